@@ -1,0 +1,64 @@
+"""Orienteer: 3D structures from diffraction snapshots of particles in unknown orientations.
+
+The public names below load on first use, so that ``import orienteer`` is quick and needs no GPU, no MPI
+and no display.
+
+>>> import orienteer
+>>> orienteer.Beam(photon_energy_eV=4600).wavelength_A  # doctest: +ELLIPSIS
+2.695...
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+# Public name -> the module that defines it.
+_HOME = {
+    "Beam": "orienteer.detector.beam",
+    "Detector": "orienteer.detector.detector",
+    "OrienteerError": "orienteer.errors",
+    "Panel": "orienteer.detector.panel",
+    "Patterns": "orienteer.source.patterns",
+    "PixelUse": "orienteer.detector.masks",
+    "PointGroup": "orienteer.orientation.point_group",
+    "PoseGrid": "orienteer.orientation.pose_grid",
+    "Source": "orienteer.source.base",
+    "Structure": "orienteer.particle.structure",
+    "Volume": "orienteer.volume.volume",
+    "open": "orienteer.source.opening",
+    "open_detector": "orienteer.detector.opening",
+    "open_structure": "orienteer.particle.opening",
+    "open_volume": "orienteer.volume.opening",
+    "simulate": "orienteer.simulate.experiment",
+}
+
+__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from orienteer.detector.beam import Beam
+    from orienteer.detector.detector import Detector
+    from orienteer.detector.masks import PixelUse
+    from orienteer.detector.opening import open_detector
+    from orienteer.detector.panel import Panel
+    from orienteer.errors import OrienteerError
+    from orienteer.orientation.point_group import PointGroup
+    from orienteer.orientation.pose_grid import PoseGrid
+    from orienteer.particle.opening import open_structure
+    from orienteer.particle.structure import Structure
+    from orienteer.simulate.experiment import simulate
+    from orienteer.source.base import Source
+    from orienteer.source.opening import open
+    from orienteer.source.patterns import Patterns
+    from orienteer.volume.opening import open_volume
+    from orienteer.volume.volume import Volume
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'orienteer' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The orienteer command."""

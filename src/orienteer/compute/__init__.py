@@ -1,0 +1,1 @@
+"""Arrays on any device, kernels, and files that are never half written."""

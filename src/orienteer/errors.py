@@ -1,0 +1,47 @@
+"""The errors a user may see: one clear sentence, and what to do next.
+
+Everything that can go wrong because of the outside world (a file, a setting, a machine) is raised as an
+:class:`OrienteerError`.  The command line prints its message and hint and no traceback; any other
+exception is a defect of Orienteer.
+"""
+
+from os import PathLike, fspath
+
+
+class OrienteerError(Exception):
+    """Something that the user can mend.
+
+    Parameters
+    ----------
+    message : one sentence that says what is wrong, with the values that show it.
+    hint : what to do next; empty when nothing useful can be said.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class FileError(OrienteerError):
+    """A file that cannot be read or written: the message names the file and the reason."""
+
+    def __init__(self, path: str | PathLike[str], reason: str, hint: str = "") -> None:
+        super().__init__(f"{fspath(path)}: {reason}", hint)
+        self.path = fspath(path)
+        self.reason = reason
+
+
+class SettingsError(OrienteerError):
+    """A setting that is unknown, mistyped or out of range."""
+
+
+class GeometryMismatch(OrienteerError):  # noqa: N818 - users read it as a statement
+    """Frames and detector do not describe the same pixels."""
+
+
+class DeviceError(OrienteerError):
+    """The device that was asked for is not there or cannot do the work."""

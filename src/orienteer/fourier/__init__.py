@@ -1,0 +1,1 @@
+"""Transforms of compact objects, sampled at any point to a stated accuracy."""

@@ -1,0 +1,1 @@
+"""Rotations of the particle: quaternions, point groups and grids over SO(3)."""

@@ -1,0 +1,1 @@
+"""What scatters: atoms, analytic bodies, conformations and their solvent."""

@@ -1,0 +1,1 @@
+"""Pictures of detectors, patterns and volumes; never imported by the science."""

@@ -1,0 +1,1 @@
+"""One definition of every setting: TOML file, command-line flags and documentation."""

@@ -1,0 +1,1 @@
+"""Patterns and the files they come from."""

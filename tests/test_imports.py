@@ -1,0 +1,64 @@
+"""The layering: a folder imports only from folders above it, and the package imports quickly and alone."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import orienteer
+
+PACKAGE = Path(orienteer.__file__).parent
+# From upstream to downstream, as in docs/explanation/architecture.md.
+ORDER = [
+    "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "volume", "source",
+    "simulate", "run", "plot", "cli",
+]  # fmt: skip
+
+
+def imported_folders(tree: ast.AST) -> set[str]:
+    """First part below ``orienteer`` of every import in the module, function-level imports included."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("orienteer.")} - {"__version__"}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_folder_imports_only_what_lies_upstream(path: Path) -> None:
+    folder = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if folder in ("__init__", "__main__"):
+        return
+    allowed = set(ORDER[: ORDER.index(folder) + 1])
+    assert imported_folders(ast.parse(path.read_text())) <= allowed
+
+
+def test_every_folder_has_its_place_in_the_order() -> None:
+    folders = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == set(ORDER) - {"errors"}
+
+
+def test_the_architecture_page_shows_the_same_order() -> None:
+    page = Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md"
+    rows = [line.split("`")[1].rstrip("/").removesuffix(".py") for line in page.read_text().splitlines() if line.startswith("| `")]
+    assert rows == ORDER
+
+
+def test_import_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import time; start = time.perf_counter(); import orienteer; seconds = time.perf_counter() - start\n"
+        "import sys; heavy = {'numba', 'matplotlib', 'scipy', 'h5py', 'cupy', 'mpi4py', 'pydantic'} & set(sys.modules)\n"
+        "print(seconds, *heavy)"
+    )
+    seconds, *heavy = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not heavy
+    assert float(seconds) < 0.4
+
+
+def test_every_public_name_loads() -> None:
+    for name in orienteer.__all__:
+        assert getattr(orienteer, name) is not None
