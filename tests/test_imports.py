@@ -44,7 +44,11 @@ def test_every_folder_has_its_place_in_the_order() -> None:
 
 def test_the_architecture_page_shows_the_same_order() -> None:
     page = Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md"
-    rows = [line.split("`")[1].rstrip("/").removesuffix(".py") for line in page.read_text().splitlines() if line.startswith("| `")]
+    rows = [
+        line.split("`")[1].rstrip("/").removesuffix(".py")
+        for line in page.read_text().splitlines()
+        if line.startswith("| `")
+    ]
     assert rows == ORDER
 
 
@@ -54,7 +58,9 @@ def test_import_is_quick_and_loads_nothing_heavy() -> None:
         "import sys; heavy = {'numba', 'matplotlib', 'scipy', 'h5py', 'cupy', 'mpi4py', 'pydantic'} & set(sys.modules)\n"
         "print(seconds, *heavy)"
     )
-    seconds, *heavy = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    seconds, *heavy = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not heavy
     assert float(seconds) < 0.4
 

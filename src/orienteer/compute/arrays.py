@@ -66,7 +66,7 @@ def is_on_gpu(array: Array) -> bool:
 
 def to_numpy(array: ArrayLike | Array) -> NDArray[Any]:
     """The array as NumPy, copied from the GPU when it lives there."""
-    return array.get() if is_on_gpu(array) else np.asarray(array)  # type: ignore[no-any-return, union-attr]
+    return array.get() if is_on_gpu(array) else np.asarray(array)  # type: ignore[union-attr]
 
 
 def to_device(array: ArrayLike | Array, device: DeviceName) -> Array:

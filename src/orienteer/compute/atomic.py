@@ -23,13 +23,17 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         temporary.touch()
     except OSError as error:
-        raise FileError(final, f"cannot be written ({error.strerror}).", "Check the folder and its permissions.") from error
+        raise FileError(
+            final, f"cannot be written ({error.strerror}).", "Check the folder and its permissions."
+        ) from error
     try:
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
         os.replace(temporary, final)
     except OSError as error:
-        raise FileError(final, f"could not be written ({error.strerror or error}).", "Is the disk full?") from error
+        raise FileError(
+            final, f"could not be written ({error.strerror or error}).", "Is the disk full?"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -10,4 +10,6 @@ class Section(BaseModel):
     documentation.  Instances are immutable, and a key that is not a field is an error.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False
+    )

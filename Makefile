@@ -1,0 +1,37 @@
+# Orienteer: `make demo` to see it, `make test` to check it.  Each target makes its own environment in .venv.
+.PHONY: demo test lint docs bench format clean help
+.DEFAULT_GOAL := help
+VENV := .venv/bin
+
+help:                ## show this list
+	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+demo:                ## simulate an experiment and look at it (no settings, two CPU cores are enough)
+	@tools/environment
+	@$(VENV)/orienteer demo --out demo
+
+test:                ## run the tests (GPU and slow ones are skipped and say why)
+	@tools/environment dev
+	@$(VENV)/python -m pytest -n auto --dist loadgroup $(TESTS)
+
+lint:                ## style (ruff) and types (mypy, strict)
+	@tools/environment dev
+	@$(VENV)/ruff check .
+	@$(VENV)/ruff format --check .
+	@$(VENV)/mypy
+
+docs:                ## build the documentation into site/ (warnings are errors)
+	@tools/environment dev
+	@$(VENV)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
+bench:               ## measure the figures in bench/ on this machine (minutes); keeps bench/results/*.json
+	@tools/environment dev
+	@for figure in bench/[a-z]*_*.py bench/rotations.py; do echo "== $$figure"; $(VENV)/python $$figure --keep || exit 1; done
+
+format:              ## let ruff rewrite the sources in the house style
+	@tools/environment dev
+	@$(VENV)/ruff check --fix --quiet . ; $(VENV)/ruff format .
+
+clean:               ## remove everything that make produced
+	rm -rf .venv demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,152 @@
+"""Settings from a TOML file and ``section.key=value`` overrides; errors say where and what to write."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from orienteer.errors import FileError, SettingsError
+from orienteer.settings.section import Section
+
+S = TypeVar("S", bound=Section)
+
+
+def load_settings(sections: type[S], path: Path | None = None, overrides: Sequence[str] = ()) -> S:
+    """The settings that a file and overrides ask for; what neither names keeps its default.
+
+    Parameters
+    ----------
+    sections : the class whose fields are the sections, such as ``orienteer.run.settings.Settings``.
+    path : TOML file, or None for the defaults.
+    overrides : "section.key=value" texts, applied in order on top of the file.  The value is read as TOML;
+        what is not TOML is taken as text, so paths need no quotes.
+    """
+    text = _read(path) if path else ""
+    tree = _parse(text, path)
+    places = {keys: f"{path} line {line}" for keys, line in key_lines(text).items()}
+    for override in overrides:
+        keys, value = parse_override(override)
+        _insert(tree, keys, value, override)
+        places[keys] = f"--set {override}"
+    try:
+        return sections.model_validate(tree)
+    except ValidationError as error:
+        raise _explain(error, sections, places, path) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(
+            path, "no such settings file.", "Check the path, or leave it out for the defaults."
+        ) from None
+    except UnicodeDecodeError:
+        raise FileError(path, "is not a text file, so it holds no settings.") from None
+    except OSError as error:
+        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+
+
+def _parse(text: str, path: Path | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        hint = 'Settings are TOML: [section] headers, then lines such as  frames = 1000  or  name = "text".'
+        raise SettingsError(f"{path}: not valid TOML: {error}.", hint) from None
+
+
+def parse_override(override: str) -> tuple[tuple[str, ...], Any]:
+    """Split "section.key=value" into its keys and its value.
+
+    >>> parse_override("simulate.frames=1000")
+    (('simulate', 'frames'), 1000)
+    >>> parse_override("particle.structure=3iyf.pdb")
+    (('particle', 'structure'), '3iyf.pdb')
+    """
+    name, equals, value = override.partition("=")
+    keys = tuple(part.strip() for part in name.split("."))
+    if not equals or len(keys) < 2 or not all(keys):
+        raise SettingsError(
+            f"--set {override}: expected section.key=value.", "For example: --set simulate.frames=1000"
+        )
+    try:
+        return keys, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return keys, value.strip()
+
+
+def _insert(tree: dict[str, Any], keys: tuple[str, ...], value: Any, override: str) -> None:
+    for key in keys[:-1]:
+        tree = tree.setdefault(key, {})
+        if not isinstance(tree, dict):
+            raise SettingsError(f"--set {override}: '{key}' is not a section.")
+    tree[keys[-1]] = value
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """The line on which each key of a TOML text stands, counted from 1; section headers included.
+
+    >>> key_lines("[emc]\\niterations = 3")
+    {('emc',): 1, ('emc', 'iterations'): 2}
+    """
+    lines: dict[tuple[str, ...], int] = {}
+    section: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[+\s*([^\[\]]+?)\s*\]+\s*(#.*)?$", line):
+            section = _split_key(header[1])
+            lines.setdefault(section, number)
+        elif entry := re.match(r"\s*([\w.\-\"' ]+?)\s*=", line):
+            lines.setdefault(section + _split_key(entry[1]), number)
+    return lines
+
+
+def _split_key(key: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in key.split("."))
+
+
+def _explain(
+    error: ValidationError, sections: type[Section], places: Mapping[tuple[str, ...], str], path: Path | None
+) -> SettingsError:
+    """The first problem that pydantic found, in our words."""
+    problem = error.errors(include_url=False)[0]
+    keys = tuple(str(part) for part in problem["loc"])
+    where = next(
+        (places[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in places), str(path or "settings")
+    )
+    name = keys[-1] if keys else ""
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(sections, keys[:-1])
+        kind, inside = ("key", f" in [{'.'.join(keys[:-1])}]") if len(keys) > 1 else ("section", "")
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        elsewhere = [
+            section for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
+        ]
+        if close:
+            hint = f"Did you mean '{close[0]}'?"
+        elif len(keys) > 1 and elsewhere:
+            hint = f"'{name}' belongs to [{elsewhere[0]}]."
+        else:
+            hint = f"Known {kind}s{inside}: {', '.join(known)}."
+        return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", hint)
+    section = f"[{'.'.join(keys[:-1])}] " if len(keys) > 1 else ""
+    said = problem["msg"].removeprefix("Value error, ")
+    said = said[:1].lower() + said[1:]
+    given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
+    return SettingsError(
+        f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", ".")
+    )
+
+
+def _known_keys(sections: type[BaseModel], keys: Sequence[str]) -> list[str]:
+    """The keys that the section at this place accepts."""
+    model: type[BaseModel] = sections
+    for key in keys:
+        annotation = model.model_fields[key].annotation if key in model.model_fields else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return list(model.model_fields)

@@ -1,0 +1,44 @@
+"""Atomic files: the old file or the new one, never half of either."""
+
+from pathlib import Path
+
+import pytest
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.errors import FileError
+
+
+def test_the_new_file_replaces_the_old_one_at_the_end(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    with atomic_path(target) as temporary:
+        temporary.write_text("new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_error_inside_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:
+    target = tmp_path / "file"
+    target.write_text("old")
+    with pytest.raises(ZeroDivisionError), atomic_path(target) as temporary:
+        temporary.write_text("half")
+        raise ZeroDivisionError
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_path_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="is a directory"), atomic_path(tmp_path):
+        pass
+    with (
+        pytest.raises(FileError, match="No such file or directory"),
+        atomic_path(tmp_path / "absent" / "file"),
+    ):
+        pass
+
+
+def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No space left") as caught, atomic_path(tmp_path / "file"):
+        raise OSError(28, "No space left on device")
+    assert "disk" in caught.value.hint

@@ -1,0 +1,116 @@
+"""Settings: precedence of file and overrides, and errors that name the line and the right key."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import Field
+
+from orienteer.errors import FileError, SettingsError
+from orienteer.settings.describing import describe_settings, example_toml
+from orienteer.settings.loading import key_lines, load_settings
+from orienteer.settings.section import Section
+
+
+class Orientation(Section):
+    grid_spacing_deg: float = Field(5.0, gt=0, description="Spacing of the grid, in degrees.")
+    method: Literal["hopf", "600-cell"] = Field("600-cell", description="Kind of grid.")
+
+
+class Simulate(Section):
+    frames: int = Field(1000, ge=1, description="Frames to make.")
+    structure: str = Field("virus", description="What to look at.")
+    shifts: tuple[float, ...] = Field((), description="Shifts, in pixels.")
+
+
+class Settings(Section):
+    orientation: Orientation = Orientation()
+    simulate: Simulate = Simulate()
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text)
+    return path
+
+
+def test_defaults_hold_where_nothing_is_said() -> None:
+    assert load_settings(Settings) == Settings()
+
+
+def test_overrides_win_over_the_file_and_the_last_one_wins(tmp_path: Path) -> None:
+    path = write(tmp_path, "[simulate]\nframes = 5\nshifts = [1, 2]\n")
+    settings = load_settings(
+        Settings, path, ["simulate.frames=7", "simulate.frames=8", "simulate.structure=3iyf.pdb.gz"]
+    )
+    assert settings.simulate == Simulate(frames=8, structure="3iyf.pdb.gz", shifts=(1, 2))
+
+
+def test_a_mistyped_key_names_the_line_and_the_right_key(tmp_path: Path) -> None:
+    path = write(tmp_path, "# a comment\n[simulate]\nframes = 3\n\n[orientation]\ngrid_spacing_degs = 2\n")
+    with pytest.raises(SettingsError, match=r"run\.toml line 6: unknown key 'grid_spacing_degs'") as caught:
+        load_settings(Settings, path)
+    assert caught.value.hint == "Did you mean 'grid_spacing_deg'?"
+
+
+def test_a_key_in_the_wrong_section_is_sent_to_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="line 2") as caught:
+        load_settings(Settings, write(tmp_path, "[orientation]\nframes = 3\n"))
+    assert caught.value.hint == "'frames' belongs to [simulate]."
+
+
+def test_a_mistyped_section_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="line 1: unknown section 'simulat'") as caught:
+        load_settings(Settings, write(tmp_path, "[simulat]\nframes = 3\n"))
+    assert "simulate" in caught.value.hint
+
+
+def test_a_wrong_value_names_the_line_and_what_is_expected(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"line 2: \[simulate\] frames = 'ten': input should be a valid integer"
+    ):
+        load_settings(Settings, write(tmp_path, "[simulate]\nframes = 'ten'\n"))
+    with pytest.raises(SettingsError, match="'600-cell'"):
+        load_settings(Settings, None, ["orientation.method=fibonacci"])
+
+
+@pytest.mark.parametrize(
+    "override", ["frames=3", "simulate.frames", "=3", "simulate.=3", "simulate.frames.deep=3"]
+)
+def test_a_malformed_override_is_an_error(override: str) -> None:
+    with pytest.raises(SettingsError):
+        load_settings(Settings, None, [override])
+
+
+def test_broken_toml_and_missing_or_binary_files_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="line 1"):
+        load_settings(Settings, write(tmp_path, "[simulate\n"))
+    with pytest.raises(FileError, match="no such settings file"):
+        load_settings(Settings, tmp_path / "absent.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\x89HDF\r\n\x1a\n\xff\xfe")
+    with pytest.raises(FileError, match="not a text file"):
+        load_settings(Settings, binary)
+    with pytest.raises(FileError):
+        load_settings(Settings, tmp_path)
+
+
+def test_dotted_keys_and_quoted_headers_are_located() -> None:
+    assert key_lines('simulate.frames = 3\n["emc"] # here\n"a" = 1') == {
+        ("simulate", "frames"): 1,
+        ("emc",): 2,
+        ("emc", "a"): 3,
+    }
+
+
+def test_every_setting_is_described_and_the_example_file_loads(tmp_path: Path) -> None:
+    rows = describe_settings(Settings)
+    assert [(row.section, row.key) for row in rows][:2] == [
+        ("orientation", "grid_spacing_deg"),
+        ("orientation", "method"),
+    ]
+    assert all(row.description for row in rows)
+    text = example_toml(Settings)
+    assert load_settings(Settings, write(tmp_path, text)) == Settings()
+    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
+    assert load_settings(Settings, write(tmp_path, uncommented)) == Settings()
