@@ -1,0 +1,89 @@
+"""Volumes as Dragonfly stores them: raw float64 cubes, and the models of its output files.
+
+Dragonfly counts in voxels: neither file says how large one is.  With the detector's ``ewald_rad`` (voxels) it
+is 1 / (wavelength_A * ewald_rad) in 1/A.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.compute.atomic import atomic_path
+from orienteer.errors import FileError, OrienteerError
+from orienteer.volume.hdf5 import checked_dataset
+from orienteer.volume.reading import reading_volume
+from orienteer.volume.volume import Space, Volume
+
+_VOXEL_HINT = "Give voxel_size=; for Dragonfly it is 1 / (wavelength_A * ewald_rad) in 1/A."
+
+
+def cube_edge(n_bytes: int) -> int | None:
+    """Voxels along the edge of a raw float64 cube of odd size in so many bytes; None when it is not one.
+
+    >>> cube_edge(8 * 5**3), cube_edge(8 * 4**3), cube_edge(1001)
+    (5, None, None)
+    """
+    n = round((n_bytes / 8) ** (1 / 3))
+    return n if n % 2 == 1 and 8 * n**3 == n_bytes else None
+
+
+def read_dragonfly_cube(
+    path: str | os.PathLike[str], voxel_size: Any = None, space: Space = "reciprocal"
+) -> Volume:
+    """A Dragonfly density or intensity ``.bin``: float64, C order [x, y, z], centre at n // 2, n odd.
+
+    voxel_size : in A or 1/A; the file does not say.
+    space : "reciprocal" for intensities, "real" for densities; the file does not say.
+    """
+    with reading_volume(path) as file:
+        n_bytes = file.stat().st_size
+        n = cube_edge(n_bytes)
+        if n is None:
+            raise FileError(file, f"has {n_bytes} bytes, which is no cube of float64 with an odd edge.")
+        if voxel_size is None:
+            raise FileError(file, "is a raw cube, which does not say how large a voxel is.", _VOXEL_HINT)
+        return Volume(np.fromfile(file, "<f8").reshape(n, n, n), voxel_size, space)
+
+
+def write_dragonfly_cube(path: str | os.PathLike[str], volume: Volume) -> None:
+    """Put a volume into a Dragonfly ``.bin``.  Voxel size, origin, space, name and metadata are lost."""
+    if len(set(volume.shape)) != 1 or volume.shape[0] % 2 == 0:
+        raise OrienteerError(
+            f"Dragonfly's raw volumes are cubes with an odd edge; this one is {volume.shape}.",
+            "Write MRC instead.",
+        )
+    with atomic_path(path) as temporary:
+        to_numpy(volume.values).astype("<f8").tofile(temporary)
+
+
+def recognise_dragonfly_output(file: Any) -> bool:
+    """Whether an open h5py file is an ``output_NNN.h5`` of Dragonfly."""
+    return "intens" in file and "place_ones" not in file
+
+
+def read_dragonfly_output(path: str | os.PathLike[str], voxel_size: Any = None) -> tuple[Volume, ...]:
+    """The intensity models of a Dragonfly ``output_NNN.h5``, one per mode, in reciprocal space.
+
+    voxel_size : in 1/A; the file does not say.
+    """
+    import h5py
+
+    with reading_volume(path) as file_path, h5py.File(file_path, "r") as file:
+        if not recognise_dragonfly_output(file):
+            raise FileError(file_path, "is an HDF5 file, but not an output of Dragonfly (no 'intens').")
+        intens = checked_dataset(file, "intens", file_path)
+        if intens.ndim != 4:
+            raise FileError(
+                file_path,
+                f"holds 2D models ('intens' is {intens.shape}).",
+                "Only 3D models (modes, n, n, n) are volumes.",
+            )
+        if voxel_size is None:
+            raise FileError(
+                file_path, "is an output of Dragonfly, which does not say how large a voxel is.", _VOXEL_HINT
+            )
+        return tuple(
+            Volume(intens[m], voxel_size, "reciprocal", name=f"mode {m}") for m in range(len(intens))
+        )

@@ -1,0 +1,114 @@
+"""Open a volume whatever its format: the content decides, never the name."""
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.volume.dragonfly import (
+    cube_edge,
+    read_dragonfly_cube,
+    read_dragonfly_output,
+    recognise_dragonfly_output,
+)
+from orienteer.volume.hdf5 import HDF5_MAGIC, read_volumes_hdf5, recognise_volume_hdf5, write_volume_hdf5
+from orienteer.volume.mrc import GZIP_MAGIC, HEADER_BYTES, read_mrc, recognise_mrc, write_mrc
+from orienteer.volume.reading import reading_volume
+from orienteer.volume.volume import Space, Volume
+
+MRC, OWN, DRAGONFLY_OUTPUT, DRAGONFLY_CUBE = "MRC", "Orienteer volume", "Dragonfly output", "Dragonfly cube"
+
+
+def recognise_volume(path: str | os.PathLike[str]) -> str:
+    """The format of a volume file: "MRC", "Orienteer volume", "Dragonfly output" or "Dragonfly cube"."""
+    with reading_volume(path) as file:
+        head = _first_bytes(file)
+        if not head:
+            raise FileError(file, "is empty.")
+        if head.startswith(HDF5_MAGIC):
+            return _recognise_hdf5(file)
+        if recognise_mrc(head):
+            return MRC
+        if cube_edge(file.stat().st_size) is not None:
+            return DRAGONFLY_CUBE
+        raise FileError(
+            file,
+            "is not a volume that Orienteer knows.",
+            "It reads MRC/CCP4, its own HDF5, and Dragonfly's .bin and output files.",
+        )
+
+
+def open_volumes(
+    path: str | os.PathLike[str], voxel_size: Any = None, space: Space | None = None
+) -> tuple[Volume, ...]:
+    """All models of a volume file (most formats hold one).
+
+    voxel_size : in A or 1/A; needed where the file does not say, and overrides an MRC header.
+    space : "real" or "reciprocal", where the file does not say.
+    """
+    kind = recognise_volume(path)
+    if kind == MRC:
+        return (read_mrc(path, voxel_size, space),)
+    if kind == OWN:
+        return read_volumes_hdf5(path)
+    if kind == DRAGONFLY_OUTPUT:
+        return read_dragonfly_output(path, voxel_size)
+    return (read_dragonfly_cube(path, voxel_size, space or "reciprocal"),)
+
+
+def open_volume(
+    path: str | os.PathLike[str], model: int = 0, voxel_size: Any = None, space: Space | None = None
+) -> Volume:
+    """One volume from an MRC, HDF5 or Dragonfly file.
+
+    model : which one, where the file holds several.  The other arguments are those of :func:`open_volumes`.
+    """
+    volumes = open_volumes(path, voxel_size, space)
+    if not 0 <= model < len(volumes):
+        raise FileError(
+            path, f"holds {len(volumes)} models; model {model} was asked for.", "They count from 0."
+        )
+    return volumes[model]
+
+
+def write_volume(path: str | os.PathLike[str], volume: Volume) -> None:
+    """Put a volume into the format that the name asks for: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".gz":
+        suffix = Path(Path(path).stem).suffix.lower()
+    if suffix in (".mrc", ".map", ".ccp4"):
+        write_mrc(path, volume)
+    elif suffix in (".h5", ".hdf5"):
+        write_volume_hdf5(path, volume)
+    else:
+        raise OrienteerError(
+            f"no volume format is called '{suffix}'.", "Use a name that ends in .mrc, .map, .ccp4 or .h5."
+        )
+
+
+def _first_bytes(file: Path) -> bytes:
+    """The first 1024 bytes, decompressed when the file is gzip compressed."""
+    with file.open("rb") as raw:
+        head = raw.read(HEADER_BYTES)
+        if head.startswith(GZIP_MAGIC):
+            raw.seek(0)
+            with gzip.open(raw) as stream:
+                return stream.read(HEADER_BYTES)
+        return head
+
+
+def _recognise_hdf5(file: Path) -> str:
+    import h5py
+
+    with h5py.File(file, "r") as opened:
+        if recognise_volume_hdf5(opened):
+            return OWN
+        if recognise_dragonfly_output(opened):
+            return DRAGONFLY_OUTPUT
+        names = ", ".join(sorted(opened)[:6]) or "nothing"
+    raise FileError(
+        file,
+        f"is an HDF5 file without a volume that Orienteer knows (it holds {names}).",
+        "Frames are opened with orienteer.open().",
+    )
