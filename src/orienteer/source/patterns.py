@@ -1,42 +1,43 @@
 """Patterns: a batch of frames, dense or as lists of photons, with one row of metadata per frame."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, DeviceName, array_namespace, to_device
-from orienteer.errors import OrienteerError
+from orienteer.compute.arrays import (
+    Array,
+    DeviceName,
+    array_namespace,
+    choose_device,
+    import_cupy,
+    is_on_gpu,
+    to_device,
+    to_numpy,
+)
+from orienteer.errors import GeometryMismatch, OrienteerError
+from orienteer.source.sparse_photons import (
+    SparsePhotons,
+    check_photons,
+    concatenate_photons,
+    dense_from_photons,
+    photons_from_dense,
+)
+
+__all__ = ["Patterns", "SparsePhotons", "concatenate", "first_bad_frame"]
 
 
-@dataclass(frozen=True, eq=False)
-class SparsePhotons:
-    """Photon counts of N frames as lists of the lit pixels, in the layout of a CSR matrix.
-
-    Frame d holds the entries ``start[d]:start[d + 1]``; its pixels ascend and no pixel stands twice.
-
-    start : (N + 1,) int64, first entry of each frame.
-    pixel : (L,) int32, flat pixel index.
-    count : (L,) int32, photons, at least 1.
-    n_pixels : pixels of a frame.
-    """
-
-    start: Array
-    pixel: Array
-    count: Array
-    n_pixels: int
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patterns:
     """N frames of P pixels, in one storage that gives both views.
 
+    Counts are integers and never negative; calibrated signal of an integrating detector is float, may be
+    negative, and may be NaN only in pixels that the mask never uses.
+
     frames : (N, P) array of counts (integers) or calibrated signal (floats), or :class:`SparsePhotons`.
-    event_id : (N,) uint64, the stable name of each shot; unique in a data set.
+    event_id : (N,) uint64, the stable name of each shot; unique in a data set.  It stays in host memory.
+        Where nothing is given the frames are numbered from 0.
     columns : per-frame metadata, each (N, ...).  Names carry their unit (``wavelength_A``); what only a
         simulation can know starts with ``truth_`` and is never read by a reconstruction.
 
@@ -45,6 +46,8 @@ class Patterns:
     array([1, 3], dtype=int32)
     >>> patterns[1:].event_id
     array([1], dtype=uint64)
+    >>> patterns
+    <Patterns: 2 frames x 4 pixels, dense int64>
     """
 
     frames: Array | SparsePhotons
@@ -52,16 +55,59 @@ class Patterns:
     columns: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.frames, SparsePhotons) and self.frames.ndim != 2:
-            raise OrienteerError(f"frames have shape {self.frames.shape}; expected (n_patterns, n_pixels).")
+        if not isinstance(self.frames, SparsePhotons):
+            if self.frames.ndim != 2:
+                raise OrienteerError(
+                    f"frames have shape {self.frames.shape}; expected (n_patterns, n_pixels)."
+                )
+            if self.frames.dtype.kind == "b":
+                object.__setattr__(self, "frames", self.frames.view(np.uint8))
+            if self.frames.dtype.kind not in "iuf":
+                raise OrienteerError(
+                    f"frames are {self.frames.dtype}; expected whole numbers (counts) or floats (signal)."
+                )
         if self.event_id is None:
             object.__setattr__(self, "event_id", np.arange(len(self), dtype=np.uint64))
-        for name, column in {"event_id": self.event_id, **self.columns}.items():
-            if len(column) != len(self):
-                raise OrienteerError(f"column '{name}' has {len(column)} rows for {len(self)} frames.")
+        object.__setattr__(self, "event_id", _as_event_ids(self.event_id))
+        columns = {
+            name: column if hasattr(column, "dtype") else np.asarray(column)
+            for name, column in self.columns.items()
+        }
+        object.__setattr__(self, "columns", MappingProxyType(columns))
+        for name, column in {"event_id": self.event_id, **columns}.items():
+            if column.ndim == 0 or len(column) != len(self):
+                raise OrienteerError(f"column '{name}' has shape {column.shape} for {len(self)} frames.")
 
     def __len__(self) -> int:
         return len(self.frames)
+
+    def __repr__(self) -> str:
+        if isinstance(self.frames, SparsePhotons):
+            storage = f"sparse, {len(self.frames.pixel) / max(len(self), 1):.3g} lit pixels per frame"
+        else:
+            storage = f"dense {self.frames.dtype}"
+        place = ", on GPU" if self.is_on_gpu else ""
+        columns = f", columns {', '.join(self.columns)}" if self.columns else ""
+        return f"<Patterns: {len(self)} frames x {self.n_pixels} pixels, {storage}{place}{columns}>"
+
+    def __getitem__(self, frames: int | slice | Array) -> "Patterns":
+        """The chosen frames: a slice, a boolean mask, indices in any order, or one index (a batch of one)."""
+        if isinstance(frames, int | np.integer):
+            if not -len(self) <= frames < len(self):
+                raise IndexError(f"frame {frames} of {len(self)}")
+            first = int(frames) % len(self)
+            frames = slice(first, first + 1)
+        elif not isinstance(frames, slice):
+            frames = (
+                frames if hasattr(frames, "dtype") else np.asarray(frames, dtype=None if len(frames) else int)
+            )
+            if frames.dtype.kind == "b" and frames.shape != (len(self),):
+                raise IndexError(f"a mask of shape {frames.shape} for {len(self)} frames")
+        return Patterns(
+            self.frames[_index_for(self.frames, frames)],
+            self.event_id[_index_for(self.event_id, frames)],
+            {name: column[_index_for(column, frames)] for name, column in self.columns.items()},
+        )
 
     @property
     def n_pixels(self) -> int:
@@ -72,3 +118,129 @@ class Patterns:
     def is_sparse(self) -> bool:
         """Whether the frames are stored as lists of photons."""
         return isinstance(self.frames, SparsePhotons)
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether the frames live in GPU memory."""
+        return is_on_gpu(self.frames.count if isinstance(self.frames, SparsePhotons) else self.frames)
+
+    @property
+    def photons(self) -> Array:
+        """Photons (int64) or summed signal (float64, NaN adds nothing) of each frame: (N,)."""
+        if isinstance(self.frames, SparsePhotons):
+            return self.frames.photons
+        if self.frames.dtype.kind != "f":
+            return self.frames.sum(axis=1, dtype=np.int64)
+        xp = array_namespace(self.frames)
+        return xp.where(xp.isnan(self.frames), 0, self.frames).sum(axis=1, dtype=np.float64)
+
+    def dense(self) -> Array:
+        """The frames as an (N, P) array: as stored, or int32 when made from lists of photons."""
+        return dense_from_photons(self.frames) if isinstance(self.frames, SparsePhotons) else self.frames
+
+    def sparse(self) -> SparsePhotons:
+        """The frames as lists of photons; they must be counts."""
+        if isinstance(self.frames, SparsePhotons):
+            return self.frames
+        if self.frames.dtype.kind == "f":
+            raise OrienteerError(
+                f"frames are {self.frames.dtype} signal, which has no list of photons.",
+                "Turn the signal into counts first: Patterns(np.rint(frames).astype(np.int32)).",
+            )
+        return photons_from_dense(self.frames)
+
+    def to(self, device: DeviceName) -> "Patterns":
+        """The same patterns in the memory of a device; ids and text columns stay in host memory."""
+        if isinstance(self.frames, SparsePhotons):
+            photons = self.frames
+            frames: Array = SparsePhotons(
+                to_device(photons.start, device),
+                to_device(photons.pixel, device),
+                to_device(photons.count, device),
+                photons.n_pixels,
+            )
+        else:
+            frames = to_device(self.frames, device)
+        numbers = {n: to_device(c, device) if c.dtype.kind in "biufc" else c for n, c in self.columns.items()}
+        return Patterns(frames, self.event_id, numbers)
+
+    def with_columns(self, **columns: Array) -> "Patterns":
+        """The same frames with columns added or replaced."""
+        return Patterns(self.frames, self.event_id, {**self.columns, **columns})
+
+
+def concatenate(parts: Sequence[Patterns]) -> Patterns:
+    """The frames of all parts in order; all must have the same pixels and the same columns.
+
+    The result is sparse when every part is, and dense otherwise.
+    """
+    if not parts:
+        raise OrienteerError("there is nothing to concatenate: the list of patterns is empty.")
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts:
+        if part.n_pixels != first.n_pixels:
+            raise GeometryMismatch(
+                f"patterns of {first.n_pixels} and of {part.n_pixels} pixels cannot be joined."
+            )
+        if set(part.columns) != set(first.columns):
+            names = ", ".join(sorted(set(part.columns) ^ set(first.columns)))
+            raise OrienteerError(f"patterns cannot be joined: only some of them have the columns {names}.")
+    if all(part.is_sparse for part in parts):
+        frames: Array = concatenate_photons([part.sparse() for part in parts])
+    else:
+        frames = _join([part.dense() for part in parts])
+    columns = {name: _join([part.columns[name] for part in parts]) for name in first.columns}
+    return Patterns(frames, np.concatenate([part.event_id for part in parts]), columns)
+
+
+def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tuple[int, str] | None:
+    """The first frame that breaks the rules of :class:`Patterns`, and how; None when all are sound.
+
+    never_used : (P,) bool, pixels that may hold anything, NaN included; None when every pixel counts.
+    """
+    if isinstance(patterns.frames, SparsePhotons):
+        return check_photons(patterns.frames)
+    frames = patterns.frames
+    if frames.size == 0 or frames.dtype.kind == "u":
+        return None
+    xp = array_namespace(frames)
+    if frames.dtype.kind == "i":
+        # One quick pass first: nearly every batch is sound.
+        if int(frames.min()) >= 0:
+            return None
+        bad, what = frames < 0, "a negative count"
+    else:
+        bad, what = ~xp.isfinite(frames), "a value that is not a finite number"
+    if never_used is not None:
+        bad = bad & ~xp.asarray(never_used)[None, :]
+    rows = bad.any(axis=1)
+    if not bool(rows.any()):
+        return None
+    frame = int(rows.argmax())
+    pixel = int(bad[frame].argmax())
+    return frame, f"has {what} ({frames[frame, pixel]}) at pixel {pixel}"
+
+
+def _as_event_ids(event_id: Array) -> Array:
+    ids = to_numpy(event_id)
+    if ids.dtype == np.uint64:
+        return ids
+    if ids.dtype.kind not in "iu" or (ids.size and int(ids.min()) < 0):
+        raise OrienteerError(f"event ids are {ids.dtype}; expected whole numbers from 0.")
+    return ids.astype(np.uint64)
+
+
+def _index_for(array: Array, frames: slice | Array) -> slice | Array:
+    """The index in the memory of the array that it chooses from."""
+    if isinstance(frames, slice):
+        return frames
+    on_gpu = is_on_gpu(array.start if isinstance(array, SparsePhotons) else array)
+    return import_cupy().asarray(frames) if on_gpu else to_numpy(frames)  # type: ignore[union-attr]
+
+
+def _join(arrays: Sequence[Array]) -> Array:
+    if any(is_on_gpu(array) for array in arrays) and choose_device("auto") == "cuda":
+        return import_cupy().concatenate([import_cupy().asarray(array) for array in arrays])  # type: ignore[union-attr]
+    return np.concatenate(arrays)

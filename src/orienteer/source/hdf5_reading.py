@@ -1,0 +1,123 @@
+"""HDF5 files opened with care: no locks, live files readable, and no dataset larger than what is stored."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError
+from orienteer.source.reading import check_holds, reading
+
+# The most that a filter can shrink data: deflate 1032 times; block filters such as Zstandard far more.
+_GZIP_RATIO, _ANY_FILTER_RATIO = 1100, 40_000
+# Every stored chunk has at least this many bytes in the index of chunks.
+_INDEX_BYTES = 8
+_COUNT_CHUNKS_BELOW = 100_000
+_SUPERBLOCK_VERSION, _SUPERBLOCK_FLAGS, _BEING_WRITTEN_LIVE = 8, 11, 0x04
+
+
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """The file, open for reading inside the block; trouble is a FileError."""
+    with reading(path):
+        file = open_hdf5_file(path)
+        try:
+            yield file
+        finally:
+            file.close()
+
+
+def open_hdf5_file(path: Path) -> h5py.File:
+    """The file, open for reading until it is closed; call it inside ``reading(path)``.
+
+    No lock is taken: a file on a read-only or lockless disk opens, and no writer is kept waiting.
+    """
+    with path.open("rb") as raw:
+        head = raw.read(16)
+    has_flags = len(head) == 16 and head[_SUPERBLOCK_VERSION] >= 3
+    if has_flags and head[_SUPERBLOCK_FLAGS] & _BEING_WRITTEN_LIVE:
+        return h5py.File(path, "r", locking=False, swmr=True, libver="latest")
+    return h5py.File(path, "r", locking=False)
+
+
+def get_dataset(
+    path: Path, group: h5py.Group, name: str, kinds: str = "iuf", shape: tuple[int | None, ...] | None = None
+) -> h5py.Dataset:
+    """A dataset that is there, has the wanted kind and shape, and whose data are really in the file.
+
+    kinds : NumPy kinds that are allowed, such as "iu" for whole numbers.
+    shape : wanted shape, None for any length; by default any shape.
+    """
+    try:
+        dataset = group[name]
+    except KeyError as error:
+        hint = "The file is damaged or incomplete."
+        raise FileError(path, f"has no '{name}' in '{group.name}'.", hint) from error
+    where = dataset.name
+    if not isinstance(dataset, h5py.Dataset):
+        raise FileError(path, f"has '{where}' as a group, where data were expected.")
+    if dataset.shape is None or dataset.dtype.kind not in kinds or dataset.dtype.fields is not None:
+        found = f"{dataset.dtype} of shape {dataset.shape}"
+        raise FileError(path, f"has '{where}' as {found}, which cannot be right.")
+    if shape is not None and (
+        dataset.ndim != len(shape)
+        or any(n is not None and n != m for n, m in zip(shape, dataset.shape, strict=True))
+    ):
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise FileError(path, f"has '{where}' of shape {dataset.shape}; expected ({wanted}).")
+    check_stored(path, dataset)
+    return dataset
+
+
+def check_stored(path: Path, dataset: h5py.Dataset) -> None:
+    """Refuse a dataset that declares more than the file holds, before anything is allocated for it."""
+    declared = math.prod(dataset.shape) * dataset.dtype.itemsize
+    if declared == 0 or dataset.is_virtual:
+        return
+    if dataset.external:
+        raise FileError(path, f"keeps '{dataset.name}' in other raw files, which are not read.")
+    file_bytes = os.path.getsize(path)
+    layout = dataset.id.get_create_plist().get_layout()
+    if layout == h5py.h5d.COMPACT:
+        check_holds(path, f"'{dataset.name}'", declared, file_bytes)
+    elif layout == h5py.h5d.CONTIGUOUS:
+        offset = dataset.id.get_offset()
+        check_holds(path, f"'{dataset.name}'", declared, file_bytes - offset if offset is not None else 0)
+    else:
+        _check_chunks(path, dataset, file_bytes)
+
+
+def _check_chunks(path: Path, dataset: h5py.Dataset, file_bytes: int) -> None:
+    ratio = 1
+    filters = dataset.id.get_create_plist()
+    for number in range(filters.get_nfilters()):
+        code = filters.get_filter(number)[0]
+        if code not in (h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32):
+            ratio *= _GZIP_RATIO if code == h5py.h5z.FILTER_DEFLATE else _ANY_FILTER_RATIO
+    what = f"one chunk of '{dataset.name}'"
+    check_holds(path, what, math.prod(dataset.chunks) * dataset.dtype.itemsize, file_bytes * ratio)
+    needed = math.prod(-(-n // chunk) for n, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+    stored = file_bytes // _INDEX_BYTES
+    if needed <= min(stored, _COUNT_CHUNKS_BELOW):
+        stored = dataset.id.get_num_chunks()
+    if needed > stored:
+        raise FileError(
+            path,
+            f"declares {dataset.shape} values in '{dataset.name}', {needed} chunks, "
+            f"but at most {stored} are stored.",
+            "The file is damaged or was not written to its end.",
+        )
+
+
+def read_array(dataset: h5py.Dataset, rows: slice = slice(None)) -> NDArray[Any]:
+    """Rows of a dataset in the byte order of this machine."""
+    values = np.asarray(dataset[rows])
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))

@@ -1,0 +1,151 @@
+"""Open any file of patterns: the content says what it is, never the name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from orienteer.compute.arrays import Array
+from orienteer.errors import FileError, OrienteerError
+from orienteer.source.base import FileSource, Source
+from orienteer.source.in_memory import InMemorySource
+from orienteer.source.patterns import Patterns
+from orienteer.source.reading import reading
+from orienteer.source.writer import PatternWriter
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+# One module per format, asked in this order; each has the names of FormatModule.
+FORMATS: tuple[str, ...] = ()
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+HEAD_BYTES = 4096
+
+
+class FormatModule(Protocol):
+    """What a format module offers.
+
+    FORMAT_NAME : the name that ``recognise`` returns and ``format=`` takes, such as "CXI".
+    EXTENSIONS : the endings that choose the format for a file that is still to be written.
+    Writer : its :class:`PatternWriter`.
+    """
+
+    FORMAT_NAME: str
+    EXTENSIONS: tuple[str, ...]
+    Writer: type[PatternWriter]
+
+    def recognise(self, path: Path, head: bytes, hdf5: Any | None) -> bool:
+        """Whether the file is of this format, from its first bytes and, for HDF5, the open ``h5py.File``."""
+        ...
+
+    def open_file(self, path: Path) -> FileSource:
+        """The source; it reads no frames."""
+        ...
+
+
+def open(
+    data: str | PathLike[str] | Patterns | Source | Array,
+    geometry: str | PathLike[str] | Detector | None = None,
+) -> Source:
+    """The patterns in a file of any known format, or in an array; nothing is read yet.
+
+    Parameters
+    ----------
+    data : a path, an array of frames (N, ...), or :class:`Patterns`.
+    geometry : a detector or the path of one, for data that carry none; it replaces the data's own.
+    """
+    if isinstance(data, str | PathLike):
+        path = Path(data)
+        module = _find_format(path)
+        with reading(path):
+            source: Source = module.open_file(path)
+    elif isinstance(data, Patterns):
+        source = InMemorySource(data)
+    elif isinstance(data, Source):
+        source = data
+    else:
+        if not hasattr(data, "dtype"):
+            raise OrienteerError(f"cannot open {type(data).__name__}; give a path, an array or Patterns.")
+        if data.ndim < 2:
+            raise OrienteerError(f"an array of shape {data.shape} holds no frames; expected (n_frames, ...).")
+        source = InMemorySource(Patterns(data.reshape(len(data), -1)), tuple(data.shape[1:]))
+    if geometry is not None:
+        cast(FileSource, source).attach(_detector_of(geometry))
+    return source
+
+
+def recognise(path: str | PathLike[str]) -> str:
+    """The name of the format of a file, from its content."""
+    return _find_format(Path(path)).FORMAT_NAME
+
+
+def format_names() -> tuple[str, ...]:
+    """The names of all formats, as ``writer_for`` takes them."""
+    return tuple(module.FORMAT_NAME for module in _modules())
+
+
+def writer_for(
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    detector: Detector | None = None,
+    frame_shape: tuple[int, ...] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> PatternWriter:
+    """A writer for a new file; the format is named, or follows from the ending of the path.
+
+    options : what only some formats take, such as ``live=True`` of Orienteer's own files.
+    """
+    for module in _modules():
+        if (
+            format.lower() == module.FORMAT_NAME.lower()
+            if format is not None
+            else fspath(path).lower().endswith(module.EXTENSIONS)
+        ):
+            try:
+                return module.Writer(
+                    path, detector=detector, frame_shape=frame_shape, metadata=metadata, **options
+                )
+            except TypeError as error:
+                raise OrienteerError(
+                    f"format '{module.FORMAT_NAME}' does not take {sorted(options)}."
+                ) from error
+    known = "; ".join(f"{module.FORMAT_NAME} ({', '.join(module.EXTENSIONS)})" for module in _modules())
+    if format is not None:
+        raise OrienteerError(f"format '{format}' is not known.", f"Known formats: {known}.")
+    raise FileError(path, "has an ending that no format claims.", f"Known formats: {known}.")
+
+
+def _detector_of(geometry: str | PathLike[str] | Detector) -> Detector:
+    if not isinstance(geometry, str | PathLike):
+        return geometry
+    from orienteer.detector.opening import open_detector
+
+    return open_detector(geometry)
+
+
+def _modules() -> tuple[FormatModule, ...]:
+    return tuple(cast(FormatModule, import_module(name)) for name in FORMATS)
+
+
+def _find_format(path: Path) -> FormatModule:
+    with reading(path), ExitStack() as stack:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        if not head:
+            raise FileError(path, "is empty.")
+        hdf5 = None
+        if head.startswith(HDF5_SIGNATURE):
+            from orienteer.source.hdf5_reading import open_hdf5
+
+            hdf5 = stack.enter_context(open_hdf5(path))
+        for module in _modules():
+            if module.recognise(path, head, hdf5):
+                return module
+    names = ", ".join(format_names())
+    raise FileError(path, "is of no format of patterns that Orienteer knows.", f"Known formats: {names}.")
