@@ -1,0 +1,143 @@
+"""The amplitude of a structure on a uniform grid, by non-uniform fast Fourier transforms.
+
+Atoms of one kind and one B factor share one profile f(|q|) exp(−B |q|²/4), and their sum is that profile
+times one transform of their positions.  A structure has many (kind, B) pairs, but their profiles are so alike
+that a few of them span all the others: an interpolative decomposition picks these few and says how much of
+each every atom carries.  There are then as many transforms as picked profiles, 3 to 12 as a rule, for any
+number of B factors.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.particle.base import grid_spacing
+
+if TYPE_CHECKING:
+    from orienteer.particle.scatterers import ScattererTable
+    from orienteer.particle.structure import Structure
+
+_BATCH_BYTES = 2**30  # transforms made in one call may take this much memory, one being the least
+_MOST_CANDIDATES = 1024  # profiles among which the few are picked at first
+_CHUNK = 4096  # profiles looked at together
+
+
+def structure_on_grid(
+    structure: "Structure", axis_inv_A: ArrayLike, photon_energy_eV: float | None, eps: float
+) -> NDArray[np.complex128]:
+    """F of the structure on axis × axis × axis, (n, n, n) complex128; see ``Structure.amplitude_on_grid``."""
+    import finufft
+
+    if not 1e-12 <= eps <= 1e-1:
+        raise ValueError(f"eps must lie between 1e-12 and 0.1, got {eps}")
+    axis = np.asarray(axis_inv_A, dtype=np.float64)
+    spacing = grid_spacing(axis)
+    n = len(axis)
+    anomalous = structure.table.anomalous_terms(photon_energy_eV)
+    # The grid of q is periodic in r with period 1 / spacing, so whole turns may be dropped.
+    turns = spacing * structure.positions_A
+    x, y, z = np.ascontiguousarray(2 * np.pi * (turns - np.round(turns)).T)
+
+    picked, shares = pick_profiles(structure, axis, anomalous, eps / 4)
+    grid = np.zeros((n, n, n), dtype=np.complex128)
+    n_batch = max(1, min(len(picked), _BATCH_BYTES // (16 * n**3)))
+    # The finer internal grid of finufft costs most of the memory; 1.25 is its leaner choice.
+    oversampling = 1.25 if eps >= 1e-8 else 2.0
+    for start in range(0, len(picked), n_batch):
+        batch = slice(start, min(start + n_batch, len(picked)))
+        strengths = np.ascontiguousarray(shares[batch] * structure.occupancy).astype(np.complex128)
+        transforms = finufft.nufft3d1(
+            x, y, z, strengths, (n, n, n), eps=eps / 4, isign=+1, upsampfac=oversampling
+        ).reshape(-1, n, n, n)
+        for (kind, b_factor), transform in zip(picked[batch], transforms, strict=True):
+            _add_with_profile(
+                grid, transform, axis, structure.table, int(kind), b_factor, anomalous[int(kind)]
+            )
+    return grid
+
+
+def pick_profiles(
+    structure: "Structure", axis_inv_A: NDArray[np.float64], anomalous: NDArray[np.complex128], error: float
+) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
+    """The few (kind, B) pairs whose profiles span those of all atoms, and each atom's share of them.
+
+    error : largest deviation of any profile, relative to the largest value of any.
+    Returns the picked pairs (M, 2) and the shares (M, N): profile of atom j = Σ_m shares[m, j] profile_m.
+    """
+    from scipy.linalg import qr, solve_triangular
+
+    pairs, pair_of_atom = np.unique(
+        np.stack([structure.scatterer, structure.b_factor_A2], axis=1), axis=0, return_inverse=True
+    )
+    q = _sample_radii(axis_inv_A)
+    candidates = _spread_choice(len(pairs))
+    tolerance = error / 2
+    while True:
+        profiles = _profiles(pairs[candidates], structure.table, anomalous, q)
+        scale = float(np.abs(profiles).max()) or 1.0
+        triangle, order = qr(profiles, mode="r", pivoting=True)
+        rank = max(1, int(np.count_nonzero(np.abs(np.diagonal(triangle)) > tolerance * scale)))
+        picked = pairs[candidates[order[:rank]]]
+        basis = _profiles(picked, structure.table, anomalous, q)
+        orthonormal, triangle = qr(basis, mode="economic")
+        shares = np.empty((rank, len(pairs)), dtype=np.complex128)
+        deviation = np.empty(len(pairs))
+        for start in range(0, len(pairs), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            wanted = _profiles(pairs[chunk], structure.table, anomalous, q)
+            shares[:, chunk] = solve_triangular(triangle, orthonormal.conj().T @ wanted)
+            deviation[chunk] = np.abs(basis @ shares[:, chunk] - wanted).max(axis=0)
+        if deviation.max() <= error * scale or rank == min(len(q), len(pairs)):
+            return picked, shares[:, pair_of_atom.reshape(-1)]
+        # The worst represented pairs become candidates too, and the next pick is finer.
+        candidates = np.union1d(candidates, np.argsort(deviation)[-_MOST_CANDIDATES // 8 :])
+        tolerance /= 4
+
+
+def _sample_radii(axis_inv_A: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values of |q| that hold the profiles: from the smallest non-zero one of the grid to its corner."""
+    corner = np.sqrt(3) * float(np.abs(axis_inv_A).max())
+    if corner == 0:
+        return np.zeros(1)
+    least = grid_spacing(axis_inv_A)
+    return np.unique(np.concatenate([[0.0], np.geomspace(least, corner, 100), np.linspace(0, corner, 150)]))
+
+
+def _spread_choice(n: int) -> NDArray[np.int64]:
+    """At most ``_MOST_CANDIDATES`` of 0..n−1, ends included; pairs are sorted by kind, then B."""
+    return np.unique(np.linspace(0, n - 1, min(n, _MOST_CANDIDATES)).round().astype(np.int64))
+
+
+def _profiles(
+    pairs: NDArray[np.float64],
+    table: "ScattererTable",
+    anomalous: NDArray[np.complex128],
+    q: NDArray[np.float64],
+) -> NDArray[np.complex128]:
+    """(f + f' + i f'') exp(−B q²/4) of each pair, (n_q, n_pairs)."""
+    kinds = pairs[:, 0].astype(np.int64)
+    unique_kinds, row = np.unique(kinds, return_inverse=True)
+    quarter_q2 = q[:, None, None] ** 2 / 4
+    form = (table.amplitudes[unique_kinds] * np.exp(-table.widths_A2[unique_kinds] * quarter_q2)).sum(axis=2)
+    damping = np.exp(-pairs[:, 1] * quarter_q2[:, 0])
+    return np.asarray((form + anomalous[unique_kinds])[:, row] * damping)
+
+
+def _add_with_profile(
+    grid: NDArray[np.complex128],
+    transform: NDArray[np.complex128],
+    axis: NDArray[np.float64],
+    table: "ScattererTable",
+    kind: int,
+    b_factor: float,
+    anomalous: complex,
+) -> None:
+    """grid += profile × transform, with each Gaussian of the profile as a product over x, y and z."""
+    amplitudes = np.append(table.amplitudes[kind].astype(np.complex128), anomalous)
+    widths = np.append(table.widths_A2[kind], 0.0) + b_factor
+    used = amplitudes != 0
+    along = np.exp(-widths[used] * axis[:, None] ** 2 / 4)
+    for i in range(len(axis)):
+        profile = (along * (amplitudes[used] * along[i])) @ along.T
+        grid[i] += (profile if anomalous != 0 else profile.real) * transform[i]
