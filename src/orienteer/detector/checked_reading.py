@@ -1,0 +1,88 @@
+"""Reading HDF5 that may be damaged: every array is checked before it is allocated."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from os import PathLike
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError, OrienteerError
+
+_KINDS = {"f": "floating-point", "i": "integer", "S": "fixed-length text"}
+_DAMAGE_HINT = "The file is damaged or was written by something else; make it again."
+
+
+@contextmanager
+def reading(path: str | PathLike[str]) -> Iterator[None]:
+    """Everything that a damaged file makes fail inside the block becomes a FileError that names the file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OrienteerError as error:
+        raise FileError(path, error.message, error.hint) from error
+    except (
+        OSError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        TypeError,
+        IndexError,
+        ArithmeticError,
+        SystemError,
+    ) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise FileError(path, f"cannot be read ({reason[:200]}).", _DAMAGE_HINT) from error
+    except MemoryError as error:
+        raise FileError(path, "needs more memory than this machine has.", _DAMAGE_HINT) from error
+
+
+def read_dataset(
+    group: h5py.Group, name: str, kinds: str, shape: tuple[int | None, ...] | None, largest: int
+) -> NDArray[Any]:
+    """A dataset as an array, once its kind, shape and size are what the caller expects.
+
+    kinds : letters of the kinds allowed: "f" floats, "i" signed or unsigned integers, "S" fixed-length bytes.
+    shape : expected shape, None for a length that is free; None altogether for any shape.
+    largest : most entries that are read.
+    """
+    dataset = group.get(name)
+    where = f"{group.name.rstrip('/')}/{name}"
+    if not isinstance(dataset, h5py.Dataset):
+        raise OrienteerError(f"the dataset '{where}' is missing.", _DAMAGE_HINT)
+    kind = "i" if dataset.dtype.kind == "u" else dataset.dtype.kind
+    if kind not in kinds:
+        wanted = " or ".join(_KINDS[letter] for letter in kinds)
+        raise OrienteerError(f"'{where}' holds {dataset.dtype}; expected {wanted} values.", _DAMAGE_HINT)
+    if dataset.shape is None or (
+        shape is not None
+        and (
+            len(shape) != len(dataset.shape)
+            or any(n is not None and n != have for n, have in zip(shape, dataset.shape, strict=True))
+        )
+    ):
+        wanted = str(tuple("any" if n is None else n for n in shape or ())).replace("'any'", "n")
+        raise OrienteerError(f"'{where}' has shape {dataset.shape}; expected {wanted}.", _DAMAGE_HINT)
+    # A chunk is decompressed whole, so its declared size matters as much as the dataset's.
+    entries = max(dataset.size, prod(dataset.chunks or (0,)))
+    if entries > largest or entries * dataset.dtype.itemsize > 16 * largest + (1 << 20):
+        raise OrienteerError(
+            f"'{where}' declares {entries} entries, more than the {largest} expected.", _DAMAGE_HINT
+        )
+    values = np.asarray(dataset[()])
+    if kind == "f" and not np.all(np.isfinite(values)):
+        raise OrienteerError(f"'{where}' holds values that are not finite.", _DAMAGE_HINT)
+    return values
+
+
+def read_text(value: Any, what: str, longest: int = 1 << 20) -> str:
+    """An HDF5 text attribute or entry as str."""
+    if isinstance(value, bytes):
+        value = value.decode("utf-8")
+    if not isinstance(value, str) or len(value) > longest:
+        raise OrienteerError(f"{what} is not a text of at most {longest} characters.", _DAMAGE_HINT)
+    return value

@@ -1,0 +1,182 @@
+"""Orienteer's own layout of a detector in an HDF5 group; it keeps everything, bit for bit.
+
+Attributes of the group: ``format`` = "orienteer detector", ``version`` = 1, ``name``, ``frame_shape`` and, when
+there are any, ``collections`` (JSON: collection -> list of groups).
+
+Datasets, all with Fletcher-32 checksums (P pixels, K panels):
+
+=============================  =================  ==========================================================
+``mask``                       (P,) uint8         0 orient and merge, 1 merge only, 2 never
+``efficiency``                 (P,) float64       only when the detector has one
+``panels/name``                (K,) text          fixed-length UTF-8
+``panels/groups``              (K,) text          outermost first, separated by "/"
+``panels/origin_m``            (K, 3) float64     outer corner of pixel (0, 0)
+``panels/fast_m``              (K, 3) float64     step to the next pixel along the fast axis
+``panels/slow_m``              (K, 3) float64     step to the next pixel along the slow axis
+``panels/shape``               (K, 2) int64       n_slow, n_fast
+``panels/frame_index``         (K, 3) int64       flat index of pixel (0, 0), slow stride, fast stride
+``pixels/positions_m``         (P, 3) float64     instead of panels: pixel centres
+``pixels/area_vectors_m2``     (P, 3) float64     instead of panels: normals as long as the area
+=============================  =================  ==========================================================
+"""
+
+import json
+from math import prod
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.checked_reading import read_dataset, read_text, reading
+from orienteer.detector.detector import Detector
+from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
+from orienteer.detector.pixel_list import PixelList
+from orienteer.errors import FileError, OrienteerError
+
+FORMAT = "orienteer detector"
+VERSION = 1
+LARGEST_N_PANELS = 1 << 16
+
+
+def write_detector(group: h5py.Group, detector: Detector) -> None:
+    """Write the detector into an empty HDF5 group."""
+    group.attrs["format"] = FORMAT
+    group.attrs["version"] = VERSION
+    group.attrs["name"] = detector.name
+    group.attrs["frame_shape"] = np.array(detector.frame_shape, dtype=np.int64)
+    if detector.collections:
+        text = json.dumps({name: list(groups) for name, groups in detector.collections.items()})
+        group.attrs["collections"] = text
+    _write(group, "mask", detector.mask)
+    if detector.efficiency is not None:
+        _write(group, "efficiency", detector.efficiency)
+    if detector.pixels is not None:
+        _write(group, "pixels/positions_m", detector.pixels.positions_m)
+        _write(group, "pixels/area_vectors_m2", detector.pixels.area_vectors_m2)
+        return
+    panels = detector.panels
+    _write(group, "panels/name", _as_bytes([panel.name for panel in panels]))
+    _write(group, "panels/groups", _as_bytes(["/".join(panel.groups) for panel in panels]))
+    for field in ("origin_m", "fast_m", "slow_m"):
+        _write(group, f"panels/{field}", np.stack([getattr(panel, field) for panel in panels]))
+    _write(group, "panels/shape", np.array([panel.shape for panel in panels], dtype=np.int64))
+    index = [(panel.first_pixel, panel.slow_stride, panel.fast_stride) for panel in panels]
+    _write(group, "panels/frame_index", np.array(index, dtype=np.int64))
+
+
+def read_detector(group: h5py.Group) -> Detector:
+    """The detector in an HDF5 group that :func:`write_detector` wrote; a damaged one is a FileError."""
+    path = group.file.filename
+    with reading(path):
+        if not holds_detector(group):
+            raise FileError(path, f"the group '{group.name}' holds no Orienteer detector.")
+        version = int(group.attrs["version"])
+        if version != VERSION:
+            raise FileError(
+                path,
+                f"the detector has layout version {version}; this Orienteer reads {VERSION}.",
+                "Update Orienteer.",
+            )
+        frame_shape = _read_frame_shape(group)
+        n_pixels = prod(frame_shape)
+        mask = read_dataset(group, "mask", "i", (n_pixels,), LARGEST_N_PIXELS)
+        efficiency = (
+            read_dataset(group, "efficiency", "f", (n_pixels,), LARGEST_N_PIXELS)
+            if "efficiency" in group
+            else None
+        )
+        by_pixel = "pixels" in group
+        return Detector(
+            panels=() if by_pixel else _read_panels(_subgroup(group, "panels")),
+            pixels=_read_pixels(_subgroup(group, "pixels"), n_pixels) if by_pixel else None,
+            frame_shape=frame_shape,
+            mask=mask,
+            efficiency=efficiency,
+            name=read_text(group.attrs["name"], "the detector's name"),
+            collections=_read_collections(group),
+        )
+
+
+def holds_detector(group: Any) -> bool:
+    """Whether the object is an HDF5 group with a detector in Orienteer's layout."""
+    return isinstance(group, h5py.Group) and group.attrs.get("format") in (FORMAT, FORMAT.encode())
+
+
+def _write(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
+    group.create_dataset(
+        name, data=values, chunks=True, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
+    )
+
+
+def _as_bytes(texts: list[str]) -> NDArray[np.bytes_]:
+    encoded = [text.encode("utf-8") for text in texts]
+    return np.array(encoded, dtype=f"S{max(1, *(len(text) for text in encoded))}")
+
+
+def _subgroup(group: h5py.Group, name: str) -> h5py.Group:
+    found = group.get(name)
+    if not isinstance(found, h5py.Group):
+        raise OrienteerError(f"the group '{group.name.rstrip('/')}/{name}' is missing.")
+    return found
+
+
+def _read_frame_shape(group: h5py.Group) -> tuple[int, ...]:
+    lengths = np.asarray(group.attrs["frame_shape"])
+    if (
+        lengths.ndim != 1
+        or not 1 <= len(lengths) <= 16
+        or lengths.dtype.kind not in "iu"
+        or lengths.min() < 1
+    ):
+        raise OrienteerError(f"frame_shape {lengths.tolist()} is not the shape of a frame.")
+    shape = tuple(int(n) for n in lengths)
+    if prod(shape) > LARGEST_N_PIXELS:
+        raise OrienteerError(f"a frame of shape {shape} has more than {LARGEST_N_PIXELS} pixels.")
+    return shape
+
+
+def _read_pixels(group: h5py.Group, n_pixels: int) -> PixelList:
+    positions_m = read_dataset(group, "positions_m", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
+    area_vectors_m2 = read_dataset(group, "area_vectors_m2", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
+    return PixelList(positions_m, area_vectors_m2)
+
+
+def _read_panels(group: h5py.Group) -> tuple[Panel, ...]:
+    shapes = read_dataset(group, "shape", "i", (None, 2), 2 * LARGEST_N_PANELS)
+    n_panels = len(shapes)
+    vectors = {
+        field: read_dataset(group, field, "f", (n_panels, 3), 3 * LARGEST_N_PANELS)
+        for field in ("origin_m", "fast_m", "slow_m")
+    }
+    frame_index = read_dataset(group, "frame_index", "i", (n_panels, 3), 3 * LARGEST_N_PANELS)
+    names, groups = (
+        [
+            read_text(text, f"panels/{field}")
+            for text in read_dataset(group, field, "S", (n_panels,), LARGEST_N_PANELS)
+        ]
+        for field in ("name", "groups")
+    )
+    return tuple(
+        Panel(
+            names[k],
+            *(vectors[field][k] for field in ("origin_m", "fast_m", "slow_m")),
+            shape=(int(shapes[k, 0]), int(shapes[k, 1])),
+            first_pixel=int(frame_index[k, 0]),
+            slow_stride=int(frame_index[k, 1]),
+            fast_stride=int(frame_index[k, 2]),
+            groups=tuple(groups[k].split("/")) if groups[k] else (),
+        )
+        for k in range(n_panels)
+    )
+
+
+def _read_collections(group: h5py.Group) -> dict[str, tuple[str, ...]]:
+    if "collections" not in group.attrs:
+        return {}
+    collections = json.loads(read_text(group.attrs["collections"], "the collections of groups"))
+    if not isinstance(collections, dict) or not all(
+        isinstance(groups, list) for groups in collections.values()
+    ):
+        raise OrienteerError("the collections of groups are not a table of lists.")
+    return {str(name): tuple(str(g) for g in groups) for name, groups in collections.items()}
