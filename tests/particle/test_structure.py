@@ -12,18 +12,17 @@ from orienteer.particle.base import Particle
 from orienteer.particle.scatterers import element_table
 from orienteer.particle.structure import Structure, blobs
 
-RNG = np.random.default_rng(20)
 ENERGY_EV = 7200.0
 
 
-def random_structure(n: int = 60, spread_A: float = 20.0) -> Structure:
+def random_structure(rng: np.random.Generator, n: int = 60, spread_A: float = 20.0) -> Structure:
     table = element_table(["C", "N", "O", "S", "Zn"])
     return Structure(
-        RNG.normal(size=(n, 3)) * spread_A,
-        RNG.integers(0, len(table), n),
+        rng.normal(size=(n, 3)) * spread_A,
+        rng.integers(0, len(table), n),
         table,
-        RNG.uniform(0.2, 1, n),
-        RNG.uniform(0, 80, n),
+        rng.uniform(0.2, 1, n),
+        rng.uniform(0, 80, n),
     )
 
 
@@ -50,26 +49,26 @@ def slow_amplitude(structure: Structure, q_inv_A: np.ndarray, photon_energy_eV: 
     return total
 
 
-def random_quaternions(n: int) -> np.ndarray:
-    quaternions = RNG.normal(size=(n, 4))
+def random_quaternions(rng: np.random.Generator, n: int) -> np.ndarray:
+    quaternions = rng.normal(size=(n, 4))
     return quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
 
 
-def test_a_structure_is_a_particle() -> None:
-    assert isinstance(random_structure(), Particle)
+def test_a_structure_is_a_particle(rng: np.random.Generator) -> None:
+    assert isinstance(random_structure(rng), Particle)
 
 
 @pytest.mark.parametrize("photon_energy_eV", [None, ENERGY_EV])
-def test_the_direct_sum_is_the_formula(photon_energy_eV: float | None) -> None:
-    structure = random_structure(37)
-    q = RNG.normal(size=(20, 3)) * 0.1
+def test_the_direct_sum_is_the_formula(photon_energy_eV: float | None, rng: np.random.Generator) -> None:
+    structure = random_structure(rng, 37)
+    q = rng.normal(size=(20, 3)) * 0.1
     expected = slow_amplitude(structure, q, photon_energy_eV)
     np.testing.assert_allclose(structure.amplitude(q, photon_energy_eV), expected, rtol=1e-12, atol=1e-11)
 
 
-def test_more_atoms_than_one_block_of_the_kernel_and_any_shape_of_q() -> None:
-    structure = random_structure(1500, 60)
-    q = RNG.normal(size=(2, 3, 3)) * 0.05
+def test_more_atoms_than_one_block_of_the_kernel_and_any_shape_of_q(rng: np.random.Generator) -> None:
+    structure = random_structure(rng, 1500, 60)
+    q = rng.normal(size=(2, 3, 3)) * 0.05
     amplitude = structure.amplitude(q, ENERGY_EV)
     assert amplitude.shape == (2, 3)
     np.testing.assert_allclose(
@@ -77,16 +76,16 @@ def test_more_atoms_than_one_block_of_the_kernel_and_any_shape_of_q() -> None:
     )
 
 
-def test_the_amplitude_at_zero_is_the_electron_count() -> None:
-    structure = random_structure()
+def test_the_amplitude_at_zero_is_the_electron_count(rng: np.random.Generator) -> None:
+    structure = random_structure(rng)
     expected = (structure.occupancy * np.array([6, 7, 8, 16, 30])[structure.scatterer]).sum()
     assert structure.n_electrons == pytest.approx(expected, rel=1e-12)
     assert structure.amplitude([0.0, 0, 0]) == pytest.approx(expected, rel=1e-12)
 
 
-def test_friedels_law_holds_without_anomalous_terms_and_breaks_with_them() -> None:
-    structure = random_structure()
-    q = RNG.normal(size=(50, 3)) * 0.1
+def test_friedels_law_holds_without_anomalous_terms_and_breaks_with_them(rng: np.random.Generator) -> None:
+    structure = random_structure(rng)
+    q = rng.normal(size=(50, 3)) * 0.1
     plain, mirrored = structure.amplitude(q), structure.amplitude(-q)
     np.testing.assert_allclose(mirrored, plain.conj(), atol=1e-11)
     at_energy = np.abs(structure.amplitude(q, ENERGY_EV)), np.abs(structure.amplitude(-q, ENERGY_EV))
@@ -95,11 +94,11 @@ def test_friedels_law_holds_without_anomalous_terms_and_breaks_with_them() -> No
     np.testing.assert_allclose(switched_off.amplitude(q, ENERGY_EV), plain, rtol=1e-13)
 
 
-def test_turned_atoms_scatter_like_the_unturned_ones_at_the_transposed_q() -> None:
+def test_turned_atoms_scatter_like_the_unturned_ones_at_the_transposed_q(rng: np.random.Generator) -> None:
     structure = three_blobs()
-    q = RNG.normal(size=(100, 3)) * 0.03
+    q = rng.normal(size=(100, 3)) * 0.03
     differences = []
-    for quaternion in random_quaternions(20):
+    for quaternion in random_quaternions(rng, 20):
         matrix = to_matrix(quaternion)
         turned = structure.rotated(quaternion)
         np.testing.assert_allclose(
@@ -127,17 +126,17 @@ def test_a_shift_is_a_phase(shift_A: np.ndarray) -> None:
     np.testing.assert_allclose(structure.translated(shift_A).amplitude(q), expected, atol=1e-9)
 
 
-def test_centring_is_right_wherever_the_atoms_are() -> None:
-    structure = random_structure()
+def test_centring_is_right_wherever_the_atoms_are(rng: np.random.Generator) -> None:
+    structure = random_structure(rng)
     for shift in ([0, 0, 0], [200, 200, 200], [-5000, 3, 1e4]):
         centred = structure.translated(shift).centred()
         np.testing.assert_allclose(centred.centre_A, 0, atol=1e-9)
         np.testing.assert_allclose(centred.positions_A, structure.centred().positions_A, atol=1e-8)
 
 
-def test_a_sum_of_structures_adds_amplitudes() -> None:
-    first, second = random_structure(10), three_blobs()
-    q = RNG.normal(size=(30, 3)) * 0.05
+def test_a_sum_of_structures_adds_amplitudes(rng: np.random.Generator) -> None:
+    first, second = random_structure(rng, 10), three_blobs()
+    q = rng.normal(size=(30, 3)) * 0.05
     both = first + second
     assert len(both) == 13
     expected = first.amplitude(q, ENERGY_EV) + second.amplitude(q, ENERGY_EV)
@@ -154,8 +153,8 @@ def test_the_radius_holds_the_tails() -> None:
     assert blobs([[30, 40, 0]], [1], 5).radius_A == pytest.approx(50 + 6 * 5)
 
 
-def test_a_selection_keeps_its_columns() -> None:
-    structure = random_structure(20)
+def test_a_selection_keeps_its_columns(rng: np.random.Generator) -> None:
+    structure = random_structure(rng, 20)
     chosen = structure.selected(structure.scatterer == 2)
     assert (chosen.scatterer == 2).all()
     assert set(chosen.b_factor_A2) <= set(structure.b_factor_A2)
