@@ -53,16 +53,17 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
                 "Write models on different grids to files of their own.",
             )
     with atomic_path(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
-        file.attrs["format"] = FORMAT
+        # Texts of fixed length: those of variable length lie outside of what HDF5's checksums cover.
+        file.attrs["format"] = np.bytes_(FORMAT)
         file.attrs["version"] = VERSION
-        file.attrs["creator"] = f"orienteer {orienteer.__version__}"
-        file.attrs["space"] = first.space
-        file.attrs["unit"] = first.unit
+        file.attrs["creator"] = np.bytes_(f"orienteer {orienteer.__version__}")
+        file.attrs["space"] = np.bytes_(first.space)
+        file.attrs["unit"] = np.bytes_(first.unit)
         file.attrs["voxel_size"] = np.array(first.voxel_size)
         file.attrs["origin"] = np.array(first.origin)
-        file.attrs["models"] = json.dumps(
-            [{"name": model.name, "metadata": dict(model.metadata)} for model in models], default=_plain
-        )
+        described = [{"name": model.name, "metadata": dict(model.metadata)} for model in models]
+        text = np.array([json.dumps(described, default=_plain).encode("ascii")])
+        file.create_dataset("models", data=text, chunks=(1,), fletcher32=True)
         values = file.create_dataset(
             "values",
             shape=(len(models), *first.shape),
@@ -96,7 +97,7 @@ def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
             raise FileError(
                 file_path, f"'values' is {values.shape} {values.dtype}, not (models, x, y, z) float32."
             )
-        described = json.loads(_text(file.attrs["models"]))
+        described = json.loads(checked_dataset(file, "models", file_path, "S")[0])
         if not isinstance(described, list) or len(described) != len(values):
             raise FileError(file_path, f"describes {len(described)} models, but holds {len(values)}.")
         voxel_size, origin = file.attrs["voxel_size"], file.attrs["origin"]
@@ -107,13 +108,13 @@ def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
         )
 
 
-def checked_dataset(file: Any, name: str, path: Path) -> Any:
-    """A numeric dataset whose declared size its stored bytes can hold, with every chunk in place."""
+def checked_dataset(file: Any, name: str, path: Path, kinds: str = "biuf") -> Any:
+    """A dataset of numbers (or ``kinds``) whose declared size its stored bytes can hold, with every chunk in place."""
     import h5py
 
     dataset = file.get(name)
-    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None or dataset.dtype.kind not in "biuf":
-        raise FileError(path, f"has no numeric dataset '{name}'.")
+    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None or dataset.dtype.kind not in kinds:
+        raise FileError(path, f"has no usable dataset '{name}'.")
     stored = int(dataset.id.get_storage_size())
     declared = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
     check_fits(path, stored, path.stat().st_size)

@@ -1,0 +1,147 @@
+"""Dragonfly's sparse HDF5 files: lists of lit pixels as variable-length arrays, one row per frame.
+
+``num_pix`` int32 (1,); ``place_ones``, ``place_multi`` and ``count_multi`` are (N,) of variable-length int32.
+Event ids, columns, frame shape and geometry have no place in it, as in the binary ``.emc``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.panel import LARGEST_N_PIXELS
+from orienteer.errors import FileError, OrienteerError
+from orienteer.source.base import FileSource
+from orienteer.source.dragonfly_emc import join_photon_lists
+from orienteer.source.hdf5_reading import check_stored, get_dataset, open_hdf5_file
+from orienteer.source.patterns import Patterns
+from orienteer.source.writer import PatternWriter
+
+FORMAT_NAME = "Dragonfly HDF5"
+EXTENSIONS = (".emc.h5",)
+LISTS = ("place_ones", "place_multi", "count_multi")
+_CHUNK = 1024
+
+
+def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
+    """Whether an HDF5 file has Dragonfly's photon lists."""
+    return hdf5 is not None and "num_pix" in hdf5 and "place_ones" in hdf5
+
+
+def open_file(path: Path) -> DragonflyHdf5Source:
+    """The frames of a sparse Dragonfly HDF5 file."""
+    return DragonflyHdf5Source(path)
+
+
+class DragonflyHdf5Source(FileSource):
+    """Photon lists of a Dragonfly HDF5 file, read row by row."""
+
+    format = FORMAT_NAME
+    is_sparse = True
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._file = open_hdf5_file(path)
+        try:
+            n_pixels = int(np.ravel(get_dataset(path, self._file, "num_pix", "iu")[()])[0])
+            if not 1 <= n_pixels <= LARGEST_N_PIXELS:
+                raise FileError(path, f"declares {n_pixels} pixels.", "The file is damaged.")
+            self.frame_shape = (n_pixels,)
+            self._lists = [self._photon_list(path, name) for name in LISTS]
+            self.n_frames = len(self._lists[0])
+            for name, rows in zip(LISTS, self._lists, strict=True):
+                if rows.shape != (self.n_frames,):
+                    raise FileError(
+                        path, f"'{name}' is {rows.shape}, where 'place_ones' has {self.n_frames} frames."
+                    )
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _photon_list(self, path: Path, name: str) -> Any:
+        rows = self._file.get(name)
+        base = h5py.check_vlen_dtype(rows.dtype) if isinstance(rows, h5py.Dataset) else None
+        if base is None or not isinstance(base, np.dtype) or base.kind not in "iu" or rows.ndim != 1:
+            raise FileError(
+                path, f"has no list of variable-length whole numbers '{name}'.", "The file is damaged."
+            )
+        check_stored(path, rows)
+        return rows
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _read_range(self, first: int, last: int) -> Patterns:
+        place_ones, place_multi, count_multi = (rows[first:last] for rows in self._lists)
+        ones, multi, counts = (_lengths(rows) for rows in (place_ones, place_multi, count_multi))
+        if not np.array_equal(multi, counts):
+            frame = first + int(np.argmax(multi != counts))
+            raise OrienteerError(f"frame {frame} lists different numbers of places and counts.")
+        photons = join_photon_lists(
+            ones, _joined(place_ones), multi, _joined(place_multi), _joined(count_multi), self.n_pixels, first
+        )
+        return Patterns(photons, np.arange(first, last, dtype=np.uint64))
+
+
+def _lengths(rows: NDArray[Any]) -> NDArray[np.int64]:
+    return np.array([len(row) for row in rows], dtype=np.int64)
+
+
+def _joined(rows: NDArray[Any]) -> NDArray[Any]:
+    """All rows one after another; as int64, so that what does not fit int32 is seen and not wrapped."""
+    return np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+class Writer(PatternWriter):
+    """Writes Dragonfly's sparse HDF5; frames must be photon counts."""
+
+    format: ClassVar[str] = FORMAT_NAME
+    lost_on_write: ClassVar[tuple[str, ...]] = ("event ids", "columns", "detector", "frame shape", "metadata")
+
+    _file: Any = None
+
+    def _start(self, temporary: Path, first: Patterns) -> None:
+        self._file = h5py.File(temporary, "w")
+        self._file["num_pix"] = np.array([first.n_pixels], dtype="<i4")
+        kind = h5py.vlen_dtype(np.dtype("<i4"))
+        for name in LISTS:
+            self._file.create_dataset(name, (0,), kind, maxshape=(None,), chunks=(_CHUNK,))
+
+    def _write(self, patterns: Patterns) -> None:
+        photons = patterns.sparse()
+        several = photons.count > 1
+        # Entries of each kind before entry e, so that a frame's share is a slice.
+        n_several = np.concatenate([[0], np.cumsum(several)])
+        multi = n_several[photons.start]
+        ones = photons.start - multi
+        lists = (
+            (ones, photons.pixel[~several]),
+            (multi, photons.pixel[several]),
+            (multi, photons.count[several]),
+        )
+        for name, (start, values) in zip(LISTS, lists, strict=True):
+            pieces = np.split(values.astype("<i4"), start[1:-1])
+            _append_rows(self._file[name], self.n_written, pieces)
+
+    def _finish(self) -> None:
+        self._file.close()
+
+    def _discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _append_rows(dataset: h5py.Dataset, first: int, pieces: list[NDArray[Any]]) -> None:
+    """Add variable-length rows.  The high-level interface takes rows of equal length for a 2D array."""
+    rows = np.empty(len(pieces), dtype=object)
+    for d, piece in enumerate(pieces):
+        rows[d] = piece
+    dataset.resize((first + len(rows),))
+    space = dataset.id.get_space()
+    space.select_hyperslab((first,), (len(rows),))
+    dataset.id.write(h5py.h5s.create_simple((len(rows),)), space, rows, h5py.h5t.py_create(dataset.dtype))
