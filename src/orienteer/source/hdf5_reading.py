@@ -49,12 +49,18 @@ def open_hdf5_file(path: Path) -> h5py.File:
 
 
 def get_dataset(
-    path: Path, group: h5py.Group, name: str, kinds: str = "iuf", shape: tuple[int | None, ...] | None = None
+    path: Path,
+    group: h5py.Group,
+    name: str,
+    kinds: str = "iuf",
+    shape: tuple[int | None, ...] | None = None,
+    rows: int | None = None,
 ) -> h5py.Dataset:
     """A dataset that is there, has the wanted kind and shape, and whose data are really in the file.
 
     kinds : NumPy kinds that are allowed, such as "iu" for whole numbers.
     shape : wanted shape, None for any length; by default any shape.
+    rows : how many rows must be there and stored; by default all that are declared.
     """
     try:
         dataset = group[name]
@@ -73,13 +79,19 @@ def get_dataset(
     ):
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
         raise FileError(path, f"has '{where}' of shape {dataset.shape}; expected ({wanted}).")
-    check_stored(path, dataset)
+    if rows is not None and (dataset.ndim == 0 or len(dataset) < rows):
+        raise FileError(path, f"has {dataset.shape} values in '{where}', but {rows} rows are needed.")
+    check_stored(path, dataset, rows)
     return dataset
 
 
-def check_stored(path: Path, dataset: h5py.Dataset) -> None:
-    """Refuse a dataset that declares more than the file holds, before anything is allocated for it."""
-    declared = math.prod(dataset.shape) * dataset.dtype.itemsize
+def check_stored(path: Path, dataset: h5py.Dataset, rows: int | None = None) -> None:
+    """Refuse a dataset that declares more than the file holds, before anything is allocated for it.
+
+    rows : look only at the first rows; the rest may be still to come.
+    """
+    shape = dataset.shape if rows is None else (rows, *dataset.shape[1:])
+    declared = math.prod(shape) * dataset.dtype.itemsize
     if declared == 0 or dataset.is_virtual:
         return
     if dataset.external:
@@ -92,10 +104,10 @@ def check_stored(path: Path, dataset: h5py.Dataset) -> None:
         offset = dataset.id.get_offset()
         check_holds(path, f"'{dataset.name}'", declared, file_bytes - offset if offset is not None else 0)
     else:
-        _check_chunks(path, dataset, file_bytes)
+        _check_chunks(path, dataset, shape, file_bytes)
 
 
-def _check_chunks(path: Path, dataset: h5py.Dataset, file_bytes: int) -> None:
+def _check_chunks(path: Path, dataset: h5py.Dataset, shape: tuple[int, ...], file_bytes: int) -> None:
     ratio = 1
     filters = dataset.id.get_create_plist()
     for number in range(filters.get_nfilters()):
@@ -104,15 +116,14 @@ def _check_chunks(path: Path, dataset: h5py.Dataset, file_bytes: int) -> None:
             ratio *= _GZIP_RATIO if code == h5py.h5z.FILTER_DEFLATE else _ANY_FILTER_RATIO
     what = f"one chunk of '{dataset.name}'"
     check_holds(path, what, math.prod(dataset.chunks) * dataset.dtype.itemsize, file_bytes * ratio)
-    needed = math.prod(-(-n // chunk) for n, chunk in zip(dataset.shape, dataset.chunks, strict=True))
+    needed = math.prod(-(-n // chunk) for n, chunk in zip(shape, dataset.chunks, strict=True))
     stored = file_bytes // _INDEX_BYTES
     if needed <= min(stored, _COUNT_CHUNKS_BELOW):
         stored = dataset.id.get_num_chunks()
     if needed > stored:
         raise FileError(
             path,
-            f"declares {dataset.shape} values in '{dataset.name}', {needed} chunks, "
-            f"but at most {stored} are stored.",
+            f"declares {shape} values in '{dataset.name}', {needed} chunks, but at most {stored} are stored.",
             "The file is damaged or was not written to its end.",
         )
 
@@ -121,3 +132,11 @@ def read_array(dataset: h5py.Dataset, rows: slice = slice(None)) -> NDArray[Any]
     """Rows of a dataset in the byte order of this machine."""
     values = np.asarray(dataset[rows])
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+
+
+def read_text(holder: h5py.Group | h5py.Dataset, attribute: str) -> str | None:
+    """An attribute that is one piece of text; None when it is missing or something else."""
+    value = holder.attrs.get(attribute)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    return value if isinstance(value, str) else None

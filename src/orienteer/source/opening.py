@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
 
 # One module per format, asked in this order; each has the names of FormatModule.
-FORMATS: tuple[str, ...] = ()
+FORMATS: tuple[str, ...] = (
+    "orienteer.source.orienteer_hdf5",
+    "orienteer.source.numpy_npy",
+    "orienteer.source.numpy_npz",
+)
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 4096
 

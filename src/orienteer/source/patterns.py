@@ -50,7 +50,7 @@ class Patterns:
     <Patterns: 2 frames x 4 pixels, dense int64>
     """
 
-    frames: Array | SparsePhotons
+    frames: Array
     event_id: Array = None
     columns: Mapping[str, Array] = field(default_factory=dict)
 

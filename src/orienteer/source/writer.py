@@ -79,9 +79,9 @@ class PatternWriter(ABC):
         """Let go of everything after an error."""
 
     def __enter__(self) -> Self:
-        stack = ExitStack()
-        self._temporary = self._place(stack)
-        self._closing = stack
+        with writing(self.path), ExitStack() as stack:
+            self._temporary = self._place(stack)
+            self._closing = stack.pop_all()
         return self
 
     def _place(self, stack: ExitStack) -> Path:
