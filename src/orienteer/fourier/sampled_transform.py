@@ -1,0 +1,225 @@
+"""SampledTransform: the transform of a compact object at any list of points, to a stated error."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, is_on_gpu, namespace_of_device, to_device
+from orienteer.errors import OrienteerError
+from orienteer.fourier.gridding import FineGrid, coarse_density, fine_grid
+from orienteer.fourier.interpolate import interpolate_field, interpolate_intensity
+from orienteer.fourier.interpolation_kernel import WIDTHS, InterpolationKernel, kernel_for_error
+from orienteer.particle.base import Particle
+
+# A grid that stays in the last-level cache is read several times faster than one that does not.
+_CACHE_BYTES = 64 * 2**20
+# Rounding must not turn the outermost pixel into NaN; the grid has a spare cell on every side.
+_Q_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SampledTransform:
+    """F(q) of a compact object for every q up to ``q_max_inv_A``: a type-2 NUFFT whose FFT is made once.
+
+    The corrected grid (see ``gridding``) is interpolated with a few taps per axis (``interpolation_kernel``)
+    at ``matrices[k] @ points[p]``.  Rotation, wavelength and size of the particle all travel in the matrix:
+    for orientation R and Ewald vectors it is R^T / wavelength.
+
+    A point beyond ``q_max_inv_A``, or one that is not a number, gives NaN.
+
+    grid : (m, m, row) complex64 on the CPU or the GPU; the results are on the same device.
+    spacing_inv_A, centre : grid spacing, and index of q = 0.
+    kernel : the interpolation kernel.
+    q_max_inv_A : largest \\|q\\| that can be asked for.
+    error : relative L2 error promised for fields and intensities over any set of points that covers many
+        speckles.
+    """
+
+    grid: Array
+    spacing_inv_A: float
+    centre: int
+    kernel: InterpolationKernel
+    q_max_inv_A: float
+    error: float
+
+    @classmethod
+    def from_particle(
+        cls, particle: Particle, q_max_inv_A: float, photon_energy_eV: float | None = None, *,
+        error: float = 1e-4, width: int | None = None, device: DeviceName = "cpu",
+    ) -> Self:  # fmt: skip
+        """The transform of a particle, in electrons, with anomalous terms when an energy is given.
+
+        error : 1e-2 to 1e-6.
+        width : taps per axis; by default the fewest whose grid stays small (fewer taps need a finer grid).
+        """
+        _check(error, q_max_inv_A)
+        diameter = 2 * max(particle.radius_A, 0.5 / q_max_inv_A)
+        kernel = _choose_kernel(error, width, diameter * q_max_inv_A)
+        density, voxel = coarse_density(particle, photon_energy_eV, q_max_inv_A, error / 10)
+        grid = fine_grid(density, voxel, diameter, kernel, q_max_inv_A, _precision(error))
+        return cls._of(grid, kernel, q_max_inv_A, error, device)
+
+    @classmethod
+    def from_density(
+        cls, density: NDArray[Any], voxel_A: float, q_max_inv_A: float | None = None, *, error: float = 1e-4,
+        width: int | None = None, device: DeviceName = "cpu",
+    ) -> Self:  # fmt: skip
+        """The transform of a density on voxels: F(q) = voxel^3 sum_v density_v exp(2 pi i q.r_v).
+
+        density : (n, n, n) in electrons/A^3, real or complex, indexed [x, y, z] with its centre at n // 2.
+        q_max_inv_A : by default the corner of the density's own frequency cube, sqrt(3) / (2 voxel).
+        """
+        density = np.asarray(density)
+        if density.ndim != 3 or len(set(density.shape)) != 1 or density.size == 0:
+            raise OrienteerError(f"the density has shape {density.shape}; expected a cube (n, n, n).")
+        q_max = q_max_inv_A if q_max_inv_A is not None else 3**0.5 / (2 * voxel_A)
+        _check(error, q_max)
+        diameter = len(density) * voxel_A
+        kernel = _choose_kernel(error, width, diameter * q_max)
+        grid = fine_grid(density * voxel_A**3, voxel_A, diameter, kernel, q_max, _precision(error))
+        return cls._of(grid, kernel, q_max, error, device)
+
+    @classmethod
+    def _of(
+        cls, grid: FineGrid, kernel: InterpolationKernel, q_max: float, error: float, device: DeviceName
+    ) -> Self:
+        return cls(to_device(grid.values, device), grid.spacing_inv_A, grid.centre, kernel, q_max, error)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the grid."""
+        return int(self.grid.nbytes)
+
+    def to(self, device: DeviceName) -> "SampledTransform":
+        """The same transform with its grid in the memory of the device."""
+        grid = to_device(self.grid, device)
+        return SampledTransform(
+            grid, self.spacing_inv_A, self.centre, self.kernel, self.q_max_inv_A, self.error
+        )
+
+    def field(self, points: Array, matrices: Array, **variant: Any) -> Array:
+        """F at ``matrices[k] @ points[p]`` in the object's units: (K, P) complex64, on the grid's device.
+
+        points : (P, 3) shared by all k, or (K, P, 3).
+        matrices : (K, 3, 3) or (3, 3); their products with the points are in 1/A.
+        variant : ``order``, ``paired`` of the GPU kernel.
+        """
+        points, matrices, out = self._prepare(points, matrices, np.complex64, None)
+        interpolate_field(self.grid, self._coefficients, points, matrices, *self._frame(), out, **variant)
+        return out
+
+    def intensity(
+        self, points: Array, matrices: Array, scale: Array | None = None, weights: Array | None = None,
+        out: Array | None = None, *, add: bool = False, **variant: Any,
+    ) -> Array:  # fmt: skip
+        """weights[k] * scale[p] * \\|F\\|^2 at ``matrices[k] @ points[p]``: (K, P) float32, on its device.
+
+        scale : (P,) or (K, P), for example solid angle and polarisation; 1 by default.
+        weights : (K,), for example fluences; 1 by default.
+        out : written when given; added to when ``add`` is true (a sum over spectral lines, say).
+        """
+        points, matrices, out = self._prepare(points, matrices, np.float32, out)
+        K, P = out.shape
+        scale = self._array(np.ones(P) if scale is None else scale, np.float32)
+        scale = scale[None] if scale.ndim == 1 else scale
+        weights = self._array(np.ones(K) if weights is None else weights, np.float32)
+        if scale.shape not in ((1, P), (K, P)) or weights.shape != (K,):
+            raise OrienteerError(
+                f"scale {scale.shape} and weights {weights.shape} do not fit {K} matrices and {P} points."
+            )
+        interpolate_intensity(
+            self.grid,
+            self._coefficients,
+            points,
+            matrices,
+            *self._frame(),
+            scale,
+            weights,
+            out,
+            add=add,
+            **variant,
+        )
+        return out
+
+    def _frame(self) -> tuple[float, float]:
+        """Origin and limit in cells, as the kernels want them."""
+        origin = self.centre - self.kernel.width / 2 + 1
+        return origin, float((self.q_max_inv_A / self.spacing_inv_A * (1 + _Q_TOLERANCE)) ** 2)
+
+    @property
+    def _device(self) -> DeviceName:
+        return "cuda" if is_on_gpu(self.grid) else "cpu"
+
+    @cached_property
+    def _coefficients(self) -> Array:
+        return self._array(self.kernel.coefficients, np.float32)
+
+    def _array(self, values: Array, dtype: Any) -> Array:
+        """The values on the grid's device, in rows without gaps, as the kernels read them."""
+        xp = namespace_of_device(self._device)
+        return xp.ascontiguousarray(to_device(values, self._device), dtype=dtype)
+
+    def _prepare(
+        self, points: Array, matrices: Array, dtype: Any, out: Array | None
+    ) -> tuple[Array, Array, Array]:
+        points = self._array(points, np.float64)
+        matrices = self._array(matrices, np.float64) / self.spacing_inv_A
+        points = points[None] if points.ndim == 2 else points
+        matrices = matrices[None] if matrices.ndim == 2 else matrices
+        if points.ndim != 3 or points.shape[2] != 3 or matrices.ndim != 3 or matrices.shape[1:] != (3, 3):
+            raise OrienteerError(
+                f"points {points.shape} and matrices {matrices.shape} are not (P, 3) and (K, 3, 3)."
+            )
+        shape = (len(matrices), points.shape[1])
+        if len(points) not in (1, len(matrices)):
+            raise OrienteerError(f"there are {len(points)} lists of points for {len(matrices)} matrices.")
+        if out is None:
+            out = namespace_of_device(self._device).empty(shape, dtype)
+        elif (
+            out.shape != shape
+            or out.dtype != dtype
+            or is_on_gpu(out) != is_on_gpu(self.grid)
+            or not out.flags.c_contiguous
+        ):
+            raise OrienteerError(
+                f"out is {out.dtype}{out.shape}; expected contiguous {np.dtype(dtype)}{shape} on its device."
+            )
+        return points, matrices, out
+
+
+def _choose_kernel(error: float, width: int | None, extent: float) -> InterpolationKernel:
+    """The narrowest kernel whose grid fits in cache; ``extent`` is diameter times q_max, in speckles.
+
+    Fields get half of the error, because intensities show it magnified; four fifths of that is the kernel's.
+    """
+    kernels = {w: kernel_for_error(w, 0.4 * error) for w in ([width] if width else WIDTHS)}
+    sizes = {
+        w: 8 * (2 * extent * kernel.oversampling + w + 3) ** 3
+        for w, kernel in kernels.items()
+        if kernel is not None
+    }
+    if not sizes:
+        raise OrienteerError(
+            f"no interpolation kernel of width {width} has an error of {error:g}.", "Give a larger width."
+        )
+    fitting = [w for w, size in sizes.items() if size <= _CACHE_BYTES]
+    chosen = kernels[min(fitting) if fitting else min(sizes, key=lambda w: sizes[w] * w**3)]
+    if chosen is None:  # unreachable, and tells the type checker so
+        raise RuntimeError
+    return chosen
+
+
+def _precision(error: float) -> Any:
+    return np.complex128 if error < 1e-5 else np.complex64
+
+
+def _check(error: float, q_max: float) -> None:
+    if not 1e-6 <= error <= 0.1:
+        raise OrienteerError(
+            f"the error {error:g} is outside of what single precision can promise (1e-6 to 0.1)."
+        )
+    if not 0 < q_max < np.inf:
+        raise OrienteerError(f"q_max is {q_max:g} 1/A; it must be positive and finite.")
