@@ -16,8 +16,8 @@ class Assembly:
     """Which stored pixel lies in each cell of a regular picture of the detector.
 
     The geometry is projected along the beam.  Row iy and column ix of the picture lie at ``y_m[iy]`` and
-    ``x_m[ix]``, both ascending: drawn with the origin at the lower left, y points up and x to the right, which
-    is the view against the beam.  Where projected panels overlap, the later panel is seen.
+    ``x_m[ix]``, both ascending: drawn with the origin at the lower left, y points up and x to the right,
+    which is the view against the beam.  Where projected panels overlap, the later panel is seen.
 
     pixel : (ny, nx) int64 flat index in the stored frame, -1 where there is no pixel.
     x_m : (nx,) centres of the columns.

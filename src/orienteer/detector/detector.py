@@ -25,8 +25,8 @@ POLARISATIONS: tuple[Polarisation, ...] = ("x", "y", "none")
 class Detector:
     """The pixels of a frame in metres from the sample, with the beam along +z.
 
-    Pixel p is entry p of the flattened frame.  A stored value that no panel covers is masked NEVER, lies on the
-    beam axis and has solid angle 0.  The wavelength belongs to the event, so q takes it as an argument.
+    Pixel p is entry p of the flattened frame.  A stored value that no panel covers is masked NEVER, lies on
+    the beam axis and has solid angle 0.  The wavelength belongs to the event, so q takes it as an argument.
 
     panels : the flat panels; empty for a detector that is known pixel by pixel.
     frame_shape : shape of a frame as it is stored; by default that of the only panel, else (P,).
@@ -91,7 +91,7 @@ class Detector:
                     f"{len(self.pixels)} pixels are listed, but a frame of shape {self.frame_shape} "
                     f"has {self.n_pixels}."
                 )
-            return _frozen(self.pixels.area_vectors_m2.any(axis=1))
+            return _frozen(np.asarray(self.pixels.area_vectors_m2.any(axis=1)))
         names = [panel.name for panel in self.panels]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -140,10 +140,11 @@ class Detector:
 
     def __repr__(self) -> str:
         used = int((self.mask < PixelUse.NEVER).sum())
-        made_of = f"{len(self.panels)} panels" if self.panels else "pixel list"
+        many = "" if len(self.panels) == 1 else "s"
+        made_of = f"{len(self.panels)} panel{many}" if self.panels else "pixel list"
         return (
-            f"<Detector '{self.name}': {made_of}, frame {self.frame_shape}, {used} of {self.n_pixels} pixels used, "
-            f"{self.distance_m:.4g} m from the sample>"
+            f"<Detector '{self.name}': {made_of}, frame {self.frame_shape}, "
+            f"{used} of {self.n_pixels} pixels used, {self.distance_m:.4g} m from the sample>"
         )
 
     @property
@@ -178,7 +179,7 @@ class Detector:
 
     @cached_property
     def ewald_vectors(self) -> NDArray[np.float64]:
-        """(P, 3) k_out − k_in as unit vectors, so that q = ewald_vectors / λ; the z component is never positive."""
+        """(P, 3) k_out − k_in as unit vectors, so that q = ewald_vectors / λ; z is never positive."""
         x, y, z = self.positions_m.T
         distance = np.linalg.norm(self.positions_m, axis=1)
         # cos(2θ) − 1 without the cancellation at small angles: −(x² + y²) / (r (r + z)) on the forward side.
@@ -190,7 +191,7 @@ class Detector:
 
     @cached_property
     def solid_angle_sr(self) -> NDArray[np.float64]:
-        """(P,) solid angle of each pixel: its area vector along the line of sight, over the distance squared."""
+        """(P,) solid angle of each pixel: area vector along the line of sight over the distance squared."""
         if self.pixels is not None:
             area_vectors = self.pixels.area_vectors_m2
         else:
@@ -206,7 +207,7 @@ class Detector:
 
     def q_length_inv_A(self, wavelength_A: float) -> NDArray[np.float64]:
         """(P,) length of the scattering vectors in 1/A, 2 sin θ / λ."""
-        return np.linalg.norm(self.ewald_vectors, axis=1) / check_wavelength(wavelength_A)
+        return np.asarray(np.linalg.norm(self.ewald_vectors, axis=1) / check_wavelength(wavelength_A))
 
     def polarisation(self, kind: Polarisation = "x") -> NDArray[np.float64]:
         """(P,) polarisation factor: 1 − (k_out·x)² for "x", 1 − (k_out·y)² for "y", their mean for "none"."""
@@ -260,11 +261,11 @@ class Detector:
 
     def with_mask(self, mask: ArrayLike) -> "Detector":
         """The same pixels with another mask, levels 0 to 2 as (P,) or ``frame_shape``."""
-        return replace(self, mask=mask)
+        return replace(self, mask=np.asarray(mask))
 
     def with_efficiency(self, efficiency: ArrayLike | None) -> "Detector":
         """The same pixels with another efficiency, (P,) or ``frame_shape``."""
-        return replace(self, efficiency=efficiency)
+        return replace(self, efficiency=None if efficiency is None else np.asarray(efficiency))
 
     def moved(self, shift_m: ArrayLike, group: str | None = None) -> "Detector":
         """The detector with all panels, one panel or one group of panels shifted by (3,) metres."""
@@ -279,7 +280,7 @@ class Detector:
     def rotated(
         self, matrix: ArrayLike, group: str | None = None, about_m: ArrayLike = (0.0, 0.0, 0.0)
     ) -> "Detector":
-        """The detector with all panels, one panel or one group turned by a rotation matrix (3, 3) about a point."""
+        """The detector with all panels, one panel or one group turned by a matrix (3, 3) about a point."""
         rotation, about = np.asarray(matrix, dtype=np.float64), np.asarray(about_m, dtype=np.float64)
         if rotation.shape != (3, 3) or not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9):
             raise OrienteerError(

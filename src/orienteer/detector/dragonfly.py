@@ -1,9 +1,9 @@
 """Dragonfly detectors: scattering vectors in voxels, a correction and a mask per pixel, as text or HDF5.
 
-The format holds directions and no lengths: the first line of the text (or the scalars ``detd`` and ``ewald_rad``)
-give the distance in pixels and the radius of the Ewald sphere in voxels, so a pixel size has to be assumed.
-``corr`` is solid angle × polarisation; what differs from that becomes the efficiency.  The frame of a detector
-that is a regular grid has two axes, x slow and y fast, as Dragonfly numbers its pixels.
+The format holds directions and no lengths: the first line of the text (or the scalars ``detd`` and
+``ewald_rad``) gives the distance in pixels and the radius of the Ewald sphere in voxels, so a pixel size has
+to be assumed.  ``corr`` is solid angle × polarisation; what differs from that becomes the efficiency.  The
+frame of a detector that is a regular grid has two axes, x slow and y fast, as Dragonfly numbers its pixels.
 """
 
 from os import PathLike
@@ -38,7 +38,7 @@ def looks_like_dragonfly_text(text: str) -> bool:
 
 
 def read_dragonfly_text(path: str | PathLike[str], pixel_size_m: float | None = None) -> Detector:
-    """The detector of a Dragonfly ``.dat`` file; old files have only the number of pixels in the first line."""
+    """The detector of a Dragonfly ``.dat`` file; line 1 of old files has only the number of pixels."""
     path = Path(path)
     with reading(path), path.open(encoding="ascii") as file:
         header = file.readline(1000).split()
@@ -52,7 +52,7 @@ def read_dragonfly_text(path: str | PathLike[str], pixel_size_m: float | None = 
         if rows.shape != (int(declared), 5):
             raise FileError(
                 path,
-                f"line 1 declares {int(declared)} pixels; a table of {rows.shape[0]} x {rows.shape[1]} follows.",
+                f"line 1 declares {int(declared)} pixels; a table {rows.shape[0]} x {rows.shape[1]} follows.",
                 "A Dragonfly detector has five numbers per pixel: qx qy qz corr mask.",
             )
         if not np.all(rows[:, 4] == np.clip(np.round(rows[:, 4]), 0, 2)):
@@ -147,7 +147,7 @@ def _to_fields(
         "corr": corr,
         "detd": np.float64(detd),
         "ewald_rad": np.float64(radius),
-    }  # type: ignore[dict-item]
+    }
 
 
 def _from_fields(
@@ -180,7 +180,7 @@ def _from_fields(
 
 
 def _ewald_radius(q: NDArray[np.float64], ewald_rad: float | None) -> float:
-    """Radius that fits the vectors: the stored one where it is exact, for old headers and rounded ones the fitted."""
+    """Radius that fits the vectors: the stored one where it is exact, else (old or rounded headers) a fit."""
     stored_is_good = ewald_rad is not None and 0 < ewald_rad < np.inf
     if stored_is_good and (not q[:, 2].any() or distance_from_sphere(q, float(ewald_rad or 0)) < 1e-9):
         return float(ewald_rad or 0)
@@ -203,7 +203,7 @@ def _as_grid(positions_m: NDArray[np.float64], pixel_size_m: float) -> NDArray[n
 
 
 def _efficiency(detector: Detector, corr: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """What ``corr`` holds beyond solid angle × polarisation; the polarisation that explains it best is taken."""
+    """What ``corr`` holds beyond solid angle × polarisation, for the polarisation that explains it best."""
     covered = detector.covered
     ratios: list[NDArray[Any]] = []
     for kind in POLARISATIONS:

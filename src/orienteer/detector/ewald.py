@@ -1,4 +1,4 @@
-"""From scattering vectors back to directions: they lie on a sphere, and its curvature gives the wavelength."""
+"""From scattering vectors back to directions: they lie on a sphere, whose curvature is the wavelength."""
 
 from typing import Any
 

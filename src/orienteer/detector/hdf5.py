@@ -1,7 +1,7 @@
 """Orienteer's own layout of a detector in an HDF5 group; it keeps everything, bit for bit.
 
-Attributes of the group: ``format`` = "orienteer detector", ``version`` = 1, ``name``, ``frame_shape`` and, when
-there are any, ``collections`` (JSON: collection -> list of groups).
+Attributes of the group: ``format`` = "orienteer detector", ``version`` = 1, ``name``, ``frame_shape`` and,
+when there are any, ``collections`` (JSON: collection -> list of groups).
 
 Datasets, all with Fletcher-32 checksums (P pixels, K panels):
 
@@ -160,7 +160,9 @@ def _read_panels(group: h5py.Group) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             names[k],
-            *(vectors[field][k] for field in ("origin_m", "fast_m", "slow_m")),
+            vectors["origin_m"][k],
+            vectors["fast_m"][k],
+            vectors["slow_m"][k],
             shape=(int(shapes[k, 0]), int(shapes[k, 1])),
             first_pixel=int(frame_index[k, 0]),
             slow_stride=int(frame_index[k, 1]),

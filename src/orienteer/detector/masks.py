@@ -54,7 +54,7 @@ def combine_masks(*masks: ArrayLike) -> NDArray[np.uint8]:
     shapes = {level.shape for level in levels}
     if len(shapes) != 1:
         raise OrienteerError(f"masks of different shapes cannot be combined: {sorted(shapes)}.")
-    return np.maximum.reduce(levels).astype(np.uint8)
+    return np.asarray(np.maximum.reduce(levels)).astype(np.uint8)
 
 
 def mask_from_good(good: ArrayLike) -> NDArray[np.uint8]:

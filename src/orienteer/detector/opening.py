@@ -7,7 +7,10 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_KNOWN = "Known are CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5 and Orienteer files that carry a detector."
+_KNOWN = (
+    "Known are CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5 and Orienteer files with a "
+    "detector."
+)
 
 
 def open_detector(
@@ -19,7 +22,8 @@ def open_detector(
     """The detector that a file describes.
 
     wavelength_A : only for SpiniFEL files on a flat Ewald sphere, where it cannot be derived.
-    distance_m : for a ``.geom`` whose ``clen`` is a place in the data files, and for SpiniFEL files without one.
+    distance_m : for a ``.geom`` whose ``clen`` is a place in the data files, and for SpiniFEL files; it
+        overrides what the file says.
     pixel_size_m : for Dragonfly detectors, which do not store it (only directions matter there).
     """
     path = Path(path)

@@ -81,13 +81,13 @@ class Panel:
         if self.first_pixel < 0 or self.slow_stride < 1 or self.fast_stride < 1:
             raise OrienteerError(
                 f"panel '{self.name}' starts at pixel {self.first_pixel} with strides "
-                f"({self.slow_stride}, {self.fast_stride}) in the frame; expected a start >= 0 and strides >= 1."
+                f"({self.slow_stride}, {self.fast_stride}) in the frame; expected start >= 0, strides >= 1."
             )
         steps = np.linalg.norm([self.fast_m, self.slow_m], axis=1)
         area = float(np.linalg.norm(self.area_vector_m2))
         if steps.min() < SMALLEST_STEP_M or area < 1e-3 * float(steps.prod()):
             raise OrienteerError(
-                f"panel '{self.name}' is not a rectangle: fast {self.fast_m.tolist()} m, slow {self.slow_m.tolist()} m.",
+                f"panel '{self.name}' has no area, steps {self.fast_m.tolist()} {self.slow_m.tolist()} m.",
                 "Both steps must be longer than 1 nm, and they must not be parallel.",
             )
         if self._holds_the_sample():

@@ -15,7 +15,7 @@ class PixelList:
     """P pixels by position and area.
 
     positions_m : (P, 3) centres of the pixels in the laboratory frame.
-    area_vectors_m2 : (P, 3) normal of each pixel, as long as its area; zero for a stored value that is no pixel.
+    area_vectors_m2 : (P, 3) normal of each pixel, as long as its area; zero for a value that is no pixel.
     """
 
     positions_m: NDArray[np.float64]
@@ -97,7 +97,8 @@ def panel_through(positions_m: NDArray[Any], name: str, tolerance: float = 1e-6)
     # The outermost rows and columns give the steps with the smallest rounding.
     slow_m = (positions_m[-1] - positions_m[0]).mean(axis=0) / (n_slow - 1)
     fast_m = (positions_m[:, -1] - positions_m[:, 0]).mean(axis=0) / (n_fast - 1)
-    centre_m = positions_m.reshape(-1, 3).mean(axis=0)
+    # Means are taken of differences, which are small: the mean of many equal z would drift by rounding.
+    centre_m = positions_m[0, 0] + (positions_m - positions_m[0, 0]).reshape(-1, 3).mean(axis=0)
     origin_m = centre_m - n_slow / 2 * slow_m - n_fast / 2 * fast_m
     try:
         panel = Panel(name, origin_m, fast_m, slow_m, (n_slow, n_fast))

@@ -1,7 +1,7 @@
 """SpiniFEL's HDF5 fields: scattering vectors in 1/m, solid angle and polarisation per pixel.
 
-The vectors lie on an Ewald sphere, so the wavelength follows from their curvature; the distance is the attribute
-``det_distance`` or an argument.  Pixels are taken to lie in the plane square to the beam at that distance.
+The vectors lie on an Ewald sphere, so the wavelength follows from their curvature; the distance is the
+attribute ``det_distance`` or an argument.  Pixels are taken to lie in the plane square to the beam there.
 """
 
 from math import prod
@@ -73,8 +73,8 @@ def write_spinifel_group(
 ) -> None:
     """Write the geometry fields of a SpiniFEL file; efficiency is folded into ``solid_angle``.
 
-    The arrays are (panels, slow, fast): a frame of two axes gains a leading 1, one of one axis two.  ``mask`` is
-    ours; SpiniFEL ignores it.
+    The arrays are (panels, slow, fast): a frame of two axes gains a leading 1, one of one axis two.  ``mask``
+    is ours; SpiniFEL ignores it.
     """
     shape = (1, 1, *detector.frame_shape)[-max(3, len(detector.frame_shape)) :]
     q_inv_m = detector.q_inv_A(wavelength_A) * A_PER_M

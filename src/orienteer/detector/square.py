@@ -1,13 +1,14 @@
 """The square detector: one flat panel, square to the beam and centred on it."""
 
-from math import asin, atan, pi, tan
+from math import tan
 from typing import Literal
 
 import numpy as np
 
-from orienteer.detector.detector import Detector, check_wavelength
+from orienteer.detector.detector import Detector
 from orienteer.detector.masks import mask_from_radii
 from orienteer.detector.panel import Panel
+from orienteer.detector.resolution import scattering_angle_rad
 from orienteer.errors import OrienteerError
 
 
@@ -24,13 +25,13 @@ def square_detector(
 ) -> Detector:
     """A flat panel centred on the beam; frame (n_y, n_x), x along the fast axis, y along the slow one.
 
-    Of ``pixel_size_m``, ``distance_m`` and ``edge_resolution_A`` two are given and the third follows.  The edge
-    is the middle of a side (the shorter half width), so the corners reach to higher resolution.
+    Of ``pixel_size_m``, ``distance_m`` and ``edge_resolution_A`` two are given and the third follows.  The
+    edge is the middle of a side (the shorter half width), so the corners reach to higher resolution.
 
     n_pixels : along both sides, or (n_slow, n_fast).
     edge_resolution_A : d = 1/|q| at the edge; needs the wavelength.
     beam_stop_radius_pixels : pixels whose centre is nearer to the beam are never used.
-    corners : "merge_only" keeps pixels beyond the half width from deciding on orientations, as Dragonfly does.
+    corners : "merge_only" keeps pixels beyond the half width out of the orientations, as Dragonfly does.
 
     >>> detector = square_detector(4, pixel_size_m=0.001, distance_m=0.1)
     >>> detector.positions_m[:2]
@@ -89,28 +90,3 @@ def _size_and_distance(
     if pixel_size_m is not None:
         return float(pixel_size_m), half_width_pixels * pixel_size_m / slope
     return float(distance_m or 0) * slope / half_width_pixels, float(distance_m or 0)
-
-
-def scattering_angle_rad(q_inv_A: float, wavelength_A: float) -> float:
-    """The angle 2θ between beam and scattered ray at a |q|, which a flat detector must see below 90 degrees.
-
-    >>> round(float(np.degrees(scattering_angle_rad(0.25, wavelength_A=2.0))), 6)
-    28.955024
-    """
-    sine = q_inv_A * check_wavelength(wavelength_A) / 2
-    if not 0 <= sine < np.sqrt(0.5):
-        raise OrienteerError(
-            f"{1 / q_inv_A:.4g} Å at a wavelength of {wavelength_A:.4g} Å scatters by 90 degrees or more.",
-            f"A flat detector ends before {wavelength_A / np.sqrt(2):.4g} Å; take a coarser edge or harder X-rays.",
-        )
-    return 2 * asin(sine)
-
-
-def q_at_radius_inv_A(radius_m: float, distance_m: float, wavelength_A: float) -> float:
-    """|q| on a plane square to the beam, ``radius_m`` from the beam centre.
-
-    >>> round(q_at_radius_inv_A(0.04, 0.2, wavelength_A=2.6953), 5)  # the edge of the default detector
-    0.07311
-    """
-    two_theta = atan(radius_m / distance_m) if distance_m > 0 else pi / 2
-    return float(2 * np.sin(two_theta / 2) / check_wavelength(wavelength_A))
