@@ -36,6 +36,7 @@ _PANEL_KEYS = {
     *("data", "no_index", "mask_edge_pixels", "adu_per_photon", "adu_per_eV"),
     *(f"dim{axis}" for axis in range(10)),
 }
+_WHOLE_KEYS = {"photon_energy", "wavelength", "detector_shift_x", "detector_shift_y"}
 LARGEST_N_PANELS = 1 << 14
 LARGEST_N_OPEN_REGIONS = 1000
 
@@ -131,7 +132,7 @@ class _File:
                     self.panels.setdefault(owner, dict(defaults))[key] = directive
                     if len(self.panels) > LARGEST_N_PANELS:
                         raise directive.error(f"more than {LARGEST_N_PANELS} panels are not read.")
-                if not known:
+                if not known and key not in _WHOLE_KEYS:
                     self.other.append(directive)
         # The camera length is one for the detector, wherever the line stands.
         if "clen" in defaults:
