@@ -1,4 +1,4 @@
-"""CPU kernel of the direct sum over atoms (loop letters: p point, j atom)."""
+"""CPU kernels of the sums over atoms (loop letters: p point, j atom, t kind, g Gaussian)."""
 
 import numpy as np
 from numba import njit, prange
@@ -77,3 +77,22 @@ def sum_over_atoms(q, x, y, z, occupancy, group, kind, b_factor, amplitudes, wid
             re += block_re
             im += block_im
         out[p] = complex(re, im)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def add_with_gaussians(grid, transform, along, amplitudes):  # type: ignore[no-untyped-def]
+    """grid[x, y, z] += transform[x, y, z] Σ_g amplitudes_g along[x, g] along[y, g] along[z, g].
+
+    grid, transform (n, n, n) complex; along (n, n_gaussians) real; amplitudes (n_gaussians,) complex.
+    """
+    n, n_gaussians = along.shape
+    for x in prange(n):
+        for y in range(n):
+            plane = np.empty(n_gaussians, dtype=np.complex128)
+            for g in range(n_gaussians):
+                plane[g] = amplitudes[g] * along[x, g] * along[y, g]
+            for z in range(n):
+                profile = 0.0 + 0.0j
+                for g in range(n_gaussians):
+                    profile += plane[g] * along[z, g]
+                grid[x, y, z] += profile * transform[x, y, z]

@@ -25,6 +25,7 @@ class Structure:
     occupancy : (N,), by default 1.
     b_factor_A2 : (N,) isotropic B, by default 0; an atom is damped by exp(−B |q|² / 4).
     labels : chain, residue and atom names, or None.
+    remarks : sentences on what was left out or decided when the atoms were chosen.
     """
 
     positions_A: NDArray[np.float64]
@@ -33,6 +34,7 @@ class Structure:
     occupancy: NDArray[np.float64] = None  # type: ignore[assignment]
     b_factor_A2: NDArray[np.float64] = None  # type: ignore[assignment]
     labels: AtomLabels | None = None
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         positions = np.array(self.positions_A, dtype=np.float64)
@@ -78,6 +80,7 @@ class Structure:
             np.concatenate([self.occupancy, other.occupancy]),
             np.concatenate([self.b_factor_A2, other.b_factor_A2]),
             join_labels(self.labels, other.labels),
+            self.remarks + other.remarks,
         )
 
     @property
@@ -130,6 +133,7 @@ class Structure:
             self.occupancy[keep],
             self.b_factor_A2[keep],
             None if self.labels is None else self.labels[keep],
+            self.remarks,
         )
 
     def without_anomalous_terms(self) -> "Structure":

@@ -134,10 +134,10 @@ def _add_with_profile(
     anomalous: complex,
 ) -> None:
     """grid += profile × transform, with each Gaussian of the profile as a product over x, y and z."""
+    from orienteer.particle._structure_numba import add_with_gaussians
+
     amplitudes = np.append(table.amplitudes[kind].astype(np.complex128), anomalous)
     widths = np.append(table.widths_A2[kind], 0.0) + b_factor
     used = amplitudes != 0
     along = np.exp(-widths[used] * axis[:, None] ** 2 / 4)
-    for i in range(len(axis)):
-        profile = (along * (amplitudes[used] * along[i])) @ along.T
-        grid[i] += (profile if anomalous != 0 else profile.real) * transform[i]
+    add_with_gaussians(grid, transform, along, amplitudes[used])

@@ -1,0 +1,121 @@
+"""Opening a structure: which atoms of a PDB or mmCIF file scatter, and where."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.particle.assembly import build_assembly
+from orienteer.particle.deposited_atoms import DepositedAtoms, choose_alternates, name_atoms
+from orienteer.particle.scatterers import element_table
+from orienteer.particle.structure import Structure
+from orienteer.particle.structure_file import read_structure_file
+
+
+def open_structure(
+    path: str | os.PathLike[str],
+    *,
+    assembly: str | None = "1",
+    altloc: str = "highest",
+    model: int = 1,
+    waters: bool = False,
+    hydrogens: bool = True,
+    hetero_atoms: bool = True,
+    occupancies: bool = True,
+    b_factors: bool = True,
+    centre: bool = True,
+) -> Structure:
+    """The atoms of a PDB or mmCIF file (gzipped or not), ready to scatter.
+
+    assembly : name of the biological assembly to build; a file that describes none is taken as it is.
+        None: the deposited coordinates.
+    altloc : "highest" keeps in each residue the alternate conformation of highest occupancy and gives it the
+        occupancy of all, since one particle holds one of them; "all" keeps every one with its own occupancy;
+        a letter keeps that one where it exists, else the highest.
+    model : number of the model, from 1.
+    waters, hydrogens, hetero_atoms : whether to keep these; deuterium counts as hydrogen, and waters are
+        not counted among the hetero atoms.
+    occupancies, b_factors : whether to use those of the file; else 1 and 0.
+    centre : whether to move the centre of the electrons to the origin.
+
+    What was left out or decided is told in ``Structure.remarks``.
+    """
+    deposited = read_structure_file(path)
+    if not 1 <= model <= len(deposited):
+        raise FileError(path, f"has no model {model}; its models are numbered 1 to {len(deposited)}.")
+    remarks: list[str] = []
+    if len(deposited) > 1:
+        remarks.append(f"Model {model} of {len(deposited)} was taken.")
+    atoms = DepositedAtoms.of_model(path, deposited[model - 1])
+
+    is_water = atoms.is_water
+    keep = np.ones(len(atoms), dtype=bool)
+    for unwanted, what in (
+        (is_water & (not waters), "water"),
+        (np.isin(atoms.elements, ("H", "D")) & (not hydrogens), "hydrogen"),
+        (atoms.is_hetero & ~is_water & (not hetero_atoms), "hetero"),
+    ):
+        if count := np.count_nonzero(unwanted & keep):
+            remarks.append(f"{count} {what} atom{'s were' if count > 1 else ' was'} left out.")
+            keep &= ~unwanted
+    if not keep.any():
+        raise FileError(path, "has no atoms left after the choice of waters, hydrogens and hetero atoms.")
+    atoms = atoms.selected(keep)
+    if altloc != "all":
+        chosen, merged_occupancy = choose_alternates(atoms, altloc)
+        if dropped := len(atoms) - len(chosen):
+            remarks.append(f"{dropped} alternate locations were left out.")
+        atoms = replace(atoms, occupancy=merged_occupancy).selected(chosen)
+
+    occupancy, b_factor = _checked_columns(path, atoms, occupancies, b_factors, remarks)
+    structure = _as_structure(path, atoms, occupancy, b_factor)
+    if assembly is not None:
+        structure = build_assembly(path, structure, atoms, deposited.assemblies, assembly, remarks)
+    if occupancies and (mean := float(structure.occupancy.mean())) < 0.9:
+        remarks.append(f"Occupancies average {mean:.2f}; without them every atom would count whole.")
+    structure = replace(structure, remarks=tuple(remarks))
+    return structure.centred() if centre else structure
+
+
+def _checked_columns(
+    path: str | os.PathLike[str],
+    atoms: DepositedAtoms,
+    occupancies: bool,
+    b_factors: bool,
+    remarks: list[str],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    occupancy = atoms.occupancy if occupancies else np.ones(len(atoms))
+    b_factor = atoms.b_factor_A2 if b_factors else np.zeros(len(atoms))
+    for column, what, lowest in ((occupancy, "occupancy", 0.0), (b_factor, "B factor", -np.inf)):
+        wrong = ~(np.isfinite(column) & (column >= lowest))
+        if wrong.any():
+            raise FileError(
+                path, f"{wrong.sum()} atoms have no valid {what}, such as {name_atoms(atoms.labels, wrong)}."
+            )
+    if negative := np.count_nonzero(b_factor < 0):
+        remarks.append(f"{negative} negative B factors were taken as 0.")
+        b_factor = np.maximum(b_factor, 0)
+    return occupancy, b_factor
+
+
+def _as_structure(
+    path: str | os.PathLike[str],
+    atoms: DepositedAtoms,
+    occupancy: NDArray[np.float64],
+    b_factor: NDArray[np.float64],
+) -> Structure:
+    unknown = atoms.elements == "X"
+    if unknown.any():
+        raise FileError(
+            path,
+            f"{unknown.sum()} atoms are of no known element, such as {name_atoms(atoms.labels, unknown)}.",
+            "Write the elements into columns 77-78 (PDB) or _atom_site.type_symbol (mmCIF).",
+        )
+    elements, kind = np.unique(atoms.elements, return_inverse=True)
+    try:
+        table = element_table(elements.tolist())
+    except OrienteerError as error:
+        raise FileError(path, error.message, error.hint) from error
+    return Structure(atoms.positions_A, kind.reshape(-1), table, occupancy, b_factor, atoms.labels)
