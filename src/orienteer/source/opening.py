@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 # One module per format, asked in this order; each has the names of FormatModule.
 FORMATS: tuple[str, ...] = (
+    "orienteer.source.cxi",
+    # Their endings .emc.h5 and .spinifel.h5 must be asked before Orienteer's .h5.
+    "orienteer.source.dragonfly_hdf5",
+    "orienteer.source.spinifel",
     "orienteer.source.orienteer_hdf5",
     "orienteer.source.numpy_npy",
     "orienteer.source.numpy_npz",
+    # Its binary header is the weakest signature of all.
+    "orienteer.source.dragonfly_emc",
 )
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 HEAD_BYTES = 4096

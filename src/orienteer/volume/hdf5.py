@@ -109,7 +109,7 @@ def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
 
 
 def checked_dataset(file: Any, name: str, path: Path, kinds: str = "biuf") -> Any:
-    """A dataset of numbers (or ``kinds``) whose declared size its stored bytes can hold, with every chunk in place."""
+    """A dataset of numbers (or ``kinds``) that its stored bytes can hold, with every chunk in place."""
     import h5py
 
     dataset = file.get(name)

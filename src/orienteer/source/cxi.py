@@ -1,0 +1,118 @@
+"""CXI files of hits as XFEL groups write them: frames, masks, geometry, event ids and columns.
+
+What is looked for where is described in ``cxi_layout.py`` and ``cxi_geometry.py``.  A mask per frame comes as
+the column ``frame_mask`` (N, P), three-level; values under it that are negative or no number are set to zero.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.masks import combine_masks
+from orienteer.detector.panel import LARGEST_N_PIXELS
+from orienteer.errors import FileError
+from orienteer.source.base import NEVER, FileSource
+from orienteer.source.cxi_geometry import find_detector, find_masks, levels_of
+from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frames, find_wavelength
+from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, CxiWriter
+from orienteer.source.hdf5_filters import check_filters, load_filters
+from orienteer.source.hdf5_growing import read_column
+from orienteer.source.hdf5_reading import open_hdf5_file, read_array
+from orienteer.source.patterns import Patterns
+
+__all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "recognise"]
+
+EXTENSIONS = (".cxi",)
+Writer = CxiWriter
+
+
+def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
+    """Whether an HDF5 file is laid out as CXI: it has the group ``entry_1``."""
+    return hdf5 is not None and isinstance(hdf5.get("entry_1"), h5py.Group)
+
+
+def open_file(path: Path) -> CxiSource:
+    """The frames of a CXI file."""
+    return CxiSource(path)
+
+
+class CxiSource(FileSource):
+    """Frames of a CXI file; opening reads geometry and file-wide mask, but no frames."""
+
+    format = FORMAT_NAME
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        load_filters()
+        self._file = open_hdf5_file(path)
+        try:
+            self._look(path)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _look(self, path: Path) -> None:
+        self._frames = find_frames(path, self._file)
+        check_filters(path, self._frames)
+        shape = tuple(int(n) for n in self._frames.shape)
+        self._is_one_image = len(shape) == 2
+        self.n_frames, self.frame_shape = (1, shape) if self._is_one_image else (shape[0], shape[1:])
+        if self.n_pixels > LARGEST_N_PIXELS:
+            raise FileError(path, f"declares frames of {self.frame_shape}, more than any detector has.")
+        self.bytes_per_value = self._frames.dtype.itemsize
+        self.mask, self._frame_mask = find_masks(path, self._file, self.n_frames, self.frame_shape)
+        self._columns = find_columns(path, self._file, self.n_frames)
+        for dataset in (self._frame_mask, *self._columns.values()):
+            if dataset is not None:
+                check_filters(path, dataset)
+        self._event_ids = find_event_ids(path, self._file, self.n_frames)
+        names = list(self._columns)
+        self._wavelength_A = None
+        if "wavelength_A" not in self._columns:
+            self._wavelength_A = find_wavelength(path, self._file, self.n_frames)
+            names += ["wavelength_A"] if self._wavelength_A is not None else []
+        if self._frame_mask is not None:
+            names.append("frame_mask")
+            self.bytes_per_value += self._frame_mask.dtype.itemsize + 1
+        self.column_names = tuple(names)
+        if METADATA in self._file:
+            self.metadata = dict(json.loads(self._file[METADATA][()]))
+        detector = find_detector(path, self._file, self.frame_shape)
+        if detector is not None and self.mask is not None and detector.n_pixels == self.n_pixels:
+            detector = detector.with_mask(combine_masks(detector.mask, self.mask))
+        self.attach(detector)
+        # The writer stores a flat list of pixels as one row, and says so.
+        declared = tuple(np.ravel(self._frames.attrs.get("frame_shape", self.frame_shape)).tolist())
+        if math.prod(declared) == self.n_pixels and all(isinstance(n, int) and n > 0 for n in declared):
+            self.frame_shape = declared
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _read_range(self, first: int, last: int) -> Patterns:
+        rows, n = slice(first, last), last - first
+        # One image has no axis of frames: an empty range of it is empty all the same.
+        stored = read_array(self._frames, slice(None) if self._is_one_image else rows)
+        frames = stored.reshape(-1, self.n_pixels)[:n]
+        columns = {name: read_column(dataset, rows) for name, dataset in self._columns.items()}
+        if self._wavelength_A is not None:
+            columns["wavelength_A"] = self._wavelength_A(rows)
+        if self._frame_mask is not None:
+            columns["frame_mask"] = levels_of(read_array(self._frame_mask, rows).reshape(n, self.n_pixels))
+        if "frame_mask" in columns:
+            frames = _without_masked_garbage(frames, columns["frame_mask"])
+        return Patterns(frames, self._event_ids(rows), columns)
+
+
+def _without_masked_garbage(frames: NDArray[Any], mask: NDArray[np.uint8]) -> NDArray[Any]:
+    """Frames in which values that a frame's own mask excludes are at least finite and not negative counts."""
+    garbage = (frames < 0) if frames.dtype.kind == "i" else ~np.isfinite(frames)
+    return np.where((mask == NEVER) & garbage, frames.dtype.type(0), frames)

@@ -1,0 +1,121 @@
+"""Writing CXI files that other programs read, and that Orienteer reads back without loss."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+
+from orienteer.detector.beam import HC_EV_A
+from orienteer.detector.detector import Detector
+from orienteer.detector.hdf5 import write_detector
+from orienteer.errors import OrienteerError
+from orienteer.source.base import BATCH_BYTES, NEVER
+from orienteer.source.cxi_geometry import OWN_DETECTOR
+from orienteer.source.cxi_layout import COLUMNS, DETECTOR, JOULE_PER_EV, SOURCE
+from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_frames
+from orienteer.source.patterns import Patterns
+from orienteer.source.writer import PatternWriter
+
+FORMAT_NAME = "CXI"
+METADATA = "entry_1/orienteer_metadata"
+CXI_VERSION = 160
+# CXI's bit for a pixel that is bad for any reason.
+PIXEL_IS_BAD = 0x80
+
+
+class CxiWriter(PatternWriter):
+    """Writes CXI: dense frames, one chunk each, gzip compressed.
+
+    Beside CXI's own fields (data, mask, energy, distance, pixel sizes, corner positions and basis vectors) it
+    writes ``xyz_map``, ``good_pixels``, ``entry_1/event_id``, the columns as given in ``entry_1/columns`` and
+    the detector in ``orienteer_detector``: a round trip is exact.
+    """
+
+    format: ClassVar[str] = FORMAT_NAME
+    lost_on_write: ClassVar[tuple[str, ...]] = ("sparse storage: frames are written dense",)
+
+    _file: Any = None
+
+    def _start(self, temporary: Path, first: Patterns) -> None:
+        self._file = file = h5py.File(temporary, "w")
+        file["cxi_version"] = CXI_VERSION
+        file["number_of_entries"] = 1
+        shape = self.frame_shape or (first.n_pixels,)
+        # A flat list of pixels is one row, so that it is not taken for one image.
+        stored = shape if len(shape) > 1 else (1, *shape)
+        dtype = np.dtype(np.int32) if first.is_sparse else first.dense().dtype
+        group = file.create_group(DETECTOR)
+        frames = create_frames(group, "data", dtype, stored)
+        axes = {2: ":y:x", 3: ":module_identifier:y:x"}.get(len(stored), "")
+        frames.attrs["frame_shape"] = np.array(shape, np.int64)
+        frames.attrs["axes"] = f"experiment_identifier{axes}"
+        file["entry_1/data_1/data"] = h5py.SoftLink(f"/{DETECTOR}/data")
+        create_column(file["entry_1"], "event_id", np.zeros(0, np.uint64))
+        file["entry_1/experiment_identifier"] = file["entry_1/event_id"]
+        file.create_group(COLUMNS)
+        for name, column in first.columns.items():
+            create_column(file[COLUMNS], name, column)
+        if "wavelength_A" in first.columns:
+            create_column(file.create_group(SOURCE), "energy", np.zeros(0))
+        if self.metadata:
+            file[METADATA] = self._metadata_text()
+        if self.detector is not None:
+            _write_geometry(group, self.detector, stored)
+            write_detector(file.create_group(OWN_DETECTOR), self.detector)
+
+    def _metadata_text(self) -> str:
+        try:
+            return json.dumps(self.metadata)
+        except TypeError as error:
+            raise OrienteerError(f"{self.path}: metadata must be text and numbers ({error}).") from error
+
+    def _write(self, patterns: Patterns) -> None:
+        data = self._file[f"{DETECTOR}/data"]
+        # Sparse frames are made dense a part at a time, so that memory stays bounded.
+        step = max(1, BATCH_BYTES // (4 * patterns.n_pixels))
+        for first in range(0, len(patterns), step):
+            frames = patterns[first : first + step].dense()
+            append_rows(data, frames.reshape(-1, *data.shape[1:]))
+        append_rows(self._file["entry_1/event_id"], patterns.event_id)
+        append_columns(self._file[COLUMNS], patterns.columns)
+        if "wavelength_A" in patterns.columns:
+            energy_J = HC_EV_A * JOULE_PER_EV / np.asarray(patterns.columns["wavelength_A"], np.float64)
+            append_rows(self._file[f"{SOURCE}/energy"], energy_J)
+
+    def _finish(self) -> None:
+        self._file.close()
+
+    def _discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _write_geometry(group: Any, detector: Detector, stored: tuple[int, ...]) -> None:
+    """CXI's fields and the local ones that analysis programs look for."""
+    bad = (detector.mask == NEVER).reshape(stored)
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
+    group.create_dataset("mask", data=np.where(bad, PIXEL_IS_BAD, 0).astype(np.uint16), **packed)
+    group.create_dataset("good_pixels", data=~bad, **packed)
+    group.create_dataset("xyz_map", data=detector.positions_m.T.reshape(3, *stored), **packed)
+    group["distance"] = detector.distance_m
+    if detector.panels:
+        group["x_pixel_size"] = float(np.linalg.norm(detector.panels[0].fast_m))
+        group["y_pixel_size"] = float(np.linalg.norm(detector.panels[0].slow_m))
+    else:
+        edge_m = np.sqrt(np.median(detector.solid_angle_sr * np.square(detector.positions_m).sum(axis=1)))
+        group["x_pixel_size"] = group["y_pixel_size"] = float(edge_m)
+    n_panels = int(np.prod(stored[:-2]))
+    panel_pixels = stored[-2] * stored[-1]
+    plain = [
+        panel.shape == stored[-2:]
+        and panel.first_pixel == k * panel_pixels
+        and panel.slow_stride == stored[-1]
+        for k, panel in enumerate(detector.panels)
+    ]
+    if len(plain) == n_panels and all(plain):
+        group["corner_positions"] = np.array([panel.origin_m for panel in detector.panels])
+        group["basis_vectors"] = np.array([(panel.slow_m, panel.fast_m) for panel in detector.panels])

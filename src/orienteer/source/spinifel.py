@@ -1,0 +1,205 @@
+"""SpiniFEL's HDF5 files: intensities, scattering vectors of the pixels, and the truth of a simulation.
+
+The wavelength follows from the curvature of ``pixel_position_reciprocal``: the vectors lie on the Ewald
+sphere.  Where they are flat, ``open_file`` needs it as an argument; without it the source has no detector.
+Truth becomes the columns ``truth_orientation`` (N, 4), ``truth_class``, ``truth_fluence`` and
+``truth_beam_offset_pixels``.  The writer adds ``event_id`` and the attribute ``wavelength_A``, which SpiniFEL
+ignores; without them frames are numbered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.panel import LARGEST_N_PIXELS
+from orienteer.detector.spinifel import read_spinifel_group, spinifel_wavelength_A, write_spinifel_group
+from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.source.base import FileSource
+from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_frames
+from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array
+from orienteer.source.patterns import Patterns
+from orienteer.source.writer import PatternWriter
+
+FORMAT_NAME = "SpiniFEL"
+EXTENSIONS = (".spinifel.h5",)
+# Column -> the dataset that holds it; SpiniFEL's scripts spell one of them in two ways.
+TRUTH = {
+    "truth_orientation": ("orientations",),
+    "truth_class": ("conformation", "conformations"),
+    "truth_fluence": ("fluences",),
+    "truth_beam_offset_pixels": ("beam_offsets",),
+}
+
+
+def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
+    """Whether an HDF5 file has SpiniFEL's intensities and pixel positions."""
+    return hdf5 is not None and "intensities" in hdf5 and "pixel_position_reciprocal" in hdf5
+
+
+def open_file(path: Path, wavelength_A: float | None = None) -> SpinifelSource:
+    """The frames of a SpiniFEL file; the wavelength is needed only where it cannot be derived."""
+    return SpinifelSource(path, wavelength_A)
+
+
+class SpinifelSource(FileSource):
+    """Frames of a SpiniFEL file with their geometry and truth."""
+
+    format = FORMAT_NAME
+
+    def __init__(self, path: Path, wavelength_A: float | None = None) -> None:
+        super().__init__(path)
+        self._file = open_hdf5_file(path)
+        try:
+            self._intensities = get_dataset(path, self._file, "intensities", "iuf")
+            self._find_frames(path)
+            self._columns = self._find_truth(path)
+            self._event_id = None
+            if "event_id" in self._file:
+                self._event_id = get_dataset(path, self._file, "event_id", "u", (self.n_frames,))
+            self.wavelength_A = self._find_geometry(wavelength_A)
+        except BaseException:
+            self._file.close()
+            raise
+        wavelength = () if self.wavelength_A is None else ("wavelength_A",)
+        self.column_names = (*self._columns, *wavelength)
+
+    def _find_frames(self, path: Path) -> None:
+        shape = self._intensities.shape
+        if len(shape) < 3 or min(shape[1:]) < 1 or np.prod(shape[1:], dtype=object) > LARGEST_N_PIXELS:
+            raise FileError(path, f"has intensities of shape {shape}; expected (frames, panels, slow, fast).")
+        self.n_frames, self.frame_shape = int(shape[0]), tuple(int(n) for n in shape[1:])
+        self.bytes_per_value = self._intensities.dtype.itemsize
+
+    def _find_truth(self, path: Path) -> dict[str, Any]:
+        found = {}
+        for column, names in TRUTH.items():
+            for name in names:
+                if name in self._file:
+                    found[column] = get_dataset(path, self._file, name, "iuf")
+        for column, dataset in found.items():
+            if len(dataset.shape) == 0 or len(dataset) != self.n_frames:
+                raise FileError(
+                    path, f"'{dataset.name}' has shape {dataset.shape} for {self.n_frames} frames."
+                )
+            if column == "truth_orientation" and (dataset.ndim < 2 or dataset.shape[-1] != 4):
+                raise FileError(
+                    path, f"'{dataset.name}' has shape {dataset.shape}; expected quaternions (.., 4)."
+                )
+        return found
+
+    def _find_geometry(self, wavelength_A: float | None) -> float | None:
+        """Attach the detector; the wavelength in A, or None where nobody knows it."""
+        exact = self._file.attrs.get("wavelength_A")
+        if wavelength_A is None:
+            wavelength_A = spinifel_wavelength_A(self._file) if exact is None else float(exact)
+        if wavelength_A is None:
+            return None
+        detector = read_spinifel_group(self._file, wavelength_A=wavelength_A)
+        if detector.n_pixels != self.n_pixels:
+            raise GeometryMismatch(
+                f"frames have {self.n_pixels} pixels, but pixel_position_reciprocal has {detector.n_pixels}."
+            )
+        self.attach(detector)
+        return wavelength_A
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def _read_range(self, first: int, last: int) -> Patterns:
+        rows = slice(first, last)
+        frames = read_array(self._intensities, rows).reshape(last - first, self.n_pixels)
+        columns = {name: _one_particle(read_array(dataset, rows)) for name, dataset in self._columns.items()}
+        if self.wavelength_A is not None:
+            columns["wavelength_A"] = np.full(last - first, self.wavelength_A)
+        numbered = np.arange(first, last, dtype=np.uint64)
+        return Patterns(
+            frames, numbered if self._event_id is None else read_array(self._event_id, rows), columns
+        )
+
+
+def _one_particle(values: NDArray[Any]) -> NDArray[Any]:
+    """Orientations (N, 1, 4) of one particle per shot as (N, 4); everything else as it is."""
+    return values[:, 0] if values.ndim == 3 and values.shape[1] == 1 else values
+
+
+class Writer(PatternWriter):
+    """Writes SpiniFEL's HDF5.  It needs the detector and one wavelength for the whole file.
+
+    The wavelength is ``metadata["wavelength_A"]`` or the median of the column ``wavelength_A`` at first.
+    """
+
+    format: ClassVar[str] = FORMAT_NAME
+    lost_on_write: ClassVar[tuple[str, ...]] = (
+        "columns other than the truth of SpiniFEL",
+        "wavelengths that differ from shot to shot",
+        "panel names and groups",
+        "metadata",
+    )
+
+    _file: Any = None
+
+    def _start(self, temporary: Path, first: Patterns) -> None:
+        if self.detector is None:
+            raise OrienteerError(
+                f"{self.path}: a SpiniFEL file needs a detector, and these frames have none.",
+                "Give --geometry.",
+            )
+        wavelength_A = _wavelength_A(self.metadata, first)
+        if wavelength_A is None:
+            raise OrienteerError(
+                f"{self.path}: a SpiniFEL file needs the wavelength, and these frames have none.",
+                "Give metadata={'wavelength_A': ...} or a column wavelength_A.",
+            )
+        self._file = h5py.File(temporary, "w")
+        write_spinifel_group(self._file, self.detector, wavelength_A)
+        self._file.attrs["wavelength_A"] = wavelength_A
+        shape = self._file["solid_angle"].shape
+        dtype = np.dtype(np.int32) if first.is_sparse else first.dense().dtype
+        create_frames(self._file, "intensities", dtype, shape)
+        create_column(self._file, "event_id", np.zeros(0, np.uint64))
+        self._truth = self._file.create_group("_truth")
+        for name, column in _truth(first).items():
+            create_column(self._truth, name, column)
+
+    def _write(self, patterns: Patterns) -> None:
+        frames = patterns.dense()
+        intensities = self._file["intensities"]
+        append_rows(intensities, frames.reshape(len(patterns), *intensities.shape[1:]))
+        append_rows(self._file["event_id"], patterns.event_id)
+        append_columns(self._truth, _truth(patterns))
+
+    def _finish(self) -> None:
+        for name in list(self._truth):
+            self._file.move(f"_truth/{name}", name)
+        del self._file["_truth"]
+        self._file.attrs["n_images"] = self.n_written
+        self._file.attrs["n_pixels_per_image"] = int(np.prod(self._file["intensities"].shape[1:]))
+        self._file.close()
+
+    def _discard(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _truth(patterns: Patterns) -> dict[str, NDArray[Any]]:
+    """What SpiniFEL keeps of the columns, by its own names; orientations become (N, 1, 4)."""
+    kept = {
+        names[0]: patterns.columns[column] for column, names in TRUTH.items() if column in patterns.columns
+    }
+    if "orientations" in kept and kept["orientations"].ndim == 2:
+        kept["orientations"] = kept["orientations"][:, None, :]
+    return kept
+
+
+def _wavelength_A(metadata: Mapping[str, Any], first: Patterns) -> float | None:
+    if "wavelength_A" in metadata:
+        return float(metadata["wavelength_A"])
+    column = first.columns.get("wavelength_A")
+    return float(np.median(column)) if column is not None and len(column) else None
