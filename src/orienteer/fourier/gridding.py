@@ -44,7 +44,7 @@ class FineGrid:
 def coarse_density(
     particle: Particle, photon_energy_eV: float | None, q_max_inv_A: float, error: float
 ) -> tuple[NDArray[np.complex128], float]:
-    """The particle's tapered density in electrons per voxel (n, n, n), centre at n // 2, and the voxel in A."""
+    """The particle's tapered density in electrons per voxel, centre at n // 2, and the voxel in A."""
     from scipy.fft import fftn, fftshift, ifftshift, next_fast_len
 
     radius = max(particle.radius_A, 0.5 / q_max_inv_A)
