@@ -174,6 +174,13 @@ def test_arrays_that_are_no_grid_are_refused(q: np.ndarray, log_weights: np.ndar
         PoseGrid(q, log_weights, "mine", 0, finer=lambda: None)  # type: ignore[arg-type, return-value]
 
 
+@pytest.mark.parametrize("q", [[1, 0, 0], [np.nan, 0, 0, 1], [0, 0, 0, 0]])
+def test_neighbours_of_what_is_no_orientation_are_refused(q: list[float]) -> None:
+    for search in (lambda: GRIDS["hopf"].near(q, 10), lambda: GRIDS["hopf"].nearest(q)):
+        with pytest.raises(OrienteerError, match="quaternion"):
+            search()
+
+
 @pytest.mark.parametrize("k", [-1, 1380])
 def test_a_pose_that_does_not_exist_has_no_children(k: int) -> None:
     with pytest.raises(OrienteerError, match="no pose"):

@@ -1,5 +1,7 @@
 """The 600-cell grid: its numbers, its symmetry, its nesting and its weights."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -8,6 +10,7 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import canonical, compose
 from orienteer.orientation.six_hundred_cell import (
+    _SHARE,
     _simplices,
     covering_bound_deg,
     n_rotations,
@@ -17,6 +20,13 @@ from orienteer.orientation.six_hundred_cell import (
 
 def test_the_body_has_the_known_numbers_of_parts() -> None:
     assert [len(simplices) for simplices in _simplices()] == [120, 720, 1200, 600]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 20])
+def test_the_shares_of_the_points_add_up_to_the_flat_volume_of_the_body(n: int) -> None:
+    n_elements = {1: 120, 2: 720, 3: 1200, 4: 600}
+    volume = sum(n_elements[m] * comb(n - 1, m - 1) * _SHARE[m] for m in n_elements)
+    assert_allclose(volume, 600 * n**3 / 6, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, 8, 10])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from orienteer.compute.arrays import to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup, as_point_group
-from orienteer.orientation.quaternion import as_quaternions, compose
+from orienteer.orientation.quaternion import as_quaternions, compose, normalise
 
 if TYPE_CHECKING:
     from orienteer.orientation.reduction import Refinement
@@ -116,15 +116,15 @@ class PoseGrid:
         return KDTree(self.equivalents, compact_nodes=False, balanced_tree=False)
 
     def near(self, quaternion: ArrayLike, angle_deg: float) -> NDArray[np.int64]:
-        """Indices of all poses within an angle of one orientation (4,), ascending."""
+        """Indices of all poses within an angle of one orientation (4,), ascending, on the CPU."""
         if angle_deg >= 180:
             return np.arange(len(self))
-        found = self.tree.query_ball_point(to_numpy(quaternion), chord_of_angle(angle_deg) + 1e-12)
+        found = self.tree.query_ball_point(normalise(to_numpy(quaternion)), chord_of_angle(angle_deg) + 1e-12)
         return np.unique(np.asarray(found, dtype=np.int64) // (2 * self.point_group.order))
 
     def nearest(self, quaternions: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Index of the nearest pose (...) and its distance in degrees (...) for orientations (..., 4)."""
-        chord, entry = self.tree.query(to_numpy(quaternions))
+        chord, entry = self.tree.query(normalise(to_numpy(quaternions)))
         return np.asarray(entry) // (2 * self.point_group.order), angle_of_chord(chord)
 
     @cached_property

@@ -18,8 +18,9 @@ from orienteer.orientation.point_group import GOLDEN_RATIO, binary_icosahedral_g
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import canonical
 
-# Solid angle shared out around a vertex (20 tetrahedra), an edge (5), a face (2) and inside a cell, relative
-# to that of a point inside flat tetrahedra: the curvature of the body sits in its edges and vertices.
+# Flat volume that a point stands for, by the number of corners of its element (1: vertex, 4: cell).  A point
+# in a face or a cell has a whole lattice volume around it; at edges and vertices the cells do not close up in
+# flat space, and these are the shares with which the 600 cells of n^3 / 6 lattice volumes add up for every n.
 _SHARE = {1: 5 / 6, 2: 35 / 36, 3: 1.0, 4: 1.0}
 MOST_DIVISIONS = 100  # 50 million rotations, 2 GB
 
