@@ -11,7 +11,9 @@ from orienteer.particle.assembly import build_assembly
 from orienteer.particle.deposited_atoms import DepositedAtoms, choose_alternates, name_atoms
 from orienteer.particle.scatterers import element_table
 from orienteer.particle.structure import Structure
-from orienteer.particle.structure_file import read_structure_file
+from orienteer.particle.structure_file import read_structure_file, recognise_structure
+
+__all__ = ["open_structure", "recognise_structure"]
 
 
 def open_structure(

@@ -20,12 +20,14 @@ class ScattererTable:
     amplitudes : (T, G) electrons; unused places are 0.
     widths_A2 : (T, G) Å².
     atomic_numbers : (T,) the element whose anomalous terms apply; 0 for none.
+    elements : T chemical elements, "" for what is no atom.
     """
 
     names: tuple[str, ...]
     amplitudes: NDArray[np.float64]
     widths_A2: NDArray[np.float64]
     atomic_numbers: NDArray[np.int64]
+    elements: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -97,7 +99,7 @@ def element_table(elements: Iterable[str]) -> ScattererTable:
     widths = np.array([[*element.it92.b, 0.0] for element in rows]).reshape(-1, 5)
     numbers = np.array([element.atomic_number for element in rows], dtype=np.int64)
     amplitudes *= (numbers / amplitudes.sum(axis=1))[:, None]
-    return ScattererTable(names, amplitudes, widths, numbers)
+    return ScattererTable(names, amplitudes, widths, numbers, tuple(element.name for element in rows))
 
 
 def gaussian_table(weights: ArrayLike, sigmas_A: ArrayLike, name: str = "blob") -> ScattererTable:
@@ -105,7 +107,8 @@ def gaussian_table(weights: ArrayLike, sigmas_A: ArrayLike, name: str = "blob") 
     amplitudes = np.atleast_1d(np.asarray(weights, dtype=np.float64))
     widths = np.broadcast_to(8 * np.pi**2 * np.asarray(sigmas_A, dtype=np.float64) ** 2, amplitudes.shape)
     numbers = np.zeros(len(amplitudes), dtype=np.int64)
-    return ScattererTable((name,) * len(amplitudes), amplitudes[:, None], widths[:, None].copy(), numbers)
+    n = len(amplitudes)
+    return ScattererTable((name,) * n, amplitudes[:, None], widths[:, None].copy(), numbers, ("",) * n)
 
 
 def join_tables(first: ScattererTable, second: ScattererTable) -> ScattererTable:
@@ -120,4 +123,5 @@ def join_tables(first: ScattererTable, second: ScattererTable) -> ScattererTable
         np.concatenate([padded(first.amplitudes), padded(second.amplitudes)]),
         np.concatenate([padded(first.widths_A2), padded(second.widths_A2)]),
         np.concatenate([first.atomic_numbers, second.atomic_numbers]),
+        first.elements + second.elements,
     )

@@ -5,13 +5,14 @@ import math
 import os
 import re
 import zlib
-from io import BytesIO
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from orienteer.errors import FileError
 
 _LARGEST_BYTES = 2**31  # of text; the largest entries of the Protein Data Bank are a fifth of this
+_OPENING_BYTES = 2**16  # enough to recognise a file
 _HINT = "Give a PDB or mmCIF file of atoms, plain or gzipped."
 _PDB_RECORD = re.compile(
     rb"^(ATOM  |HETATM|HEADER|TITLE |REMARK|CRYST1|MODEL |SEQRES|COMPND|EXPDTA|OBSLTE)", re.MULTILINE
@@ -23,35 +24,44 @@ _ASCII = bytes(value if value < 128 else ord("?") for value in range(256))
 
 def read_structure_file(path: str | os.PathLike[str]) -> Any:
     """The file as a ``gemmi.Structure`` with at least one atom, all at finite places; else a FileError."""
-    text = _read_text(Path(path)).translate(_ASCII)
-    if _CIF_BLOCK.match(text):
-        structure = _parse_cif(path, text)
-    elif _PDB_RECORD.search(text):
-        structure = _parse_pdb(path, text)
-    else:
-        raise FileError(path, "is neither a PDB nor an mmCIF file.", _HINT)
+    text = _read_text(Path(path), _LARGEST_BYTES).translate(_ASCII)
+    if len(text) > _LARGEST_BYTES:
+        raise FileError(path, f"holds more than {_LARGEST_BYTES // 2**30} GiB of text.", _HINT)
+    structure = _parse_cif(path, text) if _format_of(path, text) == "mmCIF" else _parse_pdb(path, text)
     if len(structure) == 0 or structure[0].count_atom_sites() == 0:
         raise FileError(path, "holds no atoms.", _HINT)
     return structure
 
 
-def _read_text(path: Path) -> bytes:
+def recognise_structure(path: str | os.PathLike[str]) -> Literal["PDB", "mmCIF"]:
+    """The format of a structure file by its first lines; a FileError when it is none."""
+    return _format_of(path, _read_text(Path(path), _OPENING_BYTES))
+
+
+def _format_of(path: str | os.PathLike[str], text: bytes) -> Literal["PDB", "mmCIF"]:
+    if _CIF_BLOCK.match(text):
+        return "mmCIF"
+    if _PDB_RECORD.search(text):
+        return "PDB"
+    raise FileError(path, "is neither a PDB nor an mmCIF file.", _HINT)
+
+
+def _read_text(path: Path, n_bytes: int) -> bytes:
+    """The text of the file, unpacked; at most one byte more than ``n_bytes``."""
     try:
         if path.is_dir():
             raise FileError(path, "is a directory, not a structure file.", _HINT)
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            with gzip.open(file) if packed else nullcontext(file) as unpacked:
+                data = unpacked.read(n_bytes + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FileError(path, f"is a damaged gzip file ({error}).", "Fetch it again.") from error
     except FileNotFoundError as error:
         raise FileError(path, "does not exist.", "Check the path.") from error
     except OSError as error:
         raise FileError(path, f"cannot be read ({error.strerror}).", "Check its permissions.") from error
-    if data[:2] == b"\x1f\x8b":
-        try:
-            with gzip.open(BytesIO(data)) as unpacked:
-                data = unpacked.read(_LARGEST_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FileError(path, f"is a damaged gzip file ({error}).", "Fetch it again.") from error
-    if len(data) > _LARGEST_BYTES:
-        raise FileError(path, f"holds more than {_LARGEST_BYTES // 2**30} GiB of text.", _HINT)
     if not data.strip():
         raise FileError(path, "is empty.", _HINT)
     return data

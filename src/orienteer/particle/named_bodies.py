@@ -1,0 +1,67 @@
+"""The built-in bodies, by name: something to scatter without a file."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from orienteer.particle.base import Particle
+from orienteer.particle.bodies import PROTEIN_DENSITY, Part, Spheroid, Sum, core_shell, sphere
+from orienteer.particle.polyhedron import icosahedron
+from orienteer.particle.structure import Structure, blobs
+
+# Electrons per Å³ of a packed viral genome with its water, and of the loose layer between it and the shell.
+GENOME_DENSITY = 0.47
+LOOSE_DENSITY = 0.36
+
+
+def virus(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
+    """An icosahedral virus: a protein shell, a loosely filled layer, and a denser core of the same shape.
+
+    diameter_A : from corner to opposite corner; the shell is a tenth of it thick, the core 0.7 of it wide.
+    density : of the shell, in electrons per Å³; the inside keeps its ratio to it.
+    """
+    scale = density / PROTEIN_DENSITY
+    outer = icosahedron(diameter_A, density)
+    inner = icosahedron(0.8 * diameter_A, scale * (LOOSE_DENSITY - PROTEIN_DENSITY))
+    core = icosahedron(0.7 * diameter_A, scale * (GENOME_DENSITY - LOOSE_DENSITY))
+    return Sum((Part(outer), Part(inner), Part(core)))
+
+
+def random_blobs(diameter_A: float, n_blobs: int, seed: int, density: float = PROTEIN_DENSITY) -> Structure:
+    """Gaussian balls of unequal weight and width at random places: an object without any symmetry.
+
+    Centres and two standard deviations of every ball lie within the diameter; together the balls hold the
+    electrons of a ball of a quarter of the volume at ``density``.
+    """
+    rng = np.random.default_rng(seed)
+    sigmas = diameter_A * rng.uniform(0.05, 0.1, n_blobs)
+    directions = rng.normal(size=(n_blobs, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    reach = diameter_A / 2 - 2 * sigmas
+    positions = directions * (reach * rng.uniform(size=n_blobs) ** (1 / 3))[:, None]
+    weights = rng.uniform(0.5, 1.5, n_blobs) * sigmas**3
+    electrons = density * np.pi / 6 * diameter_A**3 / 4
+    return blobs(positions, electrons * weights / weights.sum(), sigmas)
+
+
+def named_body(
+    name: str, diameter_A: float, density: float, axis_ratio: float, n_blobs: int, seed: int
+) -> Particle:
+    """The built-in body of that name, one of ``BODY_NAMES``."""
+    return _BODIES[name](diameter_A, density, axis_ratio, n_blobs, seed)
+
+
+_BODIES: dict[str, Callable[[float, float, float, int, int], Particle]] = {
+    "virus": lambda diameter, density, ratio, n, seed: virus(diameter, density),
+    "icosahedron": lambda diameter, density, ratio, n, seed: icosahedron(diameter, density),
+    "sphere": lambda diameter, density, ratio, n, seed: sphere(diameter / 2, density),
+    "spheroid": lambda diameter, density, ratio, n, seed: Spheroid(
+        (diameter / 2 * ratio, diameter / 2 * ratio, diameter / 2), density
+    ),
+    "core-shell": lambda diameter, density, ratio, n, seed: core_shell(
+        [0.35 * diameter, 0.5 * diameter], [density / 2, density]
+    ),
+    "blobs": lambda diameter, density, ratio, n, seed: random_blobs(diameter, n, seed, density),
+}
+
+BODY_NAMES = tuple(_BODIES)
