@@ -7,18 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
+
 RESULTS = Path(__file__).parent / "results"
-
-
-def cpu_model() -> str:
-    """The processor's own name for itself."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
 
 
 def describe_machine(device: str = "cpu") -> dict[str, Any]:
@@ -26,9 +17,9 @@ def describe_machine(device: str = "cpu") -> dict[str, Any]:
     import numpy
 
     machine: dict[str, Any] = {
-        "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
-        "memory_GiB": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "cpu": processor_name(),
+        "cores": usable_cores(),
+        "memory_GiB": round(memory_GiB()[0], 1),
         "load_average": round(os.getloadavg()[0], 1),
         "python": platform.python_version(),
         "numpy": numpy.__version__,

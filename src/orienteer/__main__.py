@@ -1,0 +1,5 @@
+"""``python -m orienteer`` is the ``orienteer`` command."""
+
+from orienteer.cli.main import main
+
+main()

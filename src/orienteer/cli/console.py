@@ -1,0 +1,115 @@
+"""What the command says: text for people, JSON for scripts, one sentence when something is wrong."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from orienteer.errors import OrienteerError
+
+# Results go to standard output; progress and errors to standard error, so that pipes stay clean.
+output = Console(highlight=False)
+messages = Console(stderr=True, highlight=False)
+
+
+def print_json(result: Any) -> None:
+    """The result as one JSON document on standard output."""
+    print(json.dumps(result, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know, as what it knows."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def print_table(rows: Iterable[Sequence[str]], title: str = "", header: Sequence[str] = ()) -> None:
+    """A borderless table; the first column is dim when there is no header."""
+    table = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        show_header=bool(header),
+        pad_edge=False,
+    )
+    names = header or None
+    for row in rows:
+        if names is None:
+            names = [""] * len(row)
+        if not table.columns:
+            for i, name in enumerate(names):
+                table.add_column(name, style="dim" if i == 0 and not header else "", overflow="fold")
+        table.add_row(*(escape(cell) for cell in row))
+    output.print(table)
+
+
+def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool) -> int:
+    """Run a command and turn what goes wrong into a sentence and an exit status.
+
+    0: done; 1: it failed; 2: the command line or the settings are wrong; 130: stopped by the user.
+    """
+    import click
+
+    from orienteer.errors import SettingsError
+
+    try:
+        command()
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except OrienteerError as error:
+        if debug:
+            messages.print_exception()
+        _print_error({"error": error.message, "hint": error.hint}, as_json)
+        return 2 if isinstance(error, SettingsError) else 1
+    except (KeyboardInterrupt, click.Abort):
+        messages.print("Stopped.")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (as with `| head`): nothing is wrong, and nobody is listening.
+        sys.stdout = None  # type: ignore[assignment]
+        return 0
+    except MemoryError:
+        _print_error(
+            {"error": "not enough memory for this.", "hint": "Give a smaller --batch or fewer pixels."},
+            as_json,
+        )
+        return 1
+    except Exception as error:
+        if debug:
+            raise
+        _print_error(
+            {
+                "error": f"Orienteer has a defect: {type(error).__name__}: {error}",
+                "hint": "Please report it with the output of the same command and --debug.",
+            },
+            as_json,
+        )
+        return 1
+    return 0
+
+
+def _print_error(error: Mapping[str, str], as_json: bool) -> None:
+    if as_json:
+        print_json(error)
+        return
+    messages.print(f"[bold red]Error:[/] {escape(error['error'])}", soft_wrap=True)
+    if error["hint"]:
+        messages.print(escape(error["hint"]), soft_wrap=True)

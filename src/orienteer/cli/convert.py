@@ -1,0 +1,116 @@
+"""``orienteer convert``: patterns, geometries and volumes from one format to another."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.opening import open_patterns
+from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
+from orienteer.cli.progress import track
+from orienteer.cli.recognition import kind_of
+from orienteer.errors import FileError, OrienteerError
+
+GEOMETRY_ENDINGS = (".geom", ".dat")
+
+
+def convert(
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", help="Patterns, geometry or volume; recognised by content.")
+    ],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The new file; its ending names the format.")],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help="Format of OUT, where the ending does not tell."),
+    ] = None,
+    geometry: Geometry = None,
+    wavelength_A: WavelengthA = None,
+    distance_m: DistanceM = None,
+    as_json: AsJson = False,
+) -> None:
+    """Convert patterns, geometries (.geom, Dragonfly) or volumes (.mrc, .h5) to another format.
+
+    From a file of patterns, an OUT that ends in .geom or .dat takes the detector alone.
+    """
+    if source.exists() and target.exists() and source.samefile(target):
+        raise FileError(target, "is also the input.", "Give another name for the output.")
+    kind = kind_of(source)
+    if kind == "volume":
+        report = _convert_volume(source, target)
+    elif kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS):
+        report = _convert_detector(source, target, to, geometry, wavelength_A, distance_m, kind == "patterns")
+    elif kind == "patterns":
+        report = _convert_patterns(source, target, to, geometry, wavelength_A, distance_m)
+    else:
+        raise FileError(
+            source, "is an atomic structure, which convert does not rewrite.", "Try: orienteer simulate"
+        )
+    if as_json:
+        print_json(report)
+        return
+    output.print(f"{report['from']} -> {report['to']}: {target}")
+    for loss in report.get("lost", ()):
+        messages.print(f"[yellow]not kept[/] {loss}")
+
+
+def _convert_patterns(
+    source: Path,
+    target: Path,
+    to: str | None,
+    geometry: Path | None,
+    wavelength_A: float | None,
+    distance_m: float | None,
+) -> dict[str, Any]:
+    from orienteer.source.opening import writer_for
+
+    patterns = open_patterns(source, geometry, wavelength_A, distance_m)
+    writer = writer_for(target, to, detector=patterns.detector, frame_shape=patterns.frame_shape)
+    with writer:
+        for batch in track(patterns.batches(), "Converting", len(patterns), size=len):
+            writer.append(batch)
+    return {
+        "from": patterns.format,
+        "to": writer.format,
+        "file": str(target),
+        "frames": len(patterns),
+        "lost": list(writer.lost_on_write),
+    }
+
+
+def _convert_volume(source: Path, target: Path) -> dict[str, Any]:
+    from orienteer.volume.opening import open_volumes, recognise_volume, write_volumes
+
+    volumes = open_volumes(source)
+    write_volumes(target, volumes)
+    return {"from": recognise_volume(source), "to": recognise_volume(target), "file": str(target)}
+
+
+def _convert_detector(
+    source: Path,
+    target: Path,
+    to: str | None,
+    geometry: Path | None,
+    wavelength_A: float | None,
+    distance_m: float | None,
+    from_patterns: bool,
+) -> dict[str, Any]:
+    from orienteer.detector.opening import open_detector
+    from orienteer.detector.writing import write_detector_file
+
+    if from_patterns:
+        patterns = open_patterns(source, geometry, wavelength_A, distance_m)
+        detector = patterns.detector
+        if detector is None:
+            raise OrienteerError(f"{source}: carries no detector to write.", "Give --geometry FILE.")
+        wavelength_A = wavelength_A or _first_wavelength(patterns)
+    else:
+        detector = open_detector(source, wavelength_A=wavelength_A, distance_m=distance_m)
+    name = write_detector_file(target, detector, to, wavelength_A=wavelength_A)
+    return {"from": "detector", "to": name, "file": str(target), "pixels": detector.n_pixels}
+
+
+def _first_wavelength(patterns: Any) -> float | None:
+    if "wavelength_A" not in patterns.column_names or not len(patterns):
+        return None
+    return float(patterns.read(slice(0, 1)).columns["wavelength_A"][0])

@@ -1,0 +1,175 @@
+"""``orienteer inspect``: what a file holds, in numbers and as a picture."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from orienteer.cli.console import output, print_json, print_table
+from orienteer.cli.opening import open_patterns
+from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
+from orienteer.cli.progress import track
+from orienteer.cli.recognition import kind_of
+from orienteer.compute.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BARS = "▁▂▃▄▅▆▇█"
+# What is printed about a file, and what draws its picture (None where there is nothing to draw).
+Look = tuple[dict[str, Any], "Callable[[], Figure] | None"]
+
+
+def inspect(
+    file: Annotated[
+        Path, typer.Argument(help="Patterns, volume, geometry or structure, in any known format.")
+    ],
+    geometry: Geometry = None,
+    wavelength_A: WavelengthA = None,
+    distance_m: DistanceM = None,
+    frames: Annotated[
+        int, typer.Option(help="Look at no more frames than this, spread evenly.", min=1)
+    ] = 10_000,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="PNG", help="Where to draw; otherwise FILE.png in this folder."),
+    ] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a file holds, and draw it: frames, photons, mask, wavelength, resolution, what is missing."""
+    kind = kind_of(file)
+    if kind == "patterns":
+        report, draw = look_at_patterns(file, geometry, wavelength_A, distance_m, frames)
+    elif kind == "volume":
+        report, draw = look_at_volume(file)
+    elif kind == "detector":
+        report, draw = look_at_detector(file, wavelength_A, distance_m)
+    else:
+        report, draw = look_at_structure(file)
+    if draw is not None and not no_picture:
+        report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+
+
+def look_at_patterns(
+    file: Path, geometry: Path | None, wavelength_A: float | None, distance_m: float | None, frames: int
+) -> Look:
+    """Sums over the frames of a data set."""
+    from orienteer.plot.patterns import plot_summary
+    from orienteer.source.summary import blocks_to_look_at, summarise
+
+    source = open_patterns(file, geometry, wavelength_A, distance_m)
+    blocks = blocks_to_look_at(len(source), frames)
+    n_frames = sum(block.stop - block.start for block in blocks)
+    batches = track((source.read(block) for block in blocks), "Reading", n_frames, size=len)
+    summary = summarise(source, batches, wavelength_A)
+    return summary.as_report(), lambda: plot_summary(summary)
+
+
+def look_at_volume(file: Path) -> Look:
+    """The models of a volume file."""
+    from orienteer.plot.volume import plot_volume
+    from orienteer.volume.opening import open_volumes, recognise_volume
+
+    volumes = open_volumes(file)
+    first = volumes[0]
+    values = first.values[np.isfinite(first.values)]
+    unit = "A" if first.space == "real" else "1/A"
+    report = {
+        "path": str(file),
+        "format": recognise_volume(file),
+        "models": len(volumes),
+        "shape": list(first.shape),
+        "space": first.space,
+        "voxel_size": [f"{size:.6g} {unit}" for size in first.voxel_size],
+        "values": {"min": values.min(), "mean": values.mean(), "max": values.max()} if len(values) else {},
+        "voxels_without_value": int(first.values.size - len(values)),
+    }
+    return report, lambda: plot_volume(first, file.name)
+
+
+def look_at_detector(file: Path, wavelength_A: float | None, distance_m: float | None) -> Look:
+    """The panels of a geometry file."""
+    from orienteer.detector.masks import PixelUse
+    from orienteer.detector.opening import open_detector
+    from orienteer.plot.detector import plot_detector
+
+    detector = open_detector(file, wavelength_A=wavelength_A, distance_m=distance_m)
+    report = {
+        "path": str(file),
+        "format": "detector geometry",
+        "panels": len(detector.panels),
+        "frame_shape": list(detector.frame_shape),
+        "pixels": detector.n_pixels,
+        "distance_m": detector.distance_m,
+        "mask": {use.name.lower(): int((detector.mask == use).sum()) for use in PixelUse},
+        "resolution_edge_A": detector.edge_resolution_A(wavelength_A) if wavelength_A else None,
+        "resolution_corner_A": detector.corner_resolution_A(wavelength_A) if wavelength_A else None,
+    }
+    return report, lambda: plot_detector(detector, wavelength_A)
+
+
+def look_at_structure(file: Path) -> Look:
+    """The atoms of a PDB or mmCIF file."""
+    from orienteer.particle.opening import open_structure
+
+    structure = open_structure(file)
+    report = {
+        "path": str(file),
+        "format": "atomic structure",
+        "atoms": len(structure),
+        "electrons": structure.n_electrons,
+        "diameter_A": 2 * structure.radius_A,
+    }
+    return report, None
+
+
+def save_picture(figure: "Figure", path: Path) -> Path:
+    """Write a figure as PNG, whole or not at all."""
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format="png")
+    return path
+
+
+def print_report(report: Mapping[str, Any]) -> None:
+    """A report as a table for people."""
+    rows = [(key.replace("_", " "), in_words(value)) for key, value in report.items() if key != "missing"]
+    print_table([(name, words) for name, words in rows if words])
+    for name, meaning in report.get("missing", {}).items():
+        output.print(f"[yellow]missing[/] {name}: {meaning}")
+
+
+def in_words(value: Any) -> str:
+    """A value of a report in a line of text."""
+    if isinstance(value, Mapping) and set(value) == {"edges", "frames"}:
+        return histogram_in_words(value["edges"], value["frames"])
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name.replace('_', ' ')} {in_words(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return (
+            " x ".join(str(part) for part in value)
+            if value and isinstance(value[0], int)
+            else ", ".join(map(str, value))
+        )
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    return f"{value:,.5g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def histogram_in_words(edges: list[float], frames: list[int]) -> str:
+    """A histogram as bars of text.
+
+    >>> histogram_in_words([0, 1, 2], [1, 8])
+    '▁█ from 0 to 2'
+    """
+    most = max(frames, default=0)
+    bars = "".join(BARS[round(n / most * (len(BARS) - 1))] if most else BARS[0] for n in frames)
+    return f"{bars} from {edges[0]:,.4g} to {edges[-1]:,.4g}"

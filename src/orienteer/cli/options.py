@@ -1,0 +1,105 @@
+"""Options that several commands share, and flags made from a section of settings."""
+
+import functools
+import inspect
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.settings.describing import describe_section
+from orienteer.settings.section import Section
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Device = Annotated[
+    DeviceName, typer.Option("--device", help="Where to compute; auto takes the GPU when there is one.")
+]
+Geometry = Annotated[
+    Path | None,
+    typer.Option(
+        "--geometry",
+        metavar="FILE",
+        help="Detector: CrystFEL .geom, a Dragonfly detector or an Orienteer file.",
+    ),
+]
+WavelengthA = Annotated[
+    float | None,
+    typer.Option("--wavelength-A", help="Wavelength in angstrom, where the data do not say.", min=0.001),
+]
+DistanceM = Annotated[
+    float | None,
+    typer.Option(
+        "--distance-m", help="Detector distance in metres, where the geometry does not say.", min=1e-6
+    ),
+]
+SettingsFile = Annotated[
+    Path | None, typer.Option("--settings", metavar="FILE", help="Settings as a TOML file.")
+]
+Overrides = Annotated[
+    list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; may be repeated.")
+]
+
+
+def override(section: str, key: str, value: object) -> str:
+    """A ``--set`` text for a value that must arrive as the text it is.
+
+    >>> override("particle", "structure", "a b.pdb")
+    'particle.structure="a b.pdb"'
+    """
+    return f"{section}.{key}={json.dumps(str(value))}"
+
+
+def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command one flag per setting of a section: ``[simulate] frames`` becomes ``--frames``.
+
+    The command receives those that were given as ``flags``, a list of ``--set`` texts, so that file,
+    ``--set`` and flags are checked by the same definition and fail with the same words.
+    """
+    rows = describe_section(name, section)
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        own = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
+        added = [
+            inspect.Parameter(
+                row.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(row, name)
+            )
+            for row in rows
+        ]
+
+        @functools.wraps(command)
+        def with_flags(**arguments: Any) -> Any:
+            given = {row.key: arguments.pop(row.key) for row in rows}
+            flags = [f"{name}.{key}={_toml(value)}" for key, value in given.items() if value is not None]
+            return command(flags=flags, **arguments)
+
+        with_flags.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
+        with_flags.__annotations__ = {p.name: p.annotation for p in [*own, *added]}
+        return with_flags
+
+    return decorate
+
+
+def _flag(row: Any, section: str) -> Any:
+    flag = row.key.replace("_", "-")
+    panel = f"Settings of [{section}]"
+    if row.type == "true or false":
+        option = typer.Option(
+            f"--{flag}/--no-{flag}", help=row.description, show_default=row.default, rich_help_panel=panel
+        )
+        return Annotated[bool | None, option]
+    metavar = row.type.upper().replace(" ", "-") if "|" not in row.type else f"[{row.type.replace(' ', '')}]"
+    option = typer.Option(
+        f"--{flag}",
+        help=row.description,
+        metavar=metavar,
+        show_default=row.default or False,
+        rich_help_panel=panel,
+    )
+    return Annotated[str | None, option]
+
+
+def _toml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

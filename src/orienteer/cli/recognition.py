@@ -1,0 +1,78 @@
+"""What kind of thing a file holds, so that one command can take any of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from orienteer.errors import FileError, OrienteerError
+
+Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
+
+
+def kind_of(path: Path) -> Kind:
+    """The kind of a file by its content; a file of no known kind is an error that says what was tried."""
+    if path.is_dir():
+        raise FileError(path, "is a directory.", "Give the path of a file in it.")
+    if not path.exists():
+        raise FileError(path, "no such file.", "Check the path.")
+    for kind, recognises in _RECOGNISERS.items():
+        if recognises(path):
+            return kind
+    return _blame(path)
+
+
+def _holds_patterns(path: Path) -> bool:
+    from orienteer.source.opening import recognise
+
+    return _succeeds(lambda: recognise(path))
+
+
+def _holds_volume(path: Path) -> bool:
+    from orienteer.volume.opening import recognise_volume
+
+    return _succeeds(lambda: recognise_volume(path))
+
+
+def _holds_structure(path: Path) -> bool:
+    from orienteer.particle.opening import recognise_structure
+
+    return _succeeds(lambda: recognise_structure(path))
+
+
+def _holds_detector(path: Path) -> bool:
+    from orienteer.detector.opening import recognise_detector
+
+    return _succeeds(lambda: recognise_detector(path))
+
+
+_RECOGNISERS: dict[Kind, Callable[[Path], bool]] = {
+    "patterns": _holds_patterns,
+    "volume": _holds_volume,
+    "structure": _holds_structure,
+    "detector": _holds_detector,
+}
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OrienteerError:
+        return False
+    return True
+
+
+def _blame(path: Path) -> Kind:
+    """Why nothing fits, in the words of the reader of patterns when it has something to say."""
+    from orienteer.source.opening import format_names, recognise
+
+    try:
+        recognise(path)
+    except FileError as error:
+        if "no format" not in error.reason:
+            raise
+    raise FileError(
+        path,
+        "holds nothing that Orienteer knows.",
+        f"It reads patterns ({', '.join(format_names())}), volumes (MRC, HDF5), "
+        "geometries (CrystFEL, Dragonfly) and structures (PDB, mmCIF).",
+    )

@@ -1,0 +1,72 @@
+"""``orienteer rotations``: a grid of orientations, its size and spacing, and the grid a resolution needs."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from orienteer.cli.console import output, print_json, print_table
+from orienteer.cli.options import AsJson
+from orienteer.errors import SettingsError
+
+GridKind = Literal["600-cell", "hopf", "super-fibonacci"]
+
+
+def rotations(
+    level: Annotated[
+        int | None,
+        typer.Option(
+            "--level", "-n", help="Fineness: 600-cell divisions, Hopf level or number of poses.", min=0
+        ),
+    ] = None,
+    resolution_A: Annotated[
+        float | None,
+        typer.Option("--resolution-A", help="Choose the level for this full-period resolution.", min=0.01),
+    ] = None,
+    diameter_A: Annotated[
+        float | None, typer.Option("--diameter-A", help="Largest extent of the particle.", min=0.01)
+    ] = None,
+    kind: Annotated[GridKind, typer.Option(help="How the orientations are laid out.")] = "600-cell",
+    group: Annotated[str, typer.Option(help="The particle's symmetry: C1, Cn, Dn, T, O or I.")] = "C1",
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the grid: .h5, or text that Dragonfly reads."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a grid of orientations, or find the one that a resolution and a particle size need."""
+    from orienteer.orientation.files import write_grid
+    from orienteer.orientation.grids import grid_for_resolution, make_grid
+
+    if level is not None and resolution_A is None and diameter_A is None:
+        grid = make_grid(kind, level, group)
+    elif level is None and resolution_A is not None and diameter_A is not None:
+        grid = grid_for_resolution(resolution_A, diameter_A, kind, group)
+    else:
+        raise SettingsError(
+            "rotations needs either --level, or --resolution-A together with --diameter-A.",
+            "For example: orienteer rotations --resolution-A 12 --diameter-A 215",
+        )
+    report = {
+        "kind": grid.kind,
+        "level": grid.level,
+        "group": str(grid.point_group),
+        "rotations": len(grid),
+        "covering_radius_deg": round(grid.covering_radius_deg, 4),
+        "closest_pair_deg": round(grid.closest_pair_deg, 4),
+        "largest_over_smallest_weight": round(float(grid.weights.max() / grid.weights.min()), 4),
+    }
+    if out is not None:
+        write_grid(out, grid)
+        report["file"] = str(out)
+    if as_json:
+        print_json(report)
+        return
+    print_table(
+        [
+            (name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+            for name, value in report.items()
+        ]
+    )
+    if out is None:
+        output.print("[dim]Add --out FILE to keep the grid.[/]")

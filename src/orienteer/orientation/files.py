@@ -1,0 +1,26 @@
+"""A grid of orientations on disk, in the two layouts that Dragonfly's users have."""
+
+from pathlib import Path
+
+import numpy as np
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.orientation.pose_grid import PoseGrid
+
+
+def write_grid(path: Path, grid: PoseGrid) -> None:
+    """Write the quaternions with their weights.
+
+    ``.h5`` holds one dataset ``quaternions`` (K, 5); any other ending gives text, the number of rotations
+    on the first line and then one rotation a line.  Both list w, x, y, z and the weight; weights sum to 1.
+    """
+    table = np.column_stack([grid.quaternions, grid.weights])
+    with atomic_path(path) as temporary:
+        if path.suffix in (".h5", ".hdf5"):
+            import h5py
+
+            with h5py.File(temporary, "w") as file:
+                dataset = file.create_dataset("quaternions", data=table, fletcher32=True)
+                dataset.attrs.update(kind=grid.kind, level=grid.level, point_group=str(grid.point_group))
+        else:
+            np.savetxt(temporary, table, fmt="%.17g", header=str(len(grid)), comments="")

@@ -1,0 +1,38 @@
+"""A volume as three central slices and, for intensities, its radial mean."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orienteer.volume.volume import Volume
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PLANES = (("x", "y"), ("x", "z"), ("y", "z"))
+
+
+def plot_volume(volume: Volume, title: str = "") -> "Figure":
+    """Slices through the centre: the first-named axis runs to the right, the second one up."""
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
+
+    values = np.asarray(volume.values, np.float64)
+    positive = values[np.isfinite(values) & (values > 0)]
+    is_intensity = volume.space == "reciprocal" and len(positive) > 0
+    norm = LogNorm(max(np.percentile(positive, 1), positive.max() * 1e-7), positive.max()) if is_intensity else None
+    unit = "1/Å" if volume.space == "reciprocal" else "Å"
+    coordinates = dict(zip("xyz", volume.axes(), strict=True))
+    centre = {axis: int(np.argmin(np.abs(coordinates[axis]))) for axis in "xyz"}
+    figure = Figure(figsize=(13, 4.4), layout="constrained", dpi=110)
+    figure.suptitle(f"{title}    {' x '.join(map(str, volume.shape))} voxels")
+    for axes, (right, up) in zip(figure.subplots(1, 3), PLANES, strict=True):
+        across = ({"x", "y", "z"} - {right, up}).pop()
+        plane = np.take(values, centre[across], axis="xyz".index(across)).T
+        if norm is not None:
+            plane = np.where(plane <= 0, norm.vmin, plane)
+        extent = tuple(coordinates[axis][end] for axis in (right, up) for end in (0, -1))
+        shown = axes.imshow(plane, origin="lower", extent=extent, cmap="magma", norm=norm)
+        axes.set(xlabel=f"{right} ({unit})", ylabel=f"{up} ({unit})", title=f"{across} = 0")
+        figure.colorbar(shown, ax=axes, shrink=0.8)
+    return figure

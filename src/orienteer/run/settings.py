@@ -1,0 +1,17 @@
+"""Every section of settings, joined: what a settings file may hold."""
+
+from pydantic import Field
+
+from orienteer.detector.settings import BeamSettings, DetectorSettings
+from orienteer.particle.settings import ParticleSettings
+from orienteer.settings.section import Section
+from orienteer.simulate.settings import SimulateSettings
+
+
+class Settings(Section):
+    """The whole of a settings file; each field is a ``[section]``."""
+
+    particle: ParticleSettings = Field(ParticleSettings(), description="What scatters.")
+    beam: BeamSettings = Field(BeamSettings(), description="The X-ray pulses.")
+    detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")
+    simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")

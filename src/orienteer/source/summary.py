@@ -1,0 +1,168 @@
+"""What a data set holds, in the numbers that a person asks for first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.detector.masks import PixelUse
+from orienteer.source.base import Source
+from orienteer.source.patterns import Patterns, SparsePhotons
+
+# Fields that a reconstruction wants, and what happens without them.
+WANTED = {
+    "detector": "no geometry in the file; give --geometry FILE",
+    "wavelength_A": "no wavelength in the file; give --wavelength-A",
+    "mask": "no pixel is masked; is there really no beam stop and no bad pixel?",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Sums over the frames that were looked at (M of them, N in the file, P pixels each).
+
+    photons : (M,) float64, counts of each frame over pixels that are not masked "never".
+    lit_pixels : (M,) int64, such pixels with at least one photon.
+    total : (P,) float64, sum of the frames.
+    wavelength_A : median over the frames; None when nobody knows.
+    missing : the keys of ``WANTED`` that are not there.
+    """
+
+    source: Source
+    photons: NDArray[np.float64]
+    lit_pixels: NDArray[np.int64]
+    total: NDArray[np.float64]
+    examples: Patterns
+    wavelength_A: float | None
+    missing: tuple[str, ...]
+
+    def as_report(self) -> dict[str, Any]:
+        """Plain values for ``--json``; empty entries where the file does not say."""
+        source, detector, wavelength = self.source, self.source.detector, self.wavelength_A
+        edge_A, corner_A = _resolution(detector, wavelength)
+        counts, edges = np.histogram(self.lit_pixels, bins=10)
+        return {
+            "path": str(source.path) if source.path else None,
+            "format": source.format,
+            "frames": len(source),
+            "frames_looked_at": len(self.photons),
+            "frame_shape": list(source.frame_shape),
+            "pixels": source.n_pixels,
+            "storage": "photon lists" if source.is_sparse else "dense frames",
+            "photons_per_frame": _statistics(self.photons),
+            "lit_pixels_per_frame": _statistics(self.lit_pixels),
+            "lit_pixels_histogram": {"edges": edges.tolist(), "frames": counts.tolist()},
+            "mask": _mask_counts(detector),
+            "wavelength_A": wavelength,
+            "resolution_edge_A": edge_A,
+            "resolution_corner_A": corner_A,
+            "columns": list(source.column_names),
+            "missing": {name: WANTED[name] for name in self.missing},
+        }
+
+
+def blocks_to_look_at(n_frames: int, n_wanted: int, block: int = 256) -> list[slice]:
+    """Slices of neighbouring frames, spread evenly over the data set, that hold about ``n_wanted`` frames.
+
+    >>> blocks_to_look_at(10, 4, block=2)
+    [slice(0, 2, None), slice(5, 7, None)]
+    """
+    if n_wanted >= n_frames:
+        return [slice(start, min(start + block, n_frames)) for start in range(0, n_frames, block)]
+    n_blocks = max(1, round(n_wanted / block))
+    starts = [i * n_frames // n_blocks for i in range(n_blocks)]
+    return [slice(start, min(start + min(block, n_wanted), n_frames)) for start in starts]
+
+
+def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float | None = None) -> Summary:
+    """Read the batches once and keep the sums; memory is one batch and a few numbers per frame."""
+    used = (
+        np.ones(source.n_pixels, bool) if source.detector is None else source.detector.mask != PixelUse.NEVER
+    )
+    photons, lit, wavelengths = [], [], []
+    total = np.zeros(source.n_pixels)
+    examples: Patterns | None = None
+    for batch in batches:
+        examples = examples if examples is not None else batch
+        counts, n_lit, added = _count(batch, used)
+        photons.append(counts)
+        lit.append(n_lit)
+        total += added
+        if "wavelength_A" in batch.columns:
+            wavelengths.append(batch.columns["wavelength_A"])
+    known = np.concatenate(wavelengths) if wavelengths else np.zeros(0)
+    if wavelength_A is None and len(known):
+        wavelength_A = float(np.median(known))
+    missing = {
+        "detector": source.detector is None,
+        "wavelength_A": wavelength_A is None,
+        "mask": source.detector is not None and bool(used.all()),
+    }
+    return Summary(
+        source=source,
+        photons=np.concatenate(photons) if photons else np.zeros(0),
+        lit_pixels=np.concatenate(lit) if lit else np.zeros(0, np.int64),
+        total=total,
+        examples=examples if examples is not None else source.read(slice(0, 0)),
+        wavelength_A=wavelength_A,
+        missing=tuple(name for name, absent in missing.items() if absent),
+    )
+
+
+def _count(batch: Patterns, used: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Photons (N,) and lit pixels (N,) of each frame over the used pixels, and the sum of the frames (P,)."""
+    if isinstance(batch.frames, SparsePhotons):
+        sparse = batch.frames
+        kept = used[sparse.pixel]
+        frame = np.repeat(np.arange(len(batch)), np.diff(sparse.start))
+        counts = np.bincount(frame, sparse.count * kept, minlength=len(batch))
+        return (
+            counts,
+            np.bincount(frame, kept, minlength=len(batch)).astype(np.int64),
+            np.bincount(sparse.pixel, sparse.count, minlength=batch.n_pixels).astype(np.float64),
+        )
+    frames = np.where(used, np.nan_to_num(np.asarray(batch.frames, np.float64)), 0.0)
+    return frames.sum(1), (frames >= 0.5).sum(1), frames.sum(0)
+
+
+def radial_profile(
+    values: NDArray[np.float64], detector: Detector, wavelength_A: float | None, n_shells: int = 100
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean of (P,) values over shells of |q| (of 2 sin theta, without a wavelength), masked pixels left out.
+
+    Returns shell centres (S,) in 1/A (or pure numbers) and means (S,); shells without pixels are NaN.
+    """
+    length = np.linalg.norm(detector.ewald_vectors, axis=1) / (wavelength_A or 1.0)
+    used = detector.mask != PixelUse.NEVER
+    edges = np.linspace(0.0, length[used].max() * (1 + 1e-9) if used.any() else 1.0, n_shells + 1)
+    shell = np.digitize(length[used], edges) - 1
+    pixels = np.bincount(shell, minlength=n_shells)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.bincount(shell, values[used], minlength=n_shells) / pixels
+    return (edges[1:] + edges[:-1]) / 2, means
+
+
+def _statistics(values: NDArray[Any]) -> dict[str, float]:
+    if not len(values):
+        return {}
+    return {
+        "mean": float(values.mean()),
+        "median": float(np.median(values)),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
+
+
+def _mask_counts(detector: Detector | None) -> dict[str, int]:
+    if detector is None:
+        return {}
+    return {use.name.lower(): int((detector.mask == use).sum()) for use in PixelUse}
+
+
+def _resolution(detector: Detector | None, wavelength_A: float | None) -> tuple[float | None, float | None]:
+    if detector is None or wavelength_A is None:
+        return None, None
+    return detector.edge_resolution_A(wavelength_A), detector.corner_resolution_A(wavelength_A)

@@ -1,0 +1,105 @@
+"""Every code block of the documentation runs, and every page that the program writes into is whole."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(python|bash|toml)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [code for kind, code in BLOCK.findall(page.read_text()) if kind == language]
+
+
+def runnable(page: Path) -> bool:
+    return bool(blocks(page, "python") or any("orienteer " in code for code in blocks(page, "bash")))
+
+
+@pytest.fixture(scope="module")
+def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the pages speak of, small: a structure, a geometry, hits in CXI."""
+    folder = tmp_path_factory.mktemp("samples")
+    write_structure(folder / "particle.pdb")
+    for command in (
+        "simulate particle.pdb --frames 20 --seed 1 --out hits.h5 --set detector.pixels=32",
+        "convert hits.h5 hits.cxi",
+        "convert hits.h5 photons.emc",
+        "convert hits.h5 detector.geom",
+    ):
+        run(command, folder)
+    return folder
+
+
+def write_structure(path: Path) -> None:
+    """A helix of carbon, nitrogen and oxygen, 60 A across, as a PDB file."""
+    import math
+
+    lines = []
+    for i in range(60):
+        x, y, z = 20 * math.cos(i / 3), 20 * math.sin(i / 3), i - 30.0
+        element = "CNO"[i % 3]
+        lines.append(
+            f"ATOM  {i + 1:5d}  {element:<3s} ALA A{i + 1:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00 20.00          {element:>2s}"
+        )
+    path.write_text("\n".join([*lines, "END", ""]))
+
+
+def run(command: str, folder: Path) -> None:
+    arguments = [sys.executable, "-m", "orienteer", *shlex.split(command, comments=True)]
+    result = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=240)
+    assert result.returncode == 0, f"orienteer {command}\n{result.stdout}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_commands_and_the_code_of_a_page_run(page: Path, sample_files: Path, tmp_path: Path) -> None:
+    for sample in sample_files.iterdir():
+        (tmp_path / sample.name).write_bytes(sample.read_bytes())
+    for name, text in re.findall(
+        r"^```toml title=\"(\S+)\"\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
+    ):
+        (tmp_path / name).write_text(text)
+    for code in blocks(page, "bash"):
+        for line in code.replace("\\\n", " ").splitlines():
+            if line.startswith("orienteer "):
+                run(line.removeprefix("orienteer "), tmp_path)
+    script = "\n".join(blocks(page, "python"))
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    result = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_the_settings_of_a_page_are_valid(page: Path, tmp_path: Path) -> None:
+    from orienteer.run.settings import Settings
+
+    from orienteer.settings.loading import load_settings
+
+    for text in blocks(page, "toml"):
+        path = tmp_path / "settings.toml"
+        path.write_text(text)
+        load_settings(Settings, path)
+
+
+def test_the_help_of_every_command_is_in_the_reference() -> None:
+    from orienteer.cli.main import app
+
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    names = [command.name for command in app.registered_commands]
+    assert sorted(re.findall(r"<!-- help: (\w+) -->", page)) == sorted(name for name in names if name)
+
+
+def test_no_page_links_to_a_missing_file() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
