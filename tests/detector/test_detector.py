@@ -14,7 +14,7 @@ from orienteer.errors import GeometryMismatch, OrienteerError
 
 
 def exact_solid_angle_sr(corners: np.ndarray) -> float:
-    """Solid angle of a rectangle from the origin, as two triangles by the formula of Van Oosterom and Strackee."""
+    """Solid angle of a rectangle seen from the origin: two triangles by Van Oosterom and Strackee."""
     total = 0.0
     for a, b, c in ((corners[0], corners[1], corners[2]), (corners[0], corners[2], corners[3])):
         la, lb, lc = (np.linalg.norm(v) for v in (a, b, c))
@@ -39,7 +39,9 @@ def test_q_backwards_is_twice_the_wave_number() -> None:
 def test_all_q_lie_on_the_ewald_sphere_and_bend_back(box_around_the_sample: Detector) -> None:
     wavelength = 1.7
     q = box_around_the_sample.q_inv_A(wavelength)
-    assert np.allclose(np.linalg.norm(q + [0, 0, 1 / wavelength], axis=1), 1 / wavelength, rtol=1e-14)
+    assert np.allclose(
+        np.linalg.norm(q + np.array([0, 0, 1 / wavelength]), axis=1), 1 / wavelength, rtol=1e-14
+    )
     assert q[:, 2].max() < 0
 
 

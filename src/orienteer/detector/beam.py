@@ -35,8 +35,8 @@ class Beam:
     polarisation : direction of the electric field, "x", "y", or "none" for unpolarised.
     spectrum : :class:`~orienteer.detector.spectrum.Spectrum`, ``SaseSpectrum`` or None for one line.
 
-    >>> Beam(wavelength_A=1.0).photon_energy_eV
-    12398.419843320026
+    >>> round(Beam(wavelength_A=1.0).photon_energy_eV, 6)
+    12398.419843
     """
 
     photon_energy_eV: float

@@ -208,6 +208,8 @@ class _File:
                 fast_stride=strides[place.fast_axis],
                 groups=groups,
             )
+        except FileError:
+            raise
         except OrienteerError as error:
             raise self.need(name, "min_fs").error(error.message, error.hint) from error
 

@@ -91,7 +91,7 @@ def read_directives(path: str | PathLike[str], text: str) -> list[Directive]:
         if not line:
             continue
         left, equals, value = (part.strip() for part in line.partition("="))
-        owner, slash, key = left.rpartition("/")
+        owner, slash, key = (part.strip() for part in left.rpartition("/"))
         if (
             not equals
             or not key
