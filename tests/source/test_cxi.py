@@ -451,7 +451,8 @@ def test_what_does_not_fit_the_first_batch_is_refused(tmp_path) -> None:
         ),
         ({f"{DETECTOR}/xyz_map": grid_m(distance_m=0), f"{DETECTOR}/distance": -1.0}, "not one positive"),
         ({"entry_1/columns/score": np.zeros(N + 1)}, "column 'score'"),
-        ({"entry_1/orienteer_metadata": "no json"}, "damaged"),
+        ({"entry_1/orienteer_metadata": np.bytes_("no json")}, "damaged"),
+        ({"entry_1/orienteer_metadata": "of variable length"}, "cannot be right"),
     ],
 )
 def test_fields_that_do_not_fit_are_refused(tmp_path, fields, reason) -> None:

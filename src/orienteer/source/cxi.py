@@ -24,7 +24,7 @@ from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frame
 from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, CxiWriter
 from orienteer.source.hdf5_filters import check_filters, load_filters
 from orienteer.source.hdf5_growing import read_column
-from orienteer.source.hdf5_reading import open_hdf5_file, read_array
+from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array
 from orienteer.source.patterns import Patterns
 
 __all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "recognise"]
@@ -50,6 +50,7 @@ class CxiSource(FileSource):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
+        self._path = path
         load_filters()
         self._file = open_hdf5_file(path)
         try:
@@ -83,7 +84,7 @@ class CxiSource(FileSource):
             self.bytes_per_value += self._frame_mask.dtype.itemsize + 1
         self.column_names = tuple(names)
         if METADATA in self._file:
-            self.metadata = dict(json.loads(self._file[METADATA][()]))
+            self.metadata = dict(json.loads(get_dataset(path, self._file, METADATA, "S", ())[()]))
         detector = find_detector(path, self._file, self.frame_shape)
         if detector is not None and self.mask is not None and detector.n_pixels == self.n_pixels:
             detector = detector.with_mask(combine_masks(detector.mask, self.mask))
@@ -102,7 +103,7 @@ class CxiSource(FileSource):
         # One image has no axis of frames: an empty range of it is empty all the same.
         stored = read_array(self._frames, slice(None) if self._is_one_image else rows)
         frames = stored.reshape(-1, self.n_pixels)[:n]
-        columns = {name: read_column(dataset, rows) for name, dataset in self._columns.items()}
+        columns = {name: read_column(self._path, dataset, rows) for name, dataset in self._columns.items()}
         if self._wavelength_A is not None:
             columns["wavelength_A"] = self._wavelength_A(rows)
         if self._frame_mask is not None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from orienteer.detector.beam import HC_EV_A
 from orienteer.errors import FileError
-from orienteer.source.hdf5_growing import read_column
 from orienteer.source.hdf5_reading import check_stored, get_dataset
+from orienteer.source.hdf5_varying import read_texts
 
 DETECTOR, SOURCE = "entry_1/instrument_1/detector_1", "entry_1/instrument_1/source_1"
 COLUMNS = "entry_1/columns"
@@ -91,7 +91,11 @@ def find_columns(path: Path, file: h5py.File, n_frames: int) -> dict[str, h5py.D
 def _own_column(path: Path, group: h5py.Group, name: str, n_frames: int) -> h5py.Dataset:
     dataset = get_dataset(path, group, name, "biufcSO")
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
-    if dataset.ndim == 0 or len(dataset) != n_frames or (dataset.dtype.kind in "SO" and not is_text):
+    if (
+        dataset.ndim == 0
+        or len(dataset) != n_frames
+        or (dataset.dtype.kind in "SO" and not (is_text and dataset.ndim == 1))
+    ):
         found = f"{dataset.dtype} of shape {dataset.shape}"
         raise FileError(path, f"has the column '{name}' as {found} for {n_frames} frames.")
     return dataset
@@ -162,7 +166,9 @@ def find_event_ids(path: Path, file: h5py.File, n_frames: int) -> Rows:
     if identifier is not None and identifier.dtype.kind in "iu":
         return lambda rows: _whole(identifier[rows])
     if identifier is not None and h5py.check_string_dtype(identifier.dtype) is not None:
-        return lambda rows: np.array([hash_text(text) for text in read_column(identifier, rows)], np.uint64)
+        return lambda rows: np.array(
+            [hash_text(text) for text in read_texts(path, identifier, rows)], np.uint64
+        )
     return lambda rows: np.arange(rows.start, rows.stop, dtype=np.uint64)
 
 
@@ -198,7 +204,8 @@ def _is_column(dataset: h5py.Dataset, n_frames: int) -> bool:
     if not shape or shape[0] != n_frames or len(shape) > 2 or dataset.dtype.fields is not None:
         return False
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
-    return (dataset.dtype.kind in "biuf" or is_text) and (len(shape) == 1 or shape[1] <= LONGEST_ROW)
+    is_list = len(shape) == 2 and (is_text or shape[1] > LONGEST_ROW)
+    return (dataset.dtype.kind in "biuf" or is_text) and not is_list
 
 
 def _whole(values: NDArray[Any]) -> NDArray[np.uint64]:

@@ -52,7 +52,7 @@ class CxiWriter(PatternWriter):
         frames = create_frames(group, "data", dtype, stored)
         axes = {2: ":y:x", 3: ":module_identifier:y:x"}.get(len(stored), "")
         frames.attrs["frame_shape"] = np.array(shape, np.int64)
-        frames.attrs["axes"] = f"experiment_identifier{axes}"
+        frames.attrs["axes"] = np.bytes_(f"experiment_identifier{axes}")
         file["entry_1/data_1/data"] = h5py.SoftLink(f"/{DETECTOR}/data")
         create_column(file["entry_1"], "event_id", np.zeros(0, np.uint64))
         file["entry_1/experiment_identifier"] = file["entry_1/event_id"]
@@ -67,9 +67,9 @@ class CxiWriter(PatternWriter):
             _write_geometry(group, self.detector, stored)
             write_detector(file.create_group(OWN_DETECTOR), self.detector)
 
-    def _metadata_text(self) -> str:
+    def _metadata_text(self) -> np.bytes_:
         try:
-            return json.dumps(self.metadata)
+            return np.bytes_(json.dumps(self.metadata))  # ASCII, of fixed length
         except TypeError as error:
             raise OrienteerError(f"{self.path}: metadata must be text and numbers ({error}).") from error
 

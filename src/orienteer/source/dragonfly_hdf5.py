@@ -18,6 +18,7 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import FileSource
 from orienteer.source.dragonfly_emc import join_photon_lists
 from orienteer.source.hdf5_reading import check_stored, get_dataset, open_hdf5_file
+from orienteer.source.hdf5_varying import read_varying
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
 
@@ -45,6 +46,7 @@ class DragonflyHdf5Source(FileSource):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
+        self._path = path
         self._file = open_hdf5_file(path)
         try:
             n_pixels = int(np.ravel(get_dataset(path, self._file, "num_pix", "iu")[()])[0])
@@ -77,24 +79,14 @@ class DragonflyHdf5Source(FileSource):
         self._file.close()
 
     def _read_range(self, first: int, last: int) -> Patterns:
-        place_ones, place_multi, count_multi = (rows[first:last] for rows in self._lists)
-        ones, multi, counts = (_lengths(rows) for rows in (place_ones, place_multi, count_multi))
+        (ones, place_ones), (multi, place_multi), (counts, count_multi) = (
+            read_varying(self._path, rows, slice(first, last)) for rows in self._lists
+        )
         if not np.array_equal(multi, counts):
             frame = first + int(np.argmax(multi != counts))
             raise OrienteerError(f"frame {frame} lists different numbers of places and counts.")
-        photons = join_photon_lists(
-            ones, _joined(place_ones), multi, _joined(place_multi), _joined(count_multi), self.n_pixels, first
-        )
+        photons = join_photon_lists(ones, place_ones, multi, place_multi, count_multi, self.n_pixels, first)
         return Patterns(photons, np.arange(first, last, dtype=np.uint64))
-
-
-def _lengths(rows: NDArray[Any]) -> NDArray[np.int64]:
-    return np.array([len(row) for row in rows], dtype=np.int64)
-
-
-def _joined(rows: NDArray[Any]) -> NDArray[Any]:
-    """All rows one after another; as int64, so that what does not fit int32 is seen and not wrapped."""
-    return np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64)
 
 
 class Writer(PatternWriter):

@@ -1,9 +1,14 @@
-"""HDF5 datasets that grow row by row while frames are written, with columns of numbers and text."""
+"""HDF5 datasets that grow row by row while frames are written, with columns of numbers and text.
+
+Text is stored with a fixed length: rows of variable length lie outside of HDF5's checksums, and damaged ones
+make the library crash or hang.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -11,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.errors import OrienteerError
+from orienteer.source.hdf5_varying import read_texts
 
 _CHUNK_ROWS, _CHUNK_BYTES = 1024, 2**18
+_TEXT_BYTES = 64
 
 
 def create_frames(group: Any, name: str, dtype: np.dtype[Any], frame_shape: tuple[int, ...]) -> Any:
@@ -30,13 +37,13 @@ def create_frames(group: Any, name: str, dtype: np.dtype[Any], frame_shape: tupl
 
 
 def create_column(group: Any, name: str, like: NDArray[Any]) -> Any:
-    """An empty dataset for a column like the given one; text is stored as UTF-8 of any length."""
+    """An empty dataset for a column like the given one; text gets room for 64 bytes or more."""
     if not name or "/" in name or name.startswith("."):
         raise OrienteerError(f"'{name}' cannot be the name of a column.")
     if like.dtype.kind in "biufc":
         dtype: Any = like.dtype
     elif like.dtype.kind in "US":
-        dtype = h5py.string_dtype()
+        dtype = h5py.string_dtype("utf-8", max(_TEXT_BYTES, 2 * like.dtype.itemsize))
     else:
         raise OrienteerError(f"column '{name}' of type {like.dtype} cannot be stored.")
     rest = like.shape[1:]
@@ -51,7 +58,7 @@ def append_rows(dataset: Any, rows: NDArray[Any]) -> None:
     """Add rows behind those that are there; numbers that the dataset's type cannot hold are an error."""
     first = len(dataset)
     if rows.dtype.kind in "US":
-        rows = rows.astype(object)
+        rows = _encode(dataset, rows)
     elif rows.dtype != dataset.dtype:
         with np.errstate(invalid="ignore", over="ignore"):  # what does not fit is found by comparing
             cast = rows.astype(dataset.dtype)
@@ -76,9 +83,17 @@ def append_columns(group: Any, columns: Mapping[str, NDArray[Any]]) -> None:
         append_rows(group[name], column)
 
 
-def read_column(dataset: Any, rows: slice) -> NDArray[Any]:
+def _encode(dataset: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    encoded = np.char.encode(rows, "utf-8") if rows.dtype.kind == "U" else rows
+    if encoded.dtype.itemsize > dataset.dtype.itemsize:
+        where, room = dataset.name.rpartition("/")[2], dataset.dtype.itemsize
+        raise OrienteerError(f"'{where}' has room for {room} bytes of text; longer ones do not fit.")
+    return encoded.astype(dataset.dtype)
+
+
+def read_column(path: Path, dataset: Any, rows: slice) -> NDArray[Any]:
     """Rows of a column of numbers or text, in the byte order of this machine."""
     if h5py.check_string_dtype(dataset.dtype) is not None:
-        return np.array(dataset.asstr(errors="replace")[rows], dtype=np.str_)
+        return read_texts(path, dataset, rows)
     values = np.asarray(dataset[rows])
     return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
