@@ -11,7 +11,7 @@ from orienteer.detector.crystfel_write import write_crystfel_geom
 from orienteer.detector.detector import Detector
 from orienteer.detector.dragonfly import write_dragonfly_hdf5, write_dragonfly_text
 from orienteer.detector.hdf5 import write_detector
-from orienteer.detector.opening import open_detector
+from orienteer.detector.opening import open_detector, recognise_detector
 from orienteer.detector.spinifel import write_spinifel_group
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError
@@ -37,19 +37,21 @@ def write_spinifel(path: Path, detector: Detector) -> None:
 
 
 WRITERS = {
-    "own": write_own,
-    "own data": write_own_data,
-    "geom": write_crystfel_geom,
-    "dragonfly text": write_dragonfly_text,
-    "dragonfly hdf5": write_dragonfly_hdf5,
-    "spinifel": write_spinifel,
+    "own": (write_own, "Orienteer"),
+    "own data": (write_own_data, "Orienteer"),
+    "geom": (write_crystfel_geom, "CrystFEL"),
+    "dragonfly text": (write_dragonfly_text, "Dragonfly text"),
+    "dragonfly hdf5": (write_dragonfly_hdf5, "Dragonfly HDF5"),
+    "spinifel": (write_spinifel, "SpiniFEL"),
 }
 
 
 @pytest.mark.parametrize("name", ["right", "wrong.jpg", "d.geom", "d.h5", "d.dat"])
 @pytest.mark.parametrize("form", WRITERS)
 def test_every_format_is_recognised_under_any_name(form: str, name: str, tmp_path: Path) -> None:
-    WRITERS[form](tmp_path / name, DETECTOR)  # type: ignore[operator]
+    write, known_as = WRITERS[form]
+    write(tmp_path / name, DETECTOR)  # type: ignore[operator]
+    assert recognise_detector(tmp_path / name) == known_as
     found = open_detector(tmp_path / name, pixel_size_m=PIXEL_M)
     assert np.allclose(found.positions_m, DETECTOR.positions_m, rtol=0, atol=1e-15)
     assert np.array_equal(found.mask, DETECTOR.mask)
@@ -59,6 +61,7 @@ def test_the_wrong_things_are_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     (tmp_path / "binary").write_bytes(bytes(range(256)) * 10)
     (tmp_path / "latin").write_bytes(b"caf\xe9 = \xff\xfe")
+    (tmp_path / "settings.toml").write_text("[detector]\npixels = 128\ndistance_m = 0.2\n")
     (tmp_path / "prose").write_text("Dear reader,\nthis is a letter.\n")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = np.zeros(3)
@@ -70,7 +73,8 @@ def test_the_wrong_things_are_said_in_words(tmp_path: Path) -> None:
         "": "is a directory",
         "empty": "is empty",
         "binary": "binary",
-        "latin": "neither text nor HDF5",
+        "latin": "no known geometry format",
+        "settings.toml": "no known geometry format",
         "prose": "no known geometry format",
         "other.h5": "carries no detector",
         "cut.h5": "cannot be read",
@@ -81,6 +85,14 @@ def test_the_wrong_things_are_said_in_words(tmp_path: Path) -> None:
         with pytest.raises(FileError, match=words) as caught:
             open_detector(tmp_path / name)
         assert str(tmp_path) in str(caught.value)
+
+
+def test_a_file_that_is_being_written_live_opens(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "live.h5", "w", libver="latest", locking=False) as file:
+        file.create_dataset("frames", (0, 256), "u2", maxshape=(None, 256))
+        write_detector(file.create_group("detector"), DETECTOR)
+        file.swmr_mode = True
+        assert open_detector(tmp_path / "live.h5") == DETECTOR
 
 
 def test_a_file_without_permission_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -15,6 +16,20 @@ from orienteer.errors import FileError, OrienteerError
 _KINDS = {"f": "floating-point", "i": "integer", "S": "fixed-length text"}
 _DAMAGE_HINT = "The file is damaged or was written by something else; make it again."
 
+# What h5py, NumPy and the operating system raise for a file that is damaged or not what it claims.
+_DAMAGE = (
+    OSError,
+    RuntimeError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    SystemError,
+)
+# Superblock version 3 has a flag, in byte 11, for a file that is being written live.
+_VERSION, _FLAGS, _LIVE = 8, 11, 0x04
+
 
 @contextmanager
 def reading(path: str | PathLike[str]) -> Iterator[None]:
@@ -25,20 +40,22 @@ def reading(path: str | PathLike[str]) -> Iterator[None]:
         raise
     except OrienteerError as error:
         raise FileError(path, error.message, error.hint) from error
-    except (
-        OSError,
-        RuntimeError,
-        KeyError,
-        ValueError,
-        TypeError,
-        IndexError,
-        ArithmeticError,
-        SystemError,
-    ) as error:
+    except _DAMAGE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise FileError(path, f"cannot be read ({reason[:200]}).", _DAMAGE_HINT) from error
     except MemoryError as error:
         raise FileError(path, "needs more memory than this machine has.", _DAMAGE_HINT) from error
+
+
+@contextmanager
+def open_hdf5(path: Path) -> Iterator[h5py.File]:
+    """The file, open for reading without a lock, also while it is being written live."""
+    with reading(path):
+        with path.open("rb") as raw:
+            head = raw.read(16)
+        live = len(head) == 16 and head[_VERSION] >= 3 and bool(head[_FLAGS] & _LIVE)
+        with h5py.File(path, "r", locking=False, swmr=live) as file:
+            yield file
 
 
 def read_dataset(

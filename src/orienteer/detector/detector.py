@@ -209,6 +209,18 @@ class Detector:
         """(P,) length of the scattering vectors in 1/A, 2 sin θ / λ."""
         return np.asarray(np.linalg.norm(self.ewald_vectors, axis=1) / check_wavelength(wavelength_A))
 
+    def edge_resolution_A(self, wavelength_A: float) -> float:
+        """d in Å of the largest full ring inside the detector; infinite where the beam misses it."""
+        from orienteer.detector.resolution import edge_resolution_A
+
+        return edge_resolution_A(self, wavelength_A)
+
+    def corner_resolution_A(self, wavelength_A: float) -> float:
+        """The finest d in Å at the centre of a pixel that may be used; infinite where there is none."""
+        from orienteer.detector.resolution import corner_resolution_A
+
+        return corner_resolution_A(self, wavelength_A)
+
     def polarisation(self, kind: Polarisation = "x") -> NDArray[np.float64]:
         """(P,) polarisation factor: 1 − (k_out·x)² for "x", 1 − (k_out·y)² for "y", their mean for "none"."""
         x_squared, y_squared = self.directions[:, 0] ** 2, self.directions[:, 1] ** 2

@@ -1,15 +1,27 @@
 """Opening a geometry file of any format that we know, recognised by its content and never by its name."""
 
 import os
+import re
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
 
+Form: TypeAlias = Literal["Orienteer", "CrystFEL", "Dragonfly text", "Dragonfly HDF5", "SpiniFEL"]
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _KNOWN = (
     "Known are CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5 and Orienteer files with a "
     "detector."
+)
+
+
+HEAD_BYTES = 1 << 16
+# A line that only geometry files have; other texts have lines with "=" too.
+_GEOM_LINE = re.compile(
+    r"^\s*(?:[^;=/\s]+\s*/\s*(?:(?:min|max)_(?:fs|ss|x|y)|corner_[xy]|fs|ss|dim\d|res|coffset|data)"
+    r"|clen|res|coffset|adu_per_photon|adu_per_eV|dim\d|rigid_group_\w+)\s*=",
+    re.MULTILINE,
 )
 
 
@@ -27,27 +39,45 @@ def open_detector(
     pixel_size_m : for Dragonfly detectors, which do not store it (only directions matter there).
     """
     path = Path(path)
-    head = read_head(path)
-    if is_hdf5(path, head):
-        return _open_hdf5(path, wavelength_A, distance_m, pixel_size_m)
-    if b"\0" in head:
-        raise FileError(path, "is a binary file of no known geometry format.", _KNOWN)
-    try:
-        text = head.decode("utf-8", errors="ignore" if len(head) == HEAD_BYTES else "strict")
-    except UnicodeDecodeError as error:
-        raise FileError(path, "is neither text nor HDF5.", _KNOWN) from error
-    from orienteer.detector.dragonfly import looks_like_dragonfly_text, read_dragonfly_text
-
-    if looks_like_dragonfly_text(text):
-        return read_dragonfly_text(path, pixel_size_m=pixel_size_m)
-    if any("=" in line.partition(";")[0] for line in text.splitlines()):
+    form = recognise_detector(path)
+    if form == "CrystFEL":
         from orienteer.detector.crystfel_geom import read_crystfel_geom
 
         return read_crystfel_geom(path, distance_m=distance_m)
+    if form == "Dragonfly text":
+        from orienteer.detector.dragonfly import read_dragonfly_text
+
+        return read_dragonfly_text(path, pixel_size_m=pixel_size_m)
+    from orienteer.detector.checked_reading import open_hdf5
+    from orienteer.detector.dragonfly import read_dragonfly_group
+    from orienteer.detector.hdf5 import read_detector
+    from orienteer.detector.spinifel import read_spinifel_group
+
+    with open_hdf5(path) as file:
+        if form == "Dragonfly HDF5":
+            return read_dragonfly_group(file, pixel_size_m=pixel_size_m)
+        if form == "SpiniFEL":
+            return read_spinifel_group(file, wavelength_A=wavelength_A, distance_m=distance_m)
+        return read_detector(_own_group(file))
+
+
+def recognise_detector(path: str | os.PathLike[str]) -> Form:
+    """The format of a geometry file by its content; what carries no detector is a FileError."""
+    path = Path(path)
+    head = read_head(path)
+    if is_hdf5(head):
+        return _recognise_hdf5(path)
+    if b"\0" in head:
+        raise FileError(path, "is a binary file of no known geometry format.", _KNOWN)
+    from orienteer.detector.dragonfly import looks_like_dragonfly_text
+
+    # The names of panels may be written in any code page, the directives are ASCII.
+    text = head.decode("ascii", errors="replace")
+    if looks_like_dragonfly_text(text):
+        return "Dragonfly text"
+    if _GEOM_LINE.search(text):
+        return "CrystFEL"
     raise FileError(path, "is a text of no known geometry format.", _KNOWN)
-
-
-HEAD_BYTES = 1 << 16
 
 
 def read_head(path: Path) -> bytes:
@@ -69,29 +99,32 @@ def read_head(path: Path) -> bytes:
     return head
 
 
-def is_hdf5(path: Path, head: bytes) -> bool:
+def is_hdf5(head: bytes) -> bool:
     """Whether the HDF5 signature stands at the start or behind a user block of 512, 1024, ... bytes."""
     offsets = [0, *(1 << power for power in range(9, 16))]
     return any(head[offset : offset + len(HDF5_SIGNATURE)] == HDF5_SIGNATURE for offset in offsets)
 
 
-def _open_hdf5(
-    path: Path, wavelength_A: float | None, distance_m: float | None, pixel_size_m: float | None
-) -> Detector:
-    import h5py
+def _recognise_hdf5(path: Path) -> Form:
+    from orienteer.detector.checked_reading import open_hdf5
+    from orienteer.detector.dragonfly import holds_dragonfly_detector
+    from orienteer.detector.spinifel import holds_spinifel_detector
 
-    from orienteer.detector.checked_reading import reading
-    from orienteer.detector.dragonfly import holds_dragonfly_detector, read_dragonfly_group
-    from orienteer.detector.hdf5 import holds_detector, read_detector
-    from orienteer.detector.spinifel import holds_spinifel_detector, read_spinifel_group
-
-    with reading(path), h5py.File(path, "r") as file:
-        # Orienteer's data files keep the detector in a group of the root.
-        for group in (file, *(file.get(name, getlink=False) for name in file)):
-            if holds_detector(group):
-                return read_detector(group)
+    with open_hdf5(path) as file:
+        if _own_group(file) is not None:
+            return "Orienteer"
         if holds_dragonfly_detector(file):
-            return read_dragonfly_group(file, pixel_size_m=pixel_size_m)
+            return "Dragonfly HDF5"
         if holds_spinifel_detector(file):
-            return read_spinifel_group(file, wavelength_A=wavelength_A, distance_m=distance_m)
+            return "SpiniFEL"
     raise FileError(path, "is an HDF5 file that carries no detector.", _KNOWN)
+
+
+def _own_group(file: Any) -> Any:
+    """The group with a detector in Orienteer's layout: the root or, in data files, a group of the root."""
+    from orienteer.detector.hdf5 import holds_detector
+
+    for group in (file, *(file.get(name) for name in file)):
+        if holds_detector(group):
+            return group
+    return None
