@@ -1,0 +1,49 @@
+"""Background: photons that did not scatter from the particle."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.detector.masks import PixelUse
+from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+
+
+def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> NDArray[np.float32]:
+    """Expected background photons per pixel (P,), ``photons`` in all on used pixels.
+
+    slope : relative change along x from the centre of the detector to its edge, -1 to 1; 0 is flat.
+    """
+    x = detector.positions_m[:, 0]
+    used = (detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0)
+    if not used.any():
+        raise OrienteerError("every pixel of the detector is masked, so there is no place for a background.")
+    middle, half = (x[used].max() + x[used].min()) / 2, max(np.ptp(x[used]) / 2, 1e-300)
+    level = np.where(used, 1 + slope * (x - middle) / half, 0.0)
+    return np.asarray(photons * level / level.sum(), np.float32)
+
+
+def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.float32]:
+    """Expected background photons per pixel (P,), checked, and zero where pixels are never used."""
+    background = np.asarray(values, np.float32)
+    if background.size != detector.n_pixels:
+        raise GeometryMismatch(
+            f"the background has shape {background.shape}, but detector '{detector.name}' has "
+            f"{detector.n_pixels} pixels ({detector.frame_shape})."
+        )
+    background = np.where(detector.mask < PixelUse.NEVER, background.reshape(-1), np.float32(0))
+    if not np.all((background >= 0) & (background < np.inf)):
+        raise OrienteerError("the background must be a finite number of photons >= 0 in every used pixel.")
+    return background
+
+
+def read_background(path: str, detector: Detector) -> NDArray[np.float32]:
+    """The background of a ``.npy`` file of expected photons per pixel."""
+    try:
+        values = np.load(Path(path), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FileError(path, f"is no NumPy array ({error}).", "Save it with numpy.save.") from error
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        raise FileError(path, "holds no single array of numbers.", "Save one array with numpy.save.")
+    return checked_background(values, detector)

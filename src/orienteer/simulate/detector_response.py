@@ -1,0 +1,72 @@
+"""What an integrating detector makes of photons: gain, gain switching, noise, saturation, dead pixels."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.simulate.photons import draw_normal
+
+
+@dataclass(frozen=True)
+class DetectorResponse:
+    """A pixel integrates charge and switches to a lower gain when there is much of it.
+
+    gain_adu : ADU per photon in the first stage.
+    noise_adu : read-out noise in ADU, the same in every stage (so a photon drowns in it after switching).
+    thresholds_photons : photons above which a pixel uses stage 1, 2, ...
+    ratios : gain of stage 1, 2, ... relative to the first.
+    saturation_photons : most photons that can be shown; ADU stop there.
+    """
+
+    gain_adu: float = 1.0
+    noise_adu: float = 0.0
+    thresholds_photons: tuple[float, ...] = ()
+    ratios: tuple[float, ...] = ()
+    saturation_photons: float = inf
+
+    @property
+    def gains_adu(self) -> NDArray[np.float32]:
+        """ADU per photon of each stage."""
+        return np.array([self.gain_adu, *(self.gain_adu * ratio for ratio in self.ratios)], np.float32)
+
+    def read_out(self, photons: Array, seed: int, event_id: Array) -> tuple[Array, Array]:
+        """Raw signal (N, P) float32 in whole ADU, and the gain stage (N, P) uint8 of each pixel.
+
+        photons : (N, P), counted or expected.
+        """
+        xp = array_namespace(photons)
+        signal = photons.astype(xp.float32)
+        stage = xp.zeros(signal.shape, dtype=xp.uint8)
+        for threshold in self.thresholds_photons:
+            stage += (signal > threshold).astype(xp.uint8)
+        gain = xp.asarray(self.gains_adu)[stage]
+        adu = signal * gain
+        if self.noise_adu > 0:
+            adu += xp.float32(self.noise_adu) * draw_normal(adu, seed, event_id)
+        return xp.round(xp.minimum(adu, xp.float32(self.saturation_photons) * gain)), stage
+
+    def calibrate(self, adu: Array, stage: Array) -> Array:
+        """Signal in photons (N, P) float32 from raw ADU and gain stage, as a facility calibrates it."""
+        xp = array_namespace(adu)
+        return adu / xp.asarray(self.gains_adu)[stage]
+
+
+def dead_pixels(detector: Detector, fraction: float, panels: tuple[str, ...], seed: int) -> NDArray[np.bool_]:
+    """(P,) which pixels are dead: a random share of all, and all of the named panels or groups."""
+    dead = np.random.default_rng(np.random.SeedSequence((seed, 2**20))).random(detector.n_pixels) < fraction
+    for name in panels:
+        chosen = [panel for panel in detector.panels if panel.belongs_to(name)]
+        if not chosen:
+            known = sorted({panel.name for panel in detector.panels})
+            raise OrienteerError(
+                f"detector '{detector.name}' has no panel or group '{name}'.",
+                f"Its panels: {', '.join(known[:20]) or 'none'}.",
+            )
+        for panel in chosen:
+            dead[panel.frame_indices().reshape(-1)] = True
+    return dead

@@ -1,0 +1,144 @@
+"""The expected signal of shots: transforms of the particles, read at the pixels of every shot."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, namespace_of_device, to_device
+from orienteer.detector.beam import HC_EV_A
+from orienteer.fourier.sampled_transform import SampledTransform
+from orienteer.orientation.quaternion import to_matrix
+from orienteer.simulate.centre_offset import OffsetGeometry
+from orienteer.simulate.truth import ShotKind, Truth
+
+# Fields and per-shot geometries are made for this many bytes at a time.
+_CHUNK_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Scattering:
+    """Expected photons in the used pixels: factor x |F|^2 x solid angle x polarisation x efficiency.
+
+    Particles of one shot either interfere (fields add, each with its phase exp(+2 pi i q.d)) or not
+    (intensities add).  The pulse is coherent across all of them, but a pixel averages fringes that are
+    narrower than itself: ``widest_coherent_A`` is the separation up to which fringes are resolved.
+
+    particles : one transform for each class.
+    junk : one transform for each piece of junk.
+    points : (P, 3) float64 Ewald vectors of the used pixels, on the device.
+    correction : (P,) float32, on the device.
+    offset_geometry : for shots whose beam is off centre; None when no shot is.
+    widest_coherent_A : separation in A up to which particles interfere.
+    """
+
+    particles: tuple[SampledTransform, ...]
+    junk: tuple[SampledTransform, ...]
+    points: Array
+    correction: Array
+    offset_geometry: OffsetGeometry | None
+    widest_coherent_A: float
+    device: DeviceName
+
+    def signal(self, truth: Truth, factor: float) -> Array:
+        """Expected photons (N, P) float32 in the used pixels; ``factor`` is mean fluence times r_e^2."""
+        xp = namespace_of_device(self.device)
+        out = xp.zeros((len(truth), len(self.points)), np.float32)
+        chunk = len(truth)
+        if self.offset_geometry is not None:
+            chunk = max(1, _CHUNK_BYTES // (len(self.points) * 100))
+        for first in range(0, len(truth), chunk):
+            shots = truth[first : first + chunk]
+            points, correction = self.points, self.correction
+            if self.offset_geometry is not None:
+                points, correction = self.offset_geometry.at(shots.offset_m)
+            self._add_signal(out[first : first + chunk], shots, points, correction, factor)
+        return out
+
+    def _add_signal(self, out: Array, truth: Truth, points: Array, correction: Array, factor: float) -> None:
+        several = truth.kind == ShotKind.MULTIPLE
+        together = several & (_widest_separation_A(truth) <= self.widest_coherent_A)
+        for shots, transform, m in self._groups(truth, ~together):
+            self._add_intensities(out, truth, shots, m, transform, points, correction, factor)
+        chunk = max(1, _CHUNK_BYTES // (len(self.correction.T) * 40))
+        chosen = np.flatnonzero(together)
+        for first in range(0, len(chosen), chunk):
+            self._add_interfering(out, truth, chosen[first : first + chunk], points, correction, factor)
+
+    def _groups(
+        self, truth: Truth, among: NDArray[np.bool_]
+    ) -> list[tuple[NDArray[np.int64], SampledTransform, int]]:
+        """(shots, transform, m): all shots whose particle m scatters by this transform."""
+        is_junk = truth.kind == ShotKind.JUNK
+        groups = []
+        for m in range(truth.particle_class.shape[1]):
+            for transforms, of_this_sort in ((self.particles, ~is_junk), (self.junk, is_junk)):
+                for c, transform in enumerate(transforms):
+                    shots = np.flatnonzero(among & of_this_sort & (truth.particle_class[:, m] == c))
+                    if len(shots):
+                        groups.append((shots, transform, m))
+        return groups
+
+    def _add_intensities(
+        self, out: Array, truth: Truth, shots: NDArray[np.int64], m: int, transform: SampledTransform,
+        points: Array, correction: Array, factor: float,
+    ) -> None:  # fmt: skip
+        whole = len(shots) == len(truth)
+        target = out if whole else out[to_device(shots, self.device)]
+        if points.ndim == 3 and not whole:
+            points, correction = (
+                points[to_device(shots, self.device)],
+                correction[to_device(shots, self.device)],
+            )
+        for line in range(truth.energy_eV.shape[1]):
+            matrices, weights = _matrices(truth, shots, m, line), _weights(truth, shots, line, factor)
+            transform.intensity(points, matrices, correction, weights, target, add=True)
+        if not whole:
+            out[to_device(shots, self.device)] = target
+
+    def _add_interfering(
+        self,
+        out: Array,
+        truth: Truth,
+        shots: NDArray[np.int64],
+        points: Array,
+        correction: Array,
+        factor: float,
+    ) -> None:
+        xp = namespace_of_device(self.device)
+        on_device = to_device(shots, self.device)
+        of_shots = points[on_device] if points.ndim == 3 else points[None]
+        scale = correction[on_device] if points.ndim == 3 else correction
+        chosen = truth[shots]
+        total = xp.zeros((len(shots), out.shape[1]), np.float32)
+        for line in range(truth.energy_eV.shape[1]):
+            field = xp.zeros((len(shots), out.shape[1]), np.complex64)
+            for some, transform, m in self._groups(chosen, np.ones(len(shots), bool)):
+                index = to_device(some, self.device)
+                own_points = of_shots[index] if points.ndim == 3 else points
+                matrices = _matrices(chosen, some, m, line)
+                # Position over wavelength, so that its product with an Ewald vector is a phase in turns.
+                place = chosen.position_A[some, m] * chosen.energy_eV[some, line, None] / HC_EV_A
+                turns = xp.matmul(own_points, to_device(place, self.device)[:, :, None])[..., 0]
+                phase = xp.exp(2j * np.pi * (turns - xp.rint(turns))).astype(np.complex64)
+                field[index] += transform.field(own_points, matrices) * phase
+            weights = to_device(_weights(chosen, np.arange(len(shots)), line, factor), self.device)
+            total += (field.real**2 + field.imag**2) * scale * weights[:, None].astype(np.float32)
+        out[on_device] += total
+
+
+def _matrices(truth: Truth, shots: NDArray[np.int64], m: int, line: int) -> NDArray[np.float64]:
+    """(K, 3, 3) from Ewald vectors to the unturned particle of nominal size: size x R^T / wavelength."""
+    rotation = np.swapaxes(to_matrix(truth.orientation[shots, m]), 1, 2)
+    scale = truth.size[shots] * truth.energy_eV[shots, line] / HC_EV_A
+    return np.asarray(rotation * scale[:, None, None])
+
+
+def _weights(truth: Truth, shots: NDArray[np.int64], line: int, factor: float) -> NDArray[np.float64]:
+    """(K,) factor on |F|^2: a particle s times as large scatters s^3 times the field."""
+    return np.asarray(factor * truth.fluence[shots] * truth.line_weight[shots, line] * truth.size[shots] ** 6)
+
+
+def _widest_separation_A(truth: Truth) -> NDArray[np.float64]:
+    """(N,) largest distance of a particle from the first one."""
+    return np.asarray(np.linalg.norm(truth.position_A, axis=2).max(1))
