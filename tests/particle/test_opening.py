@@ -1,7 +1,6 @@
 """Opening PDB and mmCIF files: what is kept, what is left out, and every way a file can be wrong."""
 
 import gzip
-import os
 from pathlib import Path
 
 import gemmi
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from orienteer.errors import FileError
-from orienteer.particle.opening import open_structure
+from orienteer.particle.opening import open_structure, recognise_structure
 
 BIOMT = """REMARK 350 BIOMOLECULE: 1
 REMARK 350 APPLY THE FOLLOWING TO CHAINS: A
@@ -123,6 +122,15 @@ def test_an_assembly_copies_the_chains_it_names(pdb) -> None:
         open_structure(path, assembly="7")
 
 
+def test_an_operator_that_is_no_motion_is_refused(pdb) -> None:
+    for damaged in ("-1.000000", "nan"):
+        remark = BIOMT.replace("BIOMT1   2 -1.000000", f"BIOMT1   2 {damaged:>9}").replace(
+            "BIOMT2   2  0.0", "BIOMT2   2  7.0"
+        )
+        with pytest.raises(FileError, match="operator of assembly '1' is not a rotation"):
+            open_structure(pdb([remark, *ATOMS]))
+
+
 def test_mmcif_gives_the_same_as_pdb(pdb, tmp_path: Path) -> None:
     source = pdb([BIOMT, *ATOMS])
     structure = gemmi.read_structure(str(source))
@@ -198,17 +206,32 @@ def test_a_cif_without_numbers_for_coordinates_is_refused(pdb, tmp_path: Path) -
             open_structure(cif)
 
 
-def test_missing_files_directories_and_forbidden_files_are_named(pdb, tmp_path: Path) -> None:
+def test_missing_files_and_directories_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="does not exist"):
         open_structure(tmp_path / "nothing.pdb")
     with pytest.raises(FileError, match="is a directory"):
         open_structure(tmp_path)
+
+
+def test_a_forbidden_file_is_named(pdb, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:  # the superuser may read every file, so the system is played here
+        raise PermissionError(13, "Permission denied")
+
     path = pdb(ATOMS)
-    path.chmod(0)
-    if os.access(path, os.R_OK):
-        pytest.skip("this user may read every file, so a forbidden one cannot be made")
-    with pytest.raises(FileError, match="cannot be read"):
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(FileError, match=r"cannot be read \(Permission denied\)"):
         open_structure(path)
+
+
+def test_a_format_is_recognised_without_reading_the_whole_file(pdb, tmp_path: Path) -> None:
+    assert recognise_structure(pdb(ATOMS)) == "PDB"
+    long = tmp_path / "long.gz"
+    whole = gzip.compress("".join(["data_x\n_entry.id x\n", *(f"# {k}\n" for k in range(50_000))]).encode())
+    long.write_bytes(whole[: len(whole) // 2])
+    assert recognise_structure(long) == "mmCIF"
+    (tmp_path / "other").write_text("photon_energy = 4600\np0/fs = x\n")
+    with pytest.raises(FileError, match="neither"):
+        recognise_structure(tmp_path / "other")
 
 
 def test_damaged_files_give_a_structure_or_a_file_error_and_nothing_else(pdb, tmp_path: Path, rng) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.errors import FileError
-from orienteer.particle.deposited_atoms import DepositedAtoms
+from orienteer.particle.deposited_atoms import FARTHEST_A, DepositedAtoms
 from orienteer.particle.structure import Structure
 
 _MOST_ATOMS = 50_000_000
@@ -54,6 +54,9 @@ def build_assembly(
         for operator in generator.operators:
             matrix = np.array(operator.transform.mat.tolist())
             shift = np.array(operator.transform.vec.tolist())
+            rigid = np.allclose(matrix @ matrix.T, np.eye(3), atol=0.01) and np.isfinite(shift).all()
+            if not (rigid and np.abs(shift).max() < FARTHEST_A):
+                raise FileError(path, f"an operator of assembly '{name}' is not a rotation and a shift.")
             parts.append(members)
             positions.append(structure.positions_A[members] @ matrix.T + shift)
             chains.append(_copied_names(atoms.labels.chain[members], copies))

@@ -44,6 +44,12 @@ class Ensemble:
     def __len__(self) -> int:
         return len(self.particles)
 
+    def __repr__(self) -> str:
+        shares = ", ".join(
+            f"{name}: {weight:.3g}" for name, weight in zip(self.names, self.weights, strict=True)
+        )
+        return f"Ensemble({shares})"
+
     @property
     def radius_A(self) -> float:
         """Every particle lies within this distance of the origin."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orienteer.errors import FileError
 from orienteer.particle.labels import AtomLabels
 
-_FARTHEST_A = 1e6
+FARTHEST_A = 1e6
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class DepositedAtoms:
             np.array(c) for c in zip(*names, strict=True)
         )
         positions = number_columns[:, :3]
-        misplaced = ~(np.abs(positions) < _FARTHEST_A).all(axis=1)
+        misplaced = ~(np.abs(positions) < FARTHEST_A).all(axis=1)
         labels = AtomLabels(chain, number_columns[:, 5].astype(np.int64), insertion, residue_name, atom_name)
         if misplaced.any():
             raise FileError(

@@ -90,11 +90,16 @@ def _checked_columns(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     occupancy = atoms.occupancy if occupancies else np.ones(len(atoms))
     b_factor = atoms.b_factor_A2 if b_factors else np.zeros(len(atoms))
-    for column, what, lowest in ((occupancy, "occupancy", 0.0), (b_factor, "B factor", -np.inf)):
-        wrong = ~(np.isfinite(column) & (column >= lowest))
+    for column, what, lowest, highest in (
+        (occupancy, "occupancy", 0.0, 1.05),
+        (b_factor, "B factor", -1e5, 1e5),
+    ):
+        wrong = ~((column >= lowest) & (column <= highest))
         if wrong.any():
             raise FileError(
-                path, f"{wrong.sum()} atoms have no valid {what}, such as {name_atoms(atoms.labels, wrong)}."
+                path,
+                f"{wrong.sum()} atoms have no valid {what}, such as {name_atoms(atoms.labels, wrong)}.",
+                "Turn occupancies or B factors off to open the file without them.",
             )
     if negative := np.count_nonzero(b_factor < 0):
         remarks.append(f"{negative} negative B factors were taken as 0.")

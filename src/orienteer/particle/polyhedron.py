@@ -26,6 +26,11 @@ class Polyhedron(Body):
     triangles: NDArray[np.int64]
     density: float = PROTEIN_DENSITY
 
+    def __repr__(self) -> str:
+        return (
+            f"Polyhedron({len(self.vertices_A)} corners, radius {self.radius_A:.1f} Å, {self.density:g} e/Å³)"
+        )
+
     @property
     def radius_A(self) -> float:
         return float(np.linalg.norm(self.vertices_A, axis=1).max())
