@@ -68,6 +68,12 @@ class ParticleSettings(Section):
         le=5,
         description="Electron density of the bulk solvent in electrons per cubic A.",
     )
+    displaced_volume_scale: float = Field(
+        1.0,
+        gt=0,
+        le=10,
+        description="Factor on displaced volumes; about 1.4 for a protein without hydrogens.",
+    )
     hydration_A: float = Field(
         0.0, ge=0, le=50, description="Thickness of a water layer around the atoms in A."
     )
@@ -160,7 +166,9 @@ def _with_solvent(particle: Particle, settings: ParticleSettings) -> Particle:
             "solvent_contrast and hydration_A need a structure of atoms, not a built-in body.",
             "Give a PDB or mmCIF file as particle.structure, or set the density of the body to its contrast.",
         )
-    result = in_solvent(particle, settings.solvent_density) if settings.solvent_contrast else particle
+    result = particle
+    if settings.solvent_contrast:
+        result = in_solvent(particle, settings.solvent_density, settings.displaced_volume_scale)
     if settings.hydration_A > 0:
         usual = _LAYER_CONTRAST if settings.solvent_contrast else WATER_DENSITY
         result = result + hydration_layer(particle, settings.hydration_A, settings.hydration_density or usual)
