@@ -84,7 +84,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         return 130
     except BrokenPipeError:
         # The reader of our output has gone (as with `| head`): nothing is wrong, and nobody is listening.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         return 0
     except MemoryError:
         _print_error(

@@ -107,7 +107,7 @@ def _optional(part: str, module: str, gives: str, how: str) -> Finding:
 def _blas() -> str:
     import numpy as np
 
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[call-overload, index]
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
 
 

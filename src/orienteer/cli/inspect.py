@@ -126,6 +126,7 @@ def look_at_structure(file: Path) -> Look:
         "atoms": len(structure),
         "electrons": structure.n_electrons,
         "diameter_A": 2 * structure.radius_A,
+        "remarks": list(structure.remarks),
     }
     return report, None
 

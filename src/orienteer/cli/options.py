@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from orienteer.compute.arrays import DeviceName
-from orienteer.settings.describing import describe_section
+from orienteer.settings.describing import SettingRow, describe_section
 from orienteer.settings.section import Section
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -63,9 +63,7 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
         added = [
-            inspect.Parameter(
-                row.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(row, name)
-            )
+            inspect.Parameter(row.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(row))
             for row in rows
         ]
 
@@ -82,23 +80,20 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
     return decorate
 
 
-def _flag(row: Any, section: str) -> Any:
+def _flag(row: SettingRow) -> Any:
     flag = row.key.replace("_", "-")
-    panel = f"Settings of [{section}]"
-    if row.type == "true or false":
-        option = typer.Option(
-            f"--{flag}/--no-{flag}", help=row.description, show_default=row.default, rich_help_panel=panel
-        )
-        return Annotated[bool | None, option]
-    metavar = row.type.upper().replace(" ", "-") if "|" not in row.type else f"[{row.type.replace(' ', '')}]"
-    option = typer.Option(
-        f"--{flag}",
-        help=row.description,
-        metavar=metavar,
-        show_default=row.default or False,
-        rich_help_panel=panel,
+    words = (
+        f"{row.description} \\[default: {row.default}]" if row.default not in ("", '""') else row.description
     )
-    return Annotated[str | None, option]
+    shared: dict[str, Any] = {
+        "help": words,
+        "show_default": False,
+        "rich_help_panel": f"Settings of \\[{row.section}]",
+    }
+    if row.type == "true or false":
+        return Annotated[bool | None, typer.Option(f"--{flag}/--no-{flag}", **shared)]
+    metavar = f"[{row.type.replace(' ', '')}]" if "|" in row.type else row.type.upper().replace(" ", "-")
+    return Annotated[str | None, typer.Option(f"--{flag}", metavar=metavar, **shared)]
 
 
 def _toml(value: Any) -> str:

@@ -34,7 +34,7 @@ def _holds_volume(path: Path) -> bool:
 
 
 def _holds_structure(path: Path) -> bool:
-    from orienteer.particle.opening import recognise_structure
+    from orienteer.particle.structure_file import recognise_structure
 
     return _succeeds(lambda: recognise_structure(path))
 

@@ -27,7 +27,7 @@ def plot_summary(summary: Summary) -> "Figure":
     figure.suptitle(
         f"{name}    {len(source):,} frames of {' x '.join(map(str, source.frame_shape))} pixels", fontsize=12
     )
-    top, bottom = figure.subfigures(2, 1, height_ratios=[1.25, 1])
+    top, bottom = np.ravel(figure.subfigures(2, 1, height_ratios=[1.25, 1]))
     total_axes, profile_axes, photons_axes = top.subplots(1, 3, width_ratios=[1, 1.15, 1])
     _draw_image(
         total_axes, as_image(summary.total / max(len(summary.photons), 1), source), "mean of the frames"
@@ -62,10 +62,11 @@ def _draw_image(axes: "Axes", image: NDArray[Any], title: str) -> None:
         axes.set_axis_off()
         return
     low, high = np.percentile(positive, [1, 100])
-    norm = LogNorm(max(low, high * 1e-6), high if high > low else low * 10)
-    # Zero has no logarithm: show it as the darkest colour, not as masked.
+    # Zero has no logarithm: show it as the darkest colour, not as masked, and one photon as clearly more.
+    darkest = max(low, high * 1e-6) / 3
+    norm = LogNorm(darkest, max(high, 3 * low))
     shown = axes.imshow(
-        np.where(image <= 0, norm.vmin, image),
+        np.where(image <= 0, darkest, image),
         origin="lower",
         cmap=colours,
         norm=norm,
@@ -104,8 +105,12 @@ def _draw_profile(axes: "Axes", summary: Summary) -> None:
 
 
 def _draw_photons(axes: "Axes", summary: Summary) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     axes.set_title("photons per frame", fontsize=10)
     axes.set_xlabel("photons on used pixels")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylabel("frames")
     if not len(summary.photons):
         return
@@ -115,7 +120,7 @@ def _draw_photons(axes: "Axes", summary: Summary) -> None:
         color="k",
         lw=1,
         ls="--",
-        label=f"median {np.median(summary.photons):.4g}",
+        label=f"median {np.median(summary.photons):,.0f}",
     )
     axes.legend(frameon=False, fontsize=9)
 
@@ -128,6 +133,6 @@ def _draw_examples(figure: Any, summary: Summary) -> None:
     for axes, image, event in zip(
         np.atleast_1d(figure.subplots(1, N_EXAMPLES)), images, examples.event_id, strict=False
     ):
-        _draw_image(axes, image, f"event {event}, {np.nansum(image):,.4g} photons")
+        _draw_image(axes, image, f"event {event}, {np.nansum(image):,.0f} photons")
     for axes in figure.axes[len(images) : N_EXAMPLES]:
         axes.set_axis_off()

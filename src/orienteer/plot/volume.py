@@ -20,7 +20,11 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
     values = np.asarray(volume.values, np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
     is_intensity = volume.space == "reciprocal" and len(positive) > 0
-    norm = LogNorm(max(np.percentile(positive, 1), positive.max() * 1e-7), positive.max()) if is_intensity else None
+    norm = (
+        LogNorm(max(np.percentile(positive, 1), positive.max() * 1e-7), positive.max())
+        if is_intensity
+        else None
+    )
     unit = "1/Å" if volume.space == "reciprocal" else "Å"
     coordinates = dict(zip("xyz", volume.axes(), strict=True))
     centre = {axis: int(np.argmin(np.abs(coordinates[axis]))) for axis in "xyz"}

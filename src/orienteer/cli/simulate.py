@@ -1,0 +1,91 @@
+"""``orienteer simulate``: a whole experiment, from a structure to a file of patterns."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import orienteer
+from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
+from orienteer.cli.progress import track
+from orienteer.compute.arrays import DeviceName
+from orienteer.simulate.settings import SimulateSettings
+
+
+@with_flags_of("simulate", SimulateSettings)
+def simulate(
+    particle: Annotated[
+        str | None,
+        typer.Argument(
+            help="PDB or mmCIF file, or a built-in body; otherwise \\[particle] structure.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Where to write; the ending chooses the format.")
+    ] = Path("frames.h5"),
+    settings: SettingsFile = None,
+    set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
+    geometry: Geometry = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+    *,
+    flags: list[str],
+) -> None:
+    """Simulate a single-particle experiment and write its patterns, with the truth beside them."""
+    given = [override("particle", "structure", particle)] if particle else []
+    given += [override("detector", "geometry", geometry)] if geometry else []
+    report = run_simulation(settings, [*set_, *given, *flags], out, device)
+    if as_json:
+        print_json(report)
+        return
+    rate = f"{report['frames_per_second']:,.0f} frames/s after {report['setup_seconds']:.1f} s of set-up"
+    output.print(
+        f"{report['frames']:,} frames of {report['photons_per_frame']:,.4g} photons on {report['device']}: {rate}"
+    )
+    output.print(f"Written to {out}.  Look at it with: orienteer inspect {out}")
+
+
+def run_simulation(path: Path | None, overrides: list[str], out: Path, device: DeviceName) -> dict[str, Any]:
+    """Simulate by a settings file and overrides, write ``out`` batch by batch, and say how it went."""
+    from orienteer.detector.settings import beam_from_settings, detector_from_settings
+    from orienteer.particle.settings import particle_from_settings
+    from orienteer.run.settings import Settings
+    from orienteer.settings.loading import load_settings
+    from orienteer.simulate.experiment import Experiment
+    from orienteer.source.opening import writer_for
+
+    start = time.perf_counter()
+    settings = load_settings(Settings, path, overrides)
+    beam = beam_from_settings(settings.beam)
+    detector = detector_from_settings(settings.detector, beam.wavelength_A)
+    with messages.status("Preparing the transform of the particle"):
+        experiment = Experiment(
+            particle_from_settings(settings.particle), beam, detector, settings.simulate, device=device
+        )
+        metadata = {
+            "creator": f"orienteer {orienteer.__version__}",
+            "seed": settings.simulate.seed,
+            "settings": settings.model_dump_json(),
+        }
+        writer = writer_for(out, detector=experiment.detector, metadata=metadata)
+        n_photons = experiment.photons_per_factor * experiment.factor
+    prepared = time.perf_counter()
+    with writer:
+        for batch in track(experiment.batches(), "Simulating", settings.simulate.frames, size=len):
+            writer.append(batch)
+    end = time.perf_counter()
+    return {
+        "file": str(out),
+        "format": writer.format,
+        "frames": writer.n_written,
+        "photons_per_frame": n_photons,
+        "seed": settings.simulate.seed,
+        "device": experiment.device,
+        "setup_seconds": prepared - start,
+        "seconds": end - start,
+        "frames_per_second": writer.n_written / (end - prepared),
+        "lost": list(writer.lost_on_write),
+    }
