@@ -20,7 +20,7 @@ from orienteer.source.reading import check_holds, reading
 _GZIP_RATIO, _ANY_FILTER_RATIO = 1100, 40_000
 # Every stored chunk has at least this many bytes in the index of chunks.
 _INDEX_BYTES = 8
-_COUNT_CHUNKS_BELOW = 100_000
+_LOOK_AT_CHUNKS_BELOW = 20_000
 _SUPERBLOCK_VERSION, _SUPERBLOCK_FLAGS, _BEING_WRITTEN_LIVE = 8, 11, 0x04
 
 
@@ -46,6 +46,14 @@ def open_hdf5_file(path: Path) -> h5py.File:
     if has_flags and head[_SUPERBLOCK_FLAGS] & _BEING_WRITTEN_LIVE:
         return h5py.File(path, "r", locking=False, swmr=True, libver="latest")
     return h5py.File(path, "r", locking=False)
+
+
+def get_group(path: Path, parent: h5py.Group, name: str) -> h5py.Group:
+    """A group that is there and is one."""
+    group = parent.get(name)
+    if not isinstance(group, h5py.Group):
+        raise FileError(path, f"has no group '{name}'.", "The file is damaged or incomplete.")
+    return group
 
 
 def get_dataset(
@@ -118,8 +126,16 @@ def _check_chunks(path: Path, dataset: h5py.Dataset, shape: tuple[int, ...], fil
     check_holds(path, what, math.prod(dataset.chunks) * dataset.dtype.itemsize, file_bytes * ratio)
     needed = math.prod(-(-n // chunk) for n, chunk in zip(shape, dataset.chunks, strict=True))
     stored = file_bytes // _INDEX_BYTES
-    if needed <= min(stored, _COUNT_CHUNKS_BELOW):
-        stored = dataset.id.get_num_chunks()
+    if needed <= min(stored, _LOOK_AT_CHUNKS_BELOW):
+        stored = 0
+
+        def look(chunk: h5py.h5d.StoreInfo) -> None:
+            nonlocal stored
+            stored += 1
+            what = f"a chunk of '{dataset.name}'"
+            check_holds(path, what, chunk.size, file_bytes - min(chunk.byte_offset, file_bytes))
+
+        dataset.id.chunk_iter(look)
     if needed > stored:
         raise FileError(
             path,
@@ -135,8 +151,14 @@ def read_array(dataset: h5py.Dataset, rows: slice = slice(None)) -> NDArray[Any]
 
 
 def read_text(holder: h5py.Group | h5py.Dataset, attribute: str) -> str | None:
-    """An attribute that is one piece of text; None when it is missing or something else."""
-    value = holder.attrs.get(attribute)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", errors="replace")
-    return value if isinstance(value, str) else None
+    """An attribute that is one text of fixed length; None when it is missing or something else.
+
+    Texts of variable length are not followed: no checksum covers them, and the HDF5 library hangs on damaged
+    ones.
+    """
+    if attribute not in holder.attrs:
+        return None
+    if holder.attrs.get_id(attribute).dtype.kind != "S":
+        return None
+    value = holder.attrs[attribute]
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else None

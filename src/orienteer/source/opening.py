@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib import import_module
@@ -82,7 +83,8 @@ def open(
             raise OrienteerError(f"cannot open {type(data).__name__}; give a path, an array or Patterns.")
         if data.ndim < 2:
             raise OrienteerError(f"an array of shape {data.shape} holds no frames; expected (n_frames, ...).")
-        source = InMemorySource(Patterns(data.reshape(len(data), -1)), tuple(data.shape[1:]))
+        shape = tuple(data.shape[1:])
+        source = InMemorySource(Patterns(data.reshape(len(data), math.prod(shape))), shape)
     if geometry is not None:
         cast(FileSource, source).attach(_detector_of(geometry))
     return source
@@ -122,8 +124,10 @@ def writer_for(
                     path, detector=detector, frame_shape=frame_shape, metadata=metadata, **options
                 )
             except TypeError as error:
+                if not options:
+                    raise
                 raise OrienteerError(
-                    f"format '{module.FORMAT_NAME}' does not take {sorted(options)}."
+                    f"format '{module.FORMAT_NAME}' does not take {', '.join(sorted(options))}."
                 ) from error
     known = "; ".join(f"{module.FORMAT_NAME} ({', '.join(module.EXTENSIONS)})" for module in _modules())
     if format is not None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from orienteer.errors import FileError
 from orienteer.source.base import FileSource
-from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array, read_text
+from orienteer.source.hdf5_reading import get_dataset, get_group, open_hdf5_file, read_array, read_text
 from orienteer.source.orienteer_hdf5_writer import (
     FORMAT_MARK,
     FORMAT_NAME,
@@ -109,7 +109,7 @@ class OrienteerHdf5Source(FileSource):
         self._event_id = get_dataset(path, file, "event_id", "u", (None,), rows)
         self.is_sparse = "photons" in file
         if self.is_sparse:
-            photons = file["photons"]
+            photons = get_group(path, file, "photons")
             self._end = get_dataset(path, photons, "end", "i", (None,), rows)
             n_entries = int(self._end[rows - 1]) if rows else 0
             self._pixel = get_dataset(path, photons, "pixel", "iu", (None,), n_entries)
@@ -118,17 +118,16 @@ class OrienteerHdf5Source(FileSource):
         else:
             self._frames = get_dataset(path, file, "frames", "iuf", (None, *self.frame_shape), rows)
             self.bytes_per_value = self._frames.dtype.itemsize
-        names = list(file["columns"])
-        self._columns = {
-            name: get_dataset(path, file["columns"], name, "biufcSO", rows=rows) for name in names
-        }
+        columns = get_group(path, file, "columns")
+        names = list(columns)
+        self._columns = {name: get_dataset(path, columns, name, "biufcS", rows=rows) for name in names}
         self.column_names = tuple(names)
         self.metadata = json.loads(get_dataset(path, file, "metadata", "S", (1,))[0])
         self.metadata["creator"] = read_text(file, "creator")
         if "detector" in file:
             from orienteer.detector.hdf5 import read_detector
 
-            self.attach(read_detector(file["detector"]))
+            self.attach(read_detector(get_group(path, file, "detector")))
         self.n_frames = rows
 
     def _read_range(self, first: int, last: int) -> Patterns:

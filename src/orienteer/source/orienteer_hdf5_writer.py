@@ -273,7 +273,6 @@ def _open_in_place(path: Path) -> h5py.File:
     """Open for writing beside readers, in one step: a file killed at any moment stays readable."""
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
-    access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
     access.set_file_locking(False, True)
     flags = h5py.h5f.ACC_RDWR | h5py.h5f.ACC_SWMR_WRITE
     try:

@@ -74,6 +74,8 @@ class Patterns:
             for name, column in self.columns.items()
         }
         object.__setattr__(self, "columns", MappingProxyType(columns))
+        if self.event_id.ndim != 1:
+            raise OrienteerError(f"event ids have shape {self.event_id.shape}; expected one per frame.")
         for name, column in {"event_id": self.event_id, **columns}.items():
             if column.ndim == 0 or len(column) != len(self):
                 raise OrienteerError(f"column '{name}' has shape {column.shape} for {len(self)} frames.")

@@ -1,6 +1,7 @@
 """Whatever goes wrong while a file is read or written, said as one FileError that names file and reason."""
 
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,8 +20,11 @@ _DAMAGE = (
     ArithmeticError,
     AttributeError,
     EOFError,
+    SystemError,
+    SyntaxError,
     BufferError,
     struct.error,
+    tokenize.TokenError,
     zlib.error,
     zipfile.BadZipFile,
 )
