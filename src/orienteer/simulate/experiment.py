@@ -136,7 +136,8 @@ class Experiment:
             else:
                 columns["gain_stage"] = stage
             # A pixel that is not read has no value at all, which a dark pixel has.
-            frames[:, to_device(self.detector.mask == PixelUse.NEVER, self.device)] = np.nan
+            never = np.flatnonzero(self.detector.mask == PixelUse.NEVER)
+            frames[:, to_device(never, self.device)] = np.nan
         elif self.is_sparse:
             frames = list_photons(frames)
         return Patterns(frames, truth.event_id, columns)
