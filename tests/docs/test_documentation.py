@@ -45,8 +45,9 @@ def write_structure(path: Path) -> None:
     for i in range(60):
         x, y, z = 20 * math.cos(i / 3), 20 * math.sin(i / 3), i - 30.0
         element = "CNO"[i % 3]
+        place = f"{x:8.3f}{y:8.3f}{z:8.3f}"
         lines.append(
-            f"ATOM  {i + 1:5d}  {element:<3s} ALA A{i + 1:4d}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00 20.00          {element:>2s}"
+            f"ATOM  {i + 1:5d}  {element:<3s} ALA A{i + 1:4d}    {place}  1.00 20.00          {element:>2s}"
         )
     path.write_text("\n".join([*lines, "END", ""]))
 
@@ -82,7 +83,6 @@ def test_the_commands_and_the_code_of_a_page_run(page: Path, sample_files: Path,
 )
 def test_the_settings_of_a_page_are_valid(page: Path, tmp_path: Path) -> None:
     from orienteer.run.settings import Settings
-
     from orienteer.settings.loading import load_settings
 
     for text in blocks(page, "toml"):

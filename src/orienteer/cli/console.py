@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from orienteer.errors import OrienteerError
+from orienteer.errors import OrienteerError, SettingsError
+
+INTERRUPTED = 130
 
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
 output = Console(highlight=False)
@@ -62,46 +63,30 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     """Run a command and turn what goes wrong into a sentence and an exit status.
 
     0: done; 1: it failed; 2: the command line or the settings are wrong; 130: stopped by the user.
+    Typer itself answers a wrong command line, an interrupt and a closed pipe, and leaves with SystemExit.
     """
-    import click
-
-    from orienteer.errors import SettingsError
-
     try:
         command()
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
-    except click.ClickException as error:
-        error.show()
-        return 2
+    except SystemExit as leaving:
+        status = leaving.code if isinstance(leaving.code, int) else 0
+        if status == INTERRUPTED:
+            messages.print("Stopped.")
+        return status
     except OrienteerError as error:
         if debug:
             messages.print_exception()
         _print_error({"error": error.message, "hint": error.hint}, as_json)
         return 2 if isinstance(error, SettingsError) else 1
-    except (KeyboardInterrupt, click.Abort):
-        messages.print("Stopped.")
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (as with `| head`): nothing is wrong, and nobody is listening.
-        sys.stdout = None
-        return 0
     except MemoryError:
-        _print_error(
-            {"error": "not enough memory for this.", "hint": "Give a smaller --batch or fewer pixels."},
-            as_json,
-        )
+        hint = "Give a smaller --batch or fewer pixels."
+        _print_error({"error": "not enough memory for this.", "hint": hint}, as_json)
         return 1
     except Exception as error:
         if debug:
-            raise
-        _print_error(
-            {
-                "error": f"Orienteer has a defect: {type(error).__name__}: {error}",
-                "hint": "Please report it with the output of the same command and --debug.",
-            },
-            as_json,
-        )
+            messages.print_exception()
+        what = f"Orienteer has a defect: {type(error).__name__}: {error}"
+        hint = "Please report it with the output of the same command and --debug."
+        _print_error({"error": what, "hint": hint}, as_json)
         return 1
     return 0
 

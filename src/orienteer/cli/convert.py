@@ -79,9 +79,9 @@ def _convert_patterns(
 
 
 def _convert_volume(source: Path, target: Path) -> dict[str, Any]:
-    from orienteer.volume.opening import open_volumes, recognise_volume, write_volumes
+    from orienteer.volume.opening import open_volumes, recognise_volume, write_volume
 
-    write_volumes(target, open_volumes(source))
+    write_volume(target, open_volumes(source))
     return {"from": recognise_volume(source), "to": recognise_volume(target), "file": str(target)}
 
 

@@ -1,5 +1,6 @@
 """The ``orienteer`` command: one module per sub-command, joined here."""
 
+import functools
 import sys
 from typing import Annotated
 
@@ -42,7 +43,5 @@ def main() -> None:
     """Run the command line and leave with its exit status."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
-    status = run_reporting_errors(
-        lambda: app(arguments, prog_name="orienteer", standalone_mode=False), debug, "--json" in arguments
-    )
-    sys.exit(status)
+    command = functools.partial(app, arguments, prog_name="orienteer")
+    sys.exit(run_reporting_errors(command, debug, "--json" in arguments))

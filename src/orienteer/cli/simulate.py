@@ -42,9 +42,8 @@ def simulate(
         print_json(report)
         return
     rate = f"{report['frames_per_second']:,.0f} frames/s after {report['setup_seconds']:.1f} s of set-up"
-    output.print(
-        f"{report['frames']:,} frames of {report['photons_per_frame']:,.4g} photons on {report['device']}: {rate}"
-    )
+    made = f"{report['frames']:,} frames of {report['photons_per_frame']:,.4g} photons on {report['device']}"
+    output.print(f"{made}: {rate}")
     output.print(f"Written to {out}.  Look at it with: orienteer inspect {out}")
 
 

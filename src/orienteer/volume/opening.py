@@ -2,15 +2,17 @@
 
 import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError
 from orienteer.volume.dragonfly import (
     cube_edge,
     read_dragonfly_cube,
     read_dragonfly_output,
     recognise_dragonfly_output,
+    write_dragonfly_cube,
 )
 from orienteer.volume.hdf5 import HDF5_MAGIC, read_volumes_hdf5, recognise_volume_hdf5, write_volume_hdf5
 from orienteer.volume.mrc import GZIP_MAGIC, HEADER_BYTES, read_mrc, recognise_mrc, write_mrc
@@ -72,19 +74,28 @@ def open_volume(
     return volumes[model]
 
 
-def write_volume(path: str | os.PathLike[str], volume: Volume) -> None:
-    """Put a volume into the format that the name asks for: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5."""
+def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume]) -> None:
+    """Put a volume into the format that the name asks for: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5, .bin.
+
+    Several volumes (models of one run) go into one file, which only HDF5 can hold.
+    """
+    several = [volumes] if isinstance(volumes, Volume) else list(volumes)
     suffix = Path(path).suffix.lower()
     if suffix == ".gz":
         suffix = Path(Path(path).stem).suffix.lower()
-    if suffix in (".mrc", ".map", ".ccp4"):
-        write_mrc(path, volume)
-    elif suffix in (".h5", ".hdf5"):
-        write_volume_hdf5(path, volume)
-    else:
-        raise OrienteerError(
-            f"no volume format is called '{suffix}'.", "Use a name that ends in .mrc, .map, .ccp4 or .h5."
+    if suffix in (".h5", ".hdf5"):
+        write_volume_hdf5(path, several)
+        return
+    writers = {".mrc": write_mrc, ".map": write_mrc, ".ccp4": write_mrc, ".bin": write_dragonfly_cube}
+    if suffix not in writers:
+        raise FileError(
+            path,
+            f"has the ending '{suffix}', which no volume format claims.",
+            "Use .mrc, .map, .ccp4, .h5 or .bin.",
         )
+    if len(several) != 1:
+        raise FileError(path, f"cannot hold {len(several)} models.", "Write them as .h5, or one by one.")
+    writers[suffix](path, several[0])
 
 
 def _first_bytes(file: Path) -> bytes:

@@ -1,0 +1,141 @@
+"""Each command on small data: what it prints, what it writes, and that JSON says the same."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import orienteer
+
+
+def test_doctor_names_what_is_missing_and_how_to_get_it(run: Any) -> None:
+    findings = run("doctor", "--json").json["findings"]
+    parts = {finding["part"]: finding for finding in findings}
+    assert parts["numpy"]["present"]
+    assert all(finding["how"] for finding in findings if not finding["present"])
+    assert "Ready." in run("doctor").output
+
+
+def test_rotations_reports_the_600_cell_and_writes_it(run: Any) -> None:
+    report = run("rotations", "--level", 4, "--out", "grid.dat", "--json").json
+    assert report["rotations"] == 10 * (5 * 4**3 + 4)
+    assert Path("grid.dat").read_text().splitlines()[0] == "3240"
+    assert run("rotations", "--resolution-A", 30, "--diameter-A", 100, "--group", "I").status == 0
+    assert run("rotations").status == 2
+    assert run("rotations", "--level", 2, "--group", "Q7").status == 1
+
+
+def test_simulate_is_reproducible_and_flags_win_over_set_and_file(run: Any) -> None:
+    Path("run.toml").write_text("[simulate]\nframes = 3\nseed = 5\n[detector]\npixels = 16\n")
+    common = ["simulate", "sphere", "--settings", "run.toml", "--photons-per-frame", 50]
+    assert run(*common, "--out", "a.h5", "--json").json["frames"] == 3
+    assert run(*common, "--set", "simulate.frames=4", "--out", "b.h5", "--json").json["frames"] == 4
+    assert (
+        run(*common, "--set", "simulate.frames=4", "--frames", 6, "--out", "c.h5", "--json").json["frames"]
+        == 6
+    )
+    a, c = (orienteer.open(name).read(slice(0, 3)) for name in ("a.h5", "c.h5"))
+    np.testing.assert_array_equal(a.dense(), c.dense())
+    assert run(*common, "--seed", 6, "--out", "d.h5").status == 0
+    assert not np.array_equal(orienteer.open("d.h5").read().dense(), a.dense())
+
+
+def test_simulate_refuses_an_ending_that_no_format_claims_before_it_works(run: Any) -> None:
+    result = run("simulate", "sphere", "--out", "frames.xyz")
+    assert result.status == 1
+    assert "frames.xyz" in result.errors
+    assert ".cxi" in result.errors
+
+
+def test_inspect_reports_and_draws(run: Any, frames: Path) -> None:
+    report = run("inspect", frames, "--json").json
+    assert report["frames"] == 12
+    assert report["format"] == "Orienteer"
+    assert report["pixels"] == 24 * 24
+    assert report["resolution_edge_A"] > report["resolution_corner_A"] > 0
+    assert 150 < report["photons_per_frame"]["mean"] < 250
+    assert Path(report["picture"]).read_bytes().startswith(b"\x89PNG")
+    text = run("inspect", frames, "--no-picture").output
+    assert "24 x 24" in text
+    assert "missing mask" in text
+
+
+def test_inspect_says_what_is_missing_and_takes_it_from_the_command_line(run: Any, frames: Path) -> None:
+    run("convert", frames, "photons.emc")
+    missing = run("inspect", "photons.emc", "--json", "--no-picture").json["missing"]
+    assert set(missing) == {"detector", "wavelength_A"}
+    report = run(
+        "inspect", "photons.emc", "--geometry", frames, "--wavelength-A", 2.7, "--json", "--no-picture"
+    ).json
+    assert set(report["missing"]) == {"mask"}
+    wrong = run("convert", "photons.emc", "wrong.h5", "--geometry", "photons.emc")
+    assert wrong.status == 1
+
+
+def test_inspect_looks_at_a_part_of_a_large_set(run: Any, frames: Path) -> None:
+    report = run("inspect", frames, "--frames", 5, "--json", "--no-picture").json
+    assert report["frames"] == 12
+    assert report["frames_looked_at"] == 5
+
+
+@pytest.mark.parametrize("name", ["out.cxi", "out.npz", "out.emc", "out.npy"])
+def test_convert_keeps_the_photons_in_every_format(run: Any, frames: Path, name: str) -> None:
+    result = run("convert", frames, name, "--json")
+    assert result.status == 0, result.errors
+    assert result.json["frames"] == 12
+    np.testing.assert_array_equal(orienteer.open(name).read().dense(), orienteer.open(frames).read().dense())
+
+
+def test_convert_says_what_the_format_cannot_keep(run: Any, frames: Path) -> None:
+    assert "event ids" in run("convert", frames, "out.emc").errors
+
+
+def test_convert_writes_the_detector_alone_and_geometries_to_each_other(run: Any, frames: Path) -> None:
+    assert run("convert", frames, "detector.geom").status == 0
+    assert run("convert", "detector.geom", "detector.dat").status == 0
+    first = orienteer.open(frames).detector
+    assert first is not None
+    for name in ("detector.geom", "detector.dat"):
+        np.testing.assert_allclose(orienteer.open_detector(name).directions, first.directions, atol=1e-12)
+        assert run("inspect", name, "--wavelength-A", 2.7).status == 0
+        assert Path(f"{name}.png").exists()
+
+
+def test_convert_refuses_to_write_over_its_input(run: Any, frames: Path) -> None:
+    before = frames.read_bytes()
+    assert run("convert", frames, frames).status == 1
+    assert frames.read_bytes() == before
+
+
+def test_convert_and_inspect_take_volumes(run: Any) -> None:
+    from orienteer.volume.opening import write_volume
+
+    rng = np.random.default_rng(1)
+    write_volume("density.mrc", orienteer.Volume(rng.random((8, 9, 10), np.float32), voxel_size=2.5))
+    assert run("convert", "density.mrc", "density.h5").status == 0
+    report = run("inspect", "density.h5", "--json").json
+    assert report["shape"] == [8, 9, 10]
+    assert Path(report["picture"]).exists()
+
+
+def test_inspect_describes_a_structure(run: Any) -> None:
+    lines = [
+        f"ATOM  {i:5d}  CA  ALA A{i:4d}    {3.8 * i:8.3f}{0:8.3f}{0:8.3f}  1.00 10.00           C"
+        for i in range(1, 9)
+    ]
+    Path("helix.txt").write_text("\n".join([*lines, "END\n"]))
+    assert run("inspect", "helix.txt", "--json").json["atoms"] == 8
+
+
+def test_demo_ends_by_naming_the_file_to_open(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from orienteer.cli import demo
+
+    monkeypatch.setattr(demo, "SETTINGS", demo.SETTINGS.replace("frames = 2000", "frames = 20"))
+    result = run("demo", "--out", "shown", "--device", "cpu")
+    assert result.status == 0, result.errors
+    last = result.output.strip().splitlines()[-1]
+    assert last.startswith("Open")
+    assert Path(last.split()[1]).read_bytes().startswith(b"\x89PNG")
+    Path("file").write_text("")
+    assert run("demo", "--out", "file").status == 1

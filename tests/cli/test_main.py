@@ -1,0 +1,99 @@
+"""The command line as a whole: help, exit statuses, errors in one sentence, no traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orienteer.errors import FileError
+
+COMMANDS = ["demo", "simulate", "inspect", "convert", "rotations", "doctor"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(run: Any, command: str) -> None:
+    result = run(command, "--help")
+    assert result.status == 0
+    assert "--json" in result.output
+
+
+def test_the_version_is_that_of_the_package(run: Any) -> None:
+    import orienteer
+
+    assert run("--version").output.strip() == f"orienteer {orienteer.__version__}"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["simulat"], ["simulate", "--frame", "3"], ["rotations", "--level", "many"], ["inspect"]]
+)
+def test_a_wrong_command_line_leaves_with_status_2(run: Any, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.status == 2
+    assert "Traceback" not in result.errors
+
+
+@pytest.mark.parametrize(
+    "arguments", [["inspect", "absent.h5"], ["convert", "absent.cxi", "out.h5"], ["simulate", "absent.pdb"]]
+)
+def test_a_missing_file_is_one_sentence_that_names_it(run: Any, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert result.status == 1
+    assert "absent." in result.errors
+    assert "Traceback" not in result.errors
+    assert len(result.errors.strip().splitlines()) <= 2
+
+
+def test_errors_are_json_when_json_was_asked_for(run: Any) -> None:
+    result = run("inspect", "absent.h5", "--json")
+    assert result.status == 1
+    assert "absent.h5" in result.json["error"]
+
+
+def test_debug_shows_where_an_error_came_from_at_any_place(run: Any) -> None:
+    for arguments in (["--debug", "inspect", "absent.h5"], ["inspect", "absent.h5", "--debug"]):
+        assert "Traceback" in run(*arguments).errors
+
+
+def test_a_setting_out_of_range_or_mistyped_leaves_with_status_2(run: Any) -> None:
+    result = run("simulate", "--set", "simulate.framse=3")
+    assert result.status == 2
+    assert "Did you mean 'frames'?" in result.errors
+    result = run("simulate", "--frames", "ten")
+    assert result.status == 2
+    assert "valid integer" in result.errors
+
+
+def test_a_defect_is_admitted_without_a_traceback(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", lambda path: 1 / 0)
+    result = run("inspect", "anything")
+    assert result.status == 1
+    assert "Orienteer has a defect: ZeroDivisionError" in result.errors
+    assert "Traceback" not in result.errors
+
+
+def test_ctrl_c_is_not_an_error_report(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", interrupted)
+    result = run("inspect", "anything")
+    assert result.status == 130
+    assert result.errors.strip() == "Stopped."
+
+
+def test_square_brackets_in_file_names_are_printed_as_they_are(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise FileError(path, "is [bold]odd[/].")
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", refuse)
+    assert "run[3].h5: is [bold]odd[/]." in run("inspect", "run[3].h5").errors
+
+
+def test_the_module_runs_too_and_a_closed_pipe_is_met_with_silence() -> None:
+    command = f"{sys.executable} -m orienteer rotations --level 2 --json | head -c 1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("{", "")
