@@ -29,6 +29,7 @@ _DAMAGE = (
 )
 # Superblock version 3 has a flag, in byte 11, for a file that is being written live.
 _VERSION, _FLAGS, _LIVE = 8, 11, 0x04
+LARGEST_TEXT_BYTES = 1 << 20
 
 
 @contextmanager
@@ -96,10 +97,36 @@ def read_dataset(
     return values
 
 
-def read_text(value: Any, what: str, longest: int = 1 << 20) -> str:
-    """An HDF5 text attribute or entry as str."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8")
-    if not isinstance(value, str) or len(value) > longest:
-        raise OrienteerError(f"{what} is not a text of at most {longest} characters.", _DAMAGE_HINT)
-    return value
+def read_attribute(group: h5py.Group, name: str) -> NDArray[Any] | None:
+    """An attribute of numbers or fixed-length text as an array; None where there is none.
+
+    Text of variable length is never read: it lies in a heap of the file in which the HDF5 library can run in
+    circles for ever when the heap is damaged.
+    """
+    if name not in group.attrs:
+        return None
+    attribute = h5py.h5a.open(group.id, name.encode())
+    kind = attribute.get_type()
+    is_text = isinstance(kind, h5py.h5t.TypeStringID) and not kind.is_variable_str()
+    if not is_text and not isinstance(kind, h5py.h5t.TypeIntegerID | h5py.h5t.TypeFloatID):
+        raise OrienteerError(
+            f"the attribute '{name}' of '{group.name}' holds no numbers or plain text.", _DAMAGE_HINT
+        )
+    if attribute.get_storage_size() > LARGEST_TEXT_BYTES:
+        raise OrienteerError(f"the attribute '{name}' of '{group.name}' is too large.", _DAMAGE_HINT)
+    return np.asarray(group.attrs[name])
+
+
+def read_text(value: Any, what: str) -> str:
+    """Fixed-length HDF5 text (one bytes value, or an array of one) as str."""
+    text = np.asarray(value)
+    if text.shape != () or text.dtype.kind != "S":
+        raise OrienteerError(f"{what} is not a text.", _DAMAGE_HINT)
+    return bytes(text[()]).decode("utf-8")
+
+
+def as_fixed_text(texts: str | list[str]) -> NDArray[np.bytes_]:
+    """Text as fixed-length UTF-8 bytes, which :func:`read_text` turns back."""
+    encoded = [text.encode("utf-8") for text in ([texts] if isinstance(texts, str) else texts)]
+    array = np.array(encoded, dtype=f"S{max(1, *(len(text) for text in encoded))}")
+    return array.reshape(()) if isinstance(texts, str) else array

@@ -1,7 +1,8 @@
 """Orienteer's own layout of a detector in an HDF5 group; it keeps everything, bit for bit.
 
 Attributes of the group: ``format`` = "orienteer detector", ``version`` = 1, ``name``, ``frame_shape`` and,
-when there are any, ``collections`` (JSON: collection -> list of groups).
+when there are any, ``collections`` (JSON: collection -> list of groups).  All text is fixed-length UTF-8: the
+HDF5 library can hang on text of variable length in a damaged file.
 
 Datasets, all with Fletcher-32 checksums (P pixels, K panels):
 
@@ -28,7 +29,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.detector.checked_reading import read_dataset, read_text, reading
+from orienteer.detector.checked_reading import as_fixed_text, read_attribute, read_dataset, read_text, reading
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
 from orienteer.detector.pixel_list import PixelList
@@ -41,13 +42,13 @@ LARGEST_N_PANELS = 1 << 16
 
 def write_detector(group: h5py.Group, detector: Detector) -> None:
     """Write the detector into an empty HDF5 group."""
-    group.attrs["format"] = FORMAT
+    group.attrs["format"] = as_fixed_text(FORMAT)
     group.attrs["version"] = VERSION
-    group.attrs["name"] = detector.name
+    group.attrs["name"] = as_fixed_text(detector.name)
     group.attrs["frame_shape"] = np.array(detector.frame_shape, dtype=np.int64)
     if detector.collections:
         text = json.dumps({name: list(groups) for name, groups in detector.collections.items()})
-        group.attrs["collections"] = text
+        group.attrs["collections"] = as_fixed_text(text)
     _write(group, "mask", detector.mask)
     if detector.efficiency is not None:
         _write(group, "efficiency", detector.efficiency)
@@ -56,8 +57,8 @@ def write_detector(group: h5py.Group, detector: Detector) -> None:
         _write(group, "pixels/area_vectors_m2", detector.pixels.area_vectors_m2)
         return
     panels = detector.panels
-    _write(group, "panels/name", _as_bytes([panel.name for panel in panels]))
-    _write(group, "panels/groups", _as_bytes(["/".join(panel.groups) for panel in panels]))
+    _write(group, "panels/name", as_fixed_text([panel.name for panel in panels]))
+    _write(group, "panels/groups", as_fixed_text(["/".join(panel.groups) for panel in panels]))
     for field in ("origin_m", "fast_m", "slow_m"):
         _write(group, f"panels/{field}", np.stack([getattr(panel, field) for panel in panels]))
     _write(group, "panels/shape", np.array([panel.shape for panel in panels], dtype=np.int64))
@@ -71,8 +72,8 @@ def read_detector(group: h5py.Group) -> Detector:
     with reading(path):
         if not holds_detector(group):
             raise FileError(path, f"the group '{group.name}' holds no Orienteer detector.")
-        version = int(group.attrs["version"])
-        if version != VERSION:
+        version = read_attribute(group, "version")
+        if version is None or version.shape != () or version.dtype.kind not in "iu" or version != VERSION:
             raise FileError(
                 path,
                 f"the detector has layout version {version}; this Orienteer reads {VERSION}.",
@@ -93,25 +94,25 @@ def read_detector(group: h5py.Group) -> Detector:
             frame_shape=frame_shape,
             mask=mask,
             efficiency=efficiency,
-            name=read_text(group.attrs["name"], "the detector's name"),
+            name=read_text(read_attribute(group, "name"), "the detector's name"),
             collections=_read_collections(group),
         )
 
 
 def holds_detector(group: Any) -> bool:
     """Whether the object is an HDF5 group with a detector in Orienteer's layout."""
-    return isinstance(group, h5py.Group) and group.attrs.get("format") in (FORMAT, FORMAT.encode())
+    if not isinstance(group, h5py.Group):
+        return False
+    try:
+        return read_text(read_attribute(group, "format"), "format") == FORMAT
+    except (OrienteerError, UnicodeDecodeError):  # the mark of something else
+        return False
 
 
 def _write(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
     group.create_dataset(
         name, data=values, chunks=True, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
     )
-
-
-def _as_bytes(texts: list[str]) -> NDArray[np.bytes_]:
-    encoded = [text.encode("utf-8") for text in texts]
-    return np.array(encoded, dtype=f"S{max(1, *(len(text) for text in encoded))}")
 
 
 def _subgroup(group: h5py.Group, name: str) -> h5py.Group:
@@ -122,7 +123,7 @@ def _subgroup(group: h5py.Group, name: str) -> h5py.Group:
 
 
 def _read_frame_shape(group: h5py.Group) -> tuple[int, ...]:
-    lengths = np.asarray(group.attrs["frame_shape"])
+    lengths = np.asarray(read_attribute(group, "frame_shape"))
     if (
         lengths.ndim != 1
         or not 1 <= len(lengths) <= 16
@@ -174,9 +175,10 @@ def _read_panels(group: h5py.Group) -> tuple[Panel, ...]:
 
 
 def _read_collections(group: h5py.Group) -> dict[str, tuple[str, ...]]:
-    if "collections" not in group.attrs:
+    text = read_attribute(group, "collections")
+    if text is None:
         return {}
-    collections = json.loads(read_text(group.attrs["collections"], "the collections of groups"))
+    collections = json.loads(read_text(text, "the collections of groups"))
     if not isinstance(collections, dict) or not all(
         isinstance(groups, list) for groups in collections.values()
     ):

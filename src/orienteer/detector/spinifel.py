@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.detector.checked_reading import read_dataset, reading
+from orienteer.detector.checked_reading import read_attribute, read_dataset, reading
 from orienteer.detector.detector import Detector, Polarisation, check_wavelength
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
 from orienteer.detector.masks import check_mask
@@ -123,7 +123,9 @@ def _ewald_radius_inv_m(q_inv_m: NDArray[np.float64], wavelength_A: float | None
 
 
 def _distance_m(group: h5py.Group) -> float:
-    stored = np.asarray(group.attrs.get("det_distance", 1.0))
+    stored = read_attribute(group, "det_distance")
+    if stored is None:
+        return 1.0
     if stored.size != 1 or stored.dtype.kind not in "fiu":
         raise OrienteerError("the attribute det_distance is not a number.")
     return float(stored.reshape(-1)[0])
