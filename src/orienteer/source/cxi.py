@@ -22,7 +22,7 @@ from orienteer.source.base import NEVER, FileSource
 from orienteer.source.cxi_geometry import find_detector, find_masks, levels_of
 from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frames, find_wavelength
 from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, CxiWriter
-from orienteer.source.hdf5_filters import check_filters, load_filters
+from orienteer.source.hdf5_filters import check_chunks, check_filters, load_filters
 from orienteer.source.hdf5_growing import read_column
 from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array
 from orienteer.source.patterns import Patterns
@@ -98,16 +98,20 @@ class CxiSource(FileSource):
         """Let go of the file."""
         self._file.close()
 
+    def _rows(self, dataset: h5py.Dataset, rows: slice) -> NDArray[Any]:
+        check_chunks(self._path, dataset, rows)
+        return read_array(dataset, rows)
+
     def _read_range(self, first: int, last: int) -> Patterns:
         rows, n = slice(first, last), last - first
         # One image has no axis of frames: an empty range of it is empty all the same.
-        stored = read_array(self._frames, slice(None) if self._is_one_image else rows)
+        stored = self._rows(self._frames, slice(0, len(self._frames)) if self._is_one_image else rows)
         frames = stored.reshape(-1, self.n_pixels)[:n]
         columns = {name: read_column(self._path, dataset, rows) for name, dataset in self._columns.items()}
         if self._wavelength_A is not None:
             columns["wavelength_A"] = self._wavelength_A(rows)
         if self._frame_mask is not None:
-            columns["frame_mask"] = levels_of(read_array(self._frame_mask, rows).reshape(n, self.n_pixels))
+            columns["frame_mask"] = levels_of(self._rows(self._frame_mask, rows).reshape(n, self.n_pixels))
         if "frame_mask" in columns:
             frames = _without_masked_garbage(frames, columns["frame_mask"])
         return Patterns(frames, self._event_ids(rows), columns)

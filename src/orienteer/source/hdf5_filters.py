@@ -1,7 +1,15 @@
-"""Compression filters of HDF5 files from the field: the plug-ins, and clear words where one is missing."""
+"""Compression filters of HDF5 files from the field: plug-ins, clear words where one is missing, and checks.
+
+The decoders of bitshuffle, LZ4 and Blosc believe the sizes that stand in a compressed chunk, and bzip2's waits
+for an end that may never come: a damaged chunk crashes the process or keeps it for ever.  So chunks are looked
+at here before they are decoded.
+"""
 
 from __future__ import annotations
 
+import bz2
+import itertools
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +17,21 @@ import h5py
 
 from orienteer.errors import FileError
 
+BZIP2, BLOSC, LZ4, BITSHUFFLE = 307, 32001, 32004, 32008
 _NAMES = {
-    307: "bzip2",
+    BZIP2: "bzip2",
     32000: "LZF",
-    32001: "Blosc",
-    32004: "LZ4",
-    32008: "bitshuffle",
+    BLOSC: "Blosc",
+    LZ4: "LZ4",
+    BITSHUFFLE: "bitshuffle",
     32013: "ZFP",
     32015: "Zstandard",
     32026: "Blosc2",
 }
+# Total size (8 bytes) and block size (4 bytes), most significant byte first, as HDF5's LZ4 filter has them.
+_CHUNK_HEADER = 12
+# Bitshuffle works on groups of eight elements; what is left over is stored as it is.
+_GROUP = 8
 
 
 def load_filters() -> bool:
@@ -32,9 +45,7 @@ def load_filters() -> bool:
 
 def check_filters(path: Path, dataset: Any) -> None:
     """Refuse a dataset whose compression this machine cannot undo, naming the filter and the remedy."""
-    pipeline = dataset.id.get_create_plist()
-    for number in range(pipeline.get_nfilters()):
-        code, _, _, name = pipeline.get_filter(number)
+    for code, _, name in _pipeline(dataset):
         if h5py.h5z.filter_avail(code) or (load_filters() and h5py.h5z.filter_avail(code)):
             continue
         called = _NAMES.get(code) or name.decode("utf-8", "replace").partition(";")[0] or "unnamed"
@@ -43,3 +54,59 @@ def check_filters(path: Path, dataset: Any) -> None:
             f"'{dataset.name}' is compressed with {called} (HDF5 filter {code}), which is not installed.",
             "Install it with: pip install 'orienteer[files]'",
         )
+
+
+def check_chunks(path: Path, dataset: Any, rows: slice) -> None:
+    """Refuse rows whose compressed chunks contradict themselves, before a decoder follows them to a crash."""
+    pipeline = [part for part in _pipeline(dataset) if part[0] != h5py.h5z.FILTER_FLETCHER32]
+    if not pipeline or pipeline[-1][0] not in (BZIP2, BLOSC, LZ4, BITSHUFFLE) or rows.stop <= rows.start:
+        return
+    code, options, _ = pipeline[-1]
+    has_checksum = len(pipeline) < len(_pipeline(dataset))
+    n_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    if code == BITSHUFFLE and (len(options) < 3 or options[2] != dataset.dtype.itemsize):
+        raise _damaged(path, dataset, f"has bitshuffle options {options}")
+    if code == BITSHUFFLE and (len(options) < 5 or options[4] == 0):
+        return  # shuffled only: nothing in the chunk says how long it is
+    steps = dataset.chunks
+    starts = [range(rows.start // steps[0] * steps[0], rows.stop, steps[0])]
+    starts += [range(0, n, step) for n, step in zip(dataset.shape[1:], steps[1:], strict=True)]
+    for place in itertools.product(*starts):
+        skipped, content = dataset.id.read_direct_chunk(place)
+        if skipped == 0 and not _is_sound(content[:-4] if has_checksum else content, n_bytes, code, dataset):
+            raise _damaged(path, dataset, f"has a compressed chunk at {place} that contradicts itself")
+
+
+def _is_sound(content: bytes, n_bytes: int, code: int, dataset: Any) -> bool:
+    """Whether the sizes in a compressed chunk of ``n_bytes`` agree with each other and with its length."""
+    if code == BZIP2:
+        decoder = bz2.BZ2Decompressor()
+        whole = len(decoder.decompress(content, n_bytes)) == n_bytes
+        # The mark of the end may lie behind the last byte.
+        return whole and (decoder.eof or (decoder.decompress(b"", 1) == b"" and decoder.eof))
+    if code == BLOSC:
+        return [int.from_bytes(content[at : at + 4], "little") for at in (4, 12)] == [n_bytes, len(content)]
+    if len(content) < _CHUNK_HEADER or int.from_bytes(content[:8], "big") != n_bytes:
+        return False
+    block = int.from_bytes(content[8:_CHUNK_HEADER], "big")
+    group = _GROUP * dataset.dtype.itemsize if code == BITSHUFFLE else 1
+    if block < 1 or block % group:
+        return False
+    packed = n_bytes // group * group
+    at = _CHUNK_HEADER
+    for _ in range(-(-packed // block)):
+        at += 4 + int.from_bytes(content[at : at + 4], "big")
+        if at > len(content):
+            return False
+    return at + n_bytes - packed == len(content)
+
+
+def _pipeline(dataset: Any) -> list[tuple[int, tuple[int, ...], bytes]]:
+    """Code, options and name of each filter, in the order in which they were applied."""
+    plist = dataset.id.get_create_plist()
+    parts = (plist.get_filter(number) for number in range(plist.get_nfilters()))
+    return [(code, options, name) for code, _, options, name in parts]
+
+
+def _damaged(path: Path, dataset: Any, what: str) -> FileError:
+    return FileError(path, f"'{dataset.name}' {what}.", "The file is damaged.")
