@@ -33,7 +33,7 @@ from orienteer.simulate.truth import ShotKind, Truth, TruthSampler
 from orienteer.source.patterns import Patterns
 
 CLASSICAL_ELECTRON_RADIUS_A = 2.8179403e-5
-_N_JUNK = 6
+_N_JUNK = 4
 # Bytes of a batch of dense frames: small enough for a laptop, large enough to keep a device busy.
 _BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 512 * 2**20}
 
@@ -190,9 +190,9 @@ class Experiment:
         if q_max == 0:
             raise OrienteerError("all used pixels lie in the direct beam; there is nothing to simulate.")
 
-        def sample(particle: Particle) -> SampledTransform:
+        def sample(particle: Particle, error: float) -> SampledTransform:
             return SampledTransform.from_particle(
-                particle, q_max, self.beam.photon_energy_eV, error=settings.accuracy, device=self.device
+                particle, q_max, self.beam.photon_energy_eV, error=error, device=self.device
             )
 
         junk = junk_particles(_N_JUNK, ensemble.radius_A, settings.seed) if settings.junk_fraction > 0 else ()
@@ -200,7 +200,8 @@ class Experiment:
         widest = {"always": np.inf, "never": -1.0, "auto": 0.5 / pixel_q}[settings.interference]
         correction = self.detector.correction(self.beam.polarisation)[self._used].astype(np.float32)
         return Scattering(
-            tuple(sample(particle) for particle in ensemble.particles), tuple(sample(lump) for lump in junk),
+            tuple(sample(particle, settings.accuracy) for particle in ensemble.particles),
+            tuple(sample(lump, max(settings.accuracy, 1e-3)) for lump in junk),
             to_device(points, self.device), to_device(correction, self.device), offset_geometry,
             float(widest), self.device,
         )  # fmt: skip
