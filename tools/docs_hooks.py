@@ -30,7 +30,6 @@ def help_text(command: str) -> str:
 def settings_tables() -> str:
     """One table per section."""
     from orienteer.run.settings import Settings
-
     from orienteer.settings.describing import describe_settings
 
     lines: list[str] = []

@@ -1,11 +1,12 @@
 """Every code block of the documentation runs, and every page that the program writes into is whole."""
 
-import os
+import contextlib
+import io
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -26,14 +27,11 @@ def runnable(page: Path) -> bool:
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the pages speak of, small: a structure, a geometry, hits in CXI."""
     folder = tmp_path_factory.mktemp("samples")
-    write_structure(folder / "particle.pdb")
-    for command in (
-        "simulate particle.pdb --frames 20 --seed 1 --out hits.h5 --set detector.pixels=32",
-        "convert hits.h5 hits.cxi",
-        "convert hits.h5 photons.emc",
-        "convert hits.h5 detector.geom",
-    ):
-        run(command, folder)
+    with contextlib.chdir(folder):
+        write_structure(Path("particle.pdb"))
+        run("simulate particle.pdb --frames 20 --seed 1 --out hits.h5 --set detector.pixels=32")
+        for name in ("hits.cxi", "photons.emc", "detector.geom"):
+            run(f"convert hits.h5 {name}")
     return folder
 
 
@@ -52,30 +50,36 @@ def write_structure(path: Path) -> None:
     path.write_text("\n".join([*lines, "END", ""]))
 
 
-def run(command: str, folder: Path) -> None:
-    arguments = [sys.executable, "-m", "orienteer", *shlex.split(command, comments=True)]
-    result = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, timeout=240)
-    assert result.returncode == 0, f"orienteer {command}\n{result.stdout}\n{result.stderr}"
+def run(command: str) -> None:
+    """Run an ``orienteer`` command line in this process, which has its libraries loaded already."""
+    from orienteer.cli.main import main
+
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as output,
+        contextlib.redirect_stderr(output),
+        patch.object(sys, "argv", ["orienteer", *shlex.split(command, comments=True)]),
+        pytest.raises(SystemExit) as leaving,
+    ):
+        main()
+    assert not leaving.value.code, f"orienteer {command}\n{output.getvalue()}"
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_commands_and_the_code_of_a_page_run(page: Path, sample_files: Path, tmp_path: Path) -> None:
+def test_the_commands_and_the_code_of_a_page_run(
+    page: Path, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for sample in sample_files.iterdir():
         (tmp_path / sample.name).write_bytes(sample.read_bytes())
     for name, text in re.findall(
         r"^```toml title=\"(\S+)\"\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
     ):
         (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
     for code in blocks(page, "bash"):
         for line in code.replace("\\\n", " ").splitlines():
             if line.startswith("orienteer "):
-                run(line.removeprefix("orienteer "), tmp_path)
-    script = "\n".join(blocks(page, "python"))
-    environment = {**os.environ, "MPLBACKEND": "Agg"}
-    result = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
+                run(line.removeprefix("orienteer "))
+    exec(compile("\n".join(blocks(page, "python")), str(page), "exec"), {"__name__": "page"})
 
 
 @pytest.mark.parametrize(

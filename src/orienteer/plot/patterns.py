@@ -27,7 +27,8 @@ def plot_summary(summary: Summary) -> "Figure":
     figure.suptitle(
         f"{name}    {len(source):,} frames of {' x '.join(map(str, source.frame_shape))} pixels", fontsize=12
     )
-    top, bottom = np.ravel(figure.subfigures(2, 1, height_ratios=[1.25, 1]))
+    halves: Any = figure.subfigures(2, 1, height_ratios=[1.25, 1])
+    top, bottom = halves
     total_axes, profile_axes, photons_axes = top.subplots(1, 3, width_ratios=[1, 1.15, 1])
     _draw_image(
         total_axes, as_image(summary.total / max(len(summary.photons), 1), source), "mean of the frames"
