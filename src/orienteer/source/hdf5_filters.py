@@ -1,8 +1,8 @@
 """Compression filters of HDF5 files from the field: plug-ins, clear words where one is missing, and checks.
 
-The decoders of bitshuffle, LZ4 and Blosc believe the sizes that stand in a compressed chunk, and bzip2's waits
-for an end that may never come: a damaged chunk crashes the process or keeps it for ever.  So chunks are looked
-at here before they are decoded.
+The decoders of bitshuffle, LZ4 and Blosc believe the sizes that stand in a compressed chunk, and that of
+bzip2 waits for an end that may never come: a damaged chunk crashes the process or keeps it for ever.
+So chunks are looked at here before they are decoded.
 """
 
 from __future__ import annotations
