@@ -1,5 +1,6 @@
 """Reading HDF5 that may be damaged: every array is checked before it is allocated."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
@@ -30,6 +31,8 @@ _DAMAGE = (
 # Superblock version 3 has a flag, in byte 11, for a file that is being written live.
 _VERSION, _FLAGS, _LIVE = 8, 11, 0x04
 LARGEST_TEXT_BYTES = 1 << 20
+_COMPRESSORS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_LZF}
+_FILTERS = {*_COMPRESSORS, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 
 
 @contextmanager
@@ -91,10 +94,41 @@ def read_dataset(
         raise OrienteerError(
             f"'{where}' declares {entries} entries, more than the {largest} expected.", _DAMAGE_HINT
         )
+    _check_stored(dataset, where)
     values = np.asarray(dataset[()])
     if kind == "f" and not np.all(np.isfinite(values)):
         raise OrienteerError(f"'{where}' holds values that are not finite.", _DAMAGE_HINT)
     return values
+
+
+def _check_stored(dataset: h5py.Dataset, where: str) -> None:
+    """Refuse what the HDF5 library would follow to a crash: data outside of the file, impossible filters."""
+    file_bytes = os.path.getsize(dataset.file.filename)
+    plist = dataset.id.get_create_plist()
+    if plist.get_layout() != h5py.h5d.CHUNKED:
+        offset = dataset.id.get_offset()
+        if offset is not None and offset + dataset.nbytes > file_bytes:
+            raise OrienteerError(f"'{where}' reaches beyond the end of the file.", _DAMAGE_HINT)
+        return
+    filters = [plist.get_filter(k)[0] for k in range(plist.get_nfilters())]
+    unknown = [code for code in filters if code not in _FILTERS]
+    if unknown or len(set(filters)) < len(filters):
+        raise OrienteerError(
+            f"'{where}' has the HDF5 filters {filters}, which are not read here.", _DAMAGE_HINT
+        )
+    raw_bytes = prod(dataset.chunks) * dataset.dtype.itemsize
+
+    def check(chunk: h5py.h5d.StoreInfo) -> None:
+        # A compressor steps aside for a chunk that does not shrink; the mask says so.
+        active = {code for k, code in enumerate(filters) if not chunk.filter_mask >> k & 1}
+        smallest = largest = raw_bytes + (4 if h5py.h5z.FILTER_FLETCHER32 in active else 0)
+        if active & _COMPRESSORS:
+            smallest, largest = 5, largest + raw_bytes // 100 + 1024
+        inside = chunk.byte_offset is not None and chunk.byte_offset + chunk.size <= file_bytes
+        if not inside or not smallest <= chunk.size <= largest:
+            raise OrienteerError(f"a chunk of '{where}' is damaged.", _DAMAGE_HINT)
+
+    dataset.id.chunk_iter(check)
 
 
 def read_attribute(group: h5py.Group, name: str) -> NDArray[Any] | None:
@@ -112,7 +146,7 @@ def read_attribute(group: h5py.Group, name: str) -> NDArray[Any] | None:
         raise OrienteerError(
             f"the attribute '{name}' of '{group.name}' holds no numbers or plain text.", _DAMAGE_HINT
         )
-    if attribute.get_storage_size() > LARGEST_TEXT_BYTES:
+    if prod(attribute.shape) * kind.get_size() > LARGEST_TEXT_BYTES:
         raise OrienteerError(f"the attribute '{name}' of '{group.name}' is too large.", _DAMAGE_HINT)
     return np.asarray(group.attrs[name])
 
