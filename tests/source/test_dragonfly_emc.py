@@ -180,3 +180,14 @@ def test_a_damaged_file_is_refused_with_its_name(tmp_path, content, reason) -> N
 def test_other_files_are_not_taken_for_emc(tmp_path) -> None:
     for head in (b"", bytes(1024), b"text " * 300, changed(WHOLE, 8, 3), changed(WHOLE, 0, -1), WHOLE[:1000]):
         assert not dragonfly_emc.recognise(tmp_path / "a", head, None)
+
+
+def test_opening_a_huge_file_reads_only_its_header(tmp_path) -> None:
+    path = tmp_path / "huge.emc"
+    n_frames, n_pixels = 25_000, 1_000_000
+    with path.open("wb") as file:  # 100 GB, of which the disk holds one page
+        file.write(struct.pack("<3i", n_frames, n_pixels, 1))
+        file.truncate(1024 + 4 * n_frames * n_pixels)
+    source = EmcSource(path)
+    assert (len(source), source.n_pixels) == (n_frames, n_pixels)
+    assert source.read([n_frames - 1]).photons.tolist() == [0]

@@ -65,3 +65,20 @@ def test_other_values_on_the_same_grid_must_fit() -> None:
     assert volume.with_values(np.ones((2, 2, 2))).name == "a"
     with pytest.raises(OrienteerError, match="do not fit"):
         volume.with_values(np.ones((2, 2, 3)))
+
+
+@pytest.mark.gpu
+def test_values_may_live_on_the_gpu_and_are_written_from_there(tmp_path) -> None:
+    import cupy
+
+    from orienteer.volume.mrc import read_mrc, write_mrc
+
+    values = cupy.arange(24, dtype=cupy.float64).reshape(2, 3, 4)
+    volume = Volume(values, 1.5)
+    assert isinstance(volume.values, cupy.ndarray)
+    assert volume.values.dtype == np.float32
+    assert volume.n_missing == 0
+    write_mrc(tmp_path / "map.mrc", volume)
+    assert np.array_equal(read_mrc(tmp_path / "map.mrc").values, values.get())
+    with pytest.raises(OrienteerError, match="infinite"):
+        Volume(values / 0, 1.0)
