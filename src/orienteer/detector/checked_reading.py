@@ -146,7 +146,7 @@ def read_attribute(group: h5py.Group, name: str) -> NDArray[Any] | None:
         raise OrienteerError(
             f"the attribute '{name}' of '{group.name}' holds no numbers or plain text.", _DAMAGE_HINT
         )
-    if prod(attribute.shape) * kind.get_size() > LARGEST_TEXT_BYTES:
+    if prod(attribute.shape or ()) * kind.get_size() > LARGEST_TEXT_BYTES:
         raise OrienteerError(f"the attribute '{name}' of '{group.name}' is too large.", _DAMAGE_HINT)
     return np.asarray(group.attrs[name])
 
