@@ -155,6 +155,11 @@ def test_the_photons_asked_for_arrive() -> None:
     assert not np.concatenate([batch.dense() for batch in made.batches(100)])[:, ::5].any()
 
 
+def test_a_particle_that_scatters_nothing_cannot_give_photons() -> None:
+    with pytest.raises(OrienteerError, match="scatters nothing"):
+        experiment(sphere(30, density=0.0), frames=2, photons_per_frame=200).patterns(0, 2)
+
+
 def test_without_poisson_noise_the_frames_are_the_expected_photons() -> None:
     made = experiment(frames=3, poisson=False, photons_per_frame=50)
     patterns = made.patterns(0, 3)

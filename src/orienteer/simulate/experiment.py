@@ -41,9 +41,9 @@ _BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 512 * 2**20}
 class Experiment:
     """A simulated single-particle experiment.
 
-    Making one prepares the transforms (seconds); after that frames cost a fraction of a millisecond.  Frame i
-    is the same in any batch, with any number of threads, and, but for the last digit of its intensities, on
-    any device.
+    Making one prepares the transforms (seconds); after that a frame costs about a millisecond.  Frame i is
+    the same in any batch, with any number of threads, and, but for the last digit of its intensities, on any
+    device.  Anomalous terms are those of the mean photon energy.
 
     particles : one particle, an :class:`Ensemble`, or several particles in equal shares.
     settings : every imperfection; ideal by default.
@@ -85,15 +85,10 @@ class Experiment:
         )  # fmt: skip
 
     @cached_property
-    def photons_per_factor(self) -> float:
-        """Mean photons of a single hit on used pixels for a factor of 1, over orientations and classes."""
-        return float((self._pilot.sum(1) * self._pilot_weights).sum())
-
-    @cached_property
     def factor(self) -> float:
         """Mean fluence x r_e^2: from the beam, or from the photons per frame that were asked for."""
         if self.settings.photons_per_frame > 0:
-            return self.settings.photons_per_frame / self.photons_per_factor
+            return self.settings.photons_per_frame / self._mean_photons_of_unit_factor()
         return self.beam.fluence_inv_A2 * CLASSICAL_ELECTRON_RADIUS_A**2
 
     @cached_property
@@ -101,8 +96,15 @@ class Experiment:
         """Whether frames come as lists of photons: counts, and fewer than 4 pixels in 10 lit."""
         if self.settings.readout == "integrating" or not self.settings.poisson:
             return False
-        expected = self._pilot * self.factor + to_numpy(self.background)[self._used]
-        return bool((-np.expm1(-expected)).mean() < 0.4)
+        background = to_numpy(self.background)[self._used]
+        poses = six_hundred_cell(1).quaternions[::30]
+        unlit = [
+            np.exp(
+                -to_numpy(self.scattering.signal(_plain_hits(poses, c, self.beam), self.factor)) - background
+            ).mean()
+            for c in range(len(self.truth_sampler.class_weights))
+        ]
+        return bool(1 - np.mean(unlit) < 0.4)
 
     def truth(self, first: int = 0, last: int | None = None) -> Truth:
         """What happens in frames first to last - 1."""
@@ -206,25 +208,19 @@ class Experiment:
             float(widest), self.device,
         )  # fmt: skip
 
-    @cached_property
-    def _pilot_poses(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Orientations (K, 4) and weights (K,) of a quadrature over all, coarser for many pixels."""
+    def _mean_photons_of_unit_factor(self) -> float:
+        """Mean photons of a single hit on used pixels, over classes and a quadrature of all orientations."""
         grid = six_hundred_cell(2 if len(self._used) <= 65536 else 1)
-        return to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
-
-    @cached_property
-    def _pilot_weights(self) -> NDArray[np.float64]:
-        return np.outer(self.truth_sampler.class_weights, self._pilot_poses[1]).reshape(-1)
-
-    @cached_property
-    def _pilot(self) -> NDArray[np.float32]:
-        """Signal (C x K, P) of every class in the quadrature's orientations for a factor of 1."""
-        quaternions = self._pilot_poses[0]
-        frames = []
-        for c in range(len(self.truth_sampler.class_weights)):
-            for part in np.array_split(quaternions, max(1, len(quaternions) * len(self._used) // 2**23)):
-                frames.append(to_numpy(self.scattering.signal(_plain_hits(part, c, self.beam), 1.0)))
-        return np.concatenate(frames)
+        quaternions, weights = to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
+        parts = max(1, len(quaternions) * len(self._used) // 2**23)
+        total = 0.0
+        for c, share in enumerate(self.truth_sampler.class_weights):
+            for some in np.array_split(np.arange(len(quaternions)), parts):
+                signal = self.scattering.signal(_plain_hits(quaternions[some], c, self.beam), 1.0)
+                total += share * float(to_numpy(signal.sum(1, dtype=np.float64)) @ weights[some])
+        if not total > 0:
+            raise OrienteerError("the particle scatters nothing, so no fluence gives the photons asked for.")
+        return total
 
 
 def simulate(
