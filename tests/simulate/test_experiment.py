@@ -150,6 +150,7 @@ def test_empty_shots_hold_background_only_and_junk_shots_hold_something_else() -
 def test_the_photons_asked_for_arrive() -> None:
     made = experiment([FIRST, SECOND], frames=400, photons_per_frame=200, detector=DETECTOR.with_mask(
         np.where(np.arange(DETECTOR.n_pixels) % 5 == 0, 2, 0)))  # fmt: skip
+    assert made.photons_per_factor * made.factor == pytest.approx(200)
     photons = np.concatenate([batch.photons for batch in made.batches(100)])
     assert photons.mean() == pytest.approx(200, abs=5 * photons.std() / np.sqrt(400))
     assert not np.concatenate([batch.dense() for batch in made.batches(100)])[:, ::5].any()

@@ -85,10 +85,27 @@ class Experiment:
         )  # fmt: skip
 
     @cached_property
+    def photons_per_factor(self) -> float:
+        """Mean photons of a single hit on used pixels for a factor of 1, over classes and all orientations."""
+        grid = six_hundred_cell(2 if len(self._used) <= 65536 else 1)
+        quaternions, weights = to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
+        parts = max(1, len(quaternions) * len(self._used) // 2**23)
+        total = 0.0
+        for c, share in enumerate(self.truth_sampler.class_weights):
+            for some in np.array_split(np.arange(len(quaternions)), parts):
+                signal = self.scattering.signal(_plain_hits(quaternions[some], c, self.beam), 1.0)
+                total += share * float(to_numpy(signal.sum(1, dtype=np.float64)) @ weights[some])
+        return total
+
+    @cached_property
     def factor(self) -> float:
         """Mean fluence x r_e^2: from the beam, or from the photons per frame that were asked for."""
         if self.settings.photons_per_frame > 0:
-            return self.settings.photons_per_frame / self._mean_photons_of_unit_factor()
+            if not self.photons_per_factor > 0:
+                raise OrienteerError(
+                    "the particle scatters nothing, so no fluence gives the photons asked for."
+                )
+            return self.settings.photons_per_frame / self.photons_per_factor
         return self.beam.fluence_inv_A2 * CLASSICAL_ELECTRON_RADIUS_A**2
 
     @cached_property
@@ -207,20 +224,6 @@ class Experiment:
             to_device(points, self.device), to_device(correction, self.device), offset_geometry,
             float(widest), self.device,
         )  # fmt: skip
-
-    def _mean_photons_of_unit_factor(self) -> float:
-        """Mean photons of a single hit on used pixels, over classes and a quadrature of all orientations."""
-        grid = six_hundred_cell(2 if len(self._used) <= 65536 else 1)
-        quaternions, weights = to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
-        parts = max(1, len(quaternions) * len(self._used) // 2**23)
-        total = 0.0
-        for c, share in enumerate(self.truth_sampler.class_weights):
-            for some in np.array_split(np.arange(len(quaternions)), parts):
-                signal = self.scattering.signal(_plain_hits(quaternions[some], c, self.beam), 1.0)
-                total += share * float(to_numpy(signal.sum(1, dtype=np.float64)) @ weights[some])
-        if not total > 0:
-            raise OrienteerError("the particle scatters nothing, so no fluence gives the photons asked for.")
-        return total
 
 
 def simulate(
