@@ -86,7 +86,7 @@ class Experiment:
 
     @cached_property
     def photons_per_factor(self) -> float:
-        """Mean photons of a single hit on used pixels for a factor of 1, over classes and all orientations."""
+        """Mean photons of a single hit on used pixels for a factor of 1, over classes and orientations."""
         grid = six_hundred_cell(2 if len(self._used) <= 65536 else 1)
         quaternions, weights = to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
         parts = max(1, len(quaternions) * len(self._used) // 2**23)
