@@ -20,8 +20,8 @@ from orienteer.detector.square import square_detector
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.opening import open_structure
 from orienteer.particle.structure import Structure
-from orienteer.simulate.experiment import Experiment
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.settings import SimulateSettings
 
 PDB = Path(__file__).parents[2] / "shared" / "data" / "3iyf.pdb.gz"
 BEAM = Beam(photon_energy_eV=4600)

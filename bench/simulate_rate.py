@@ -23,9 +23,9 @@ from orienteer.fourier.sampled_transform import SampledTransform
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.particle.opening import open_structure
 from orienteer.particle.structure import Structure
-from orienteer.simulate.experiment import Experiment
-from orienteer.simulate.photons import draw_photons, list_photons
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.photons import draw_photons, list_photons
+from orienteer.simulation.settings import SimulateSettings
 from orienteer.source.opening import writer_for
 
 PDB = Path(__file__).parents[2] / "shared" / "data" / "3iyf.pdb.gz"

@@ -30,28 +30,28 @@ _HOME = {
     "open_detector": "orienteer.detector.opening",
     "open_structure": "orienteer.particle.opening",
     "open_volume": "orienteer.volume.opening",
-    "simulate": "orienteer.simulate.experiment",
+    "simulate": "orienteer.simulation.experiment",
 }
 
-__all__ = [*_HOME, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
-    from orienteer.detector.beam import Beam
-    from orienteer.detector.detector import Detector
-    from orienteer.detector.masks import PixelUse
-    from orienteer.detector.opening import open_detector
-    from orienteer.detector.panel import Panel
-    from orienteer.errors import OrienteerError
-    from orienteer.orientation.point_group import PointGroup
-    from orienteer.orientation.pose_grid import PoseGrid
-    from orienteer.particle.opening import open_structure
-    from orienteer.particle.structure import Structure
-    from orienteer.simulate.experiment import simulate
-    from orienteer.source.base import Source
-    from orienteer.source.opening import open
-    from orienteer.source.patterns import Patterns
-    from orienteer.volume.opening import open_volume
-    from orienteer.volume.volume import Volume
+    from orienteer.detector.beam import Beam as Beam
+    from orienteer.detector.detector import Detector as Detector
+    from orienteer.detector.masks import PixelUse as PixelUse
+    from orienteer.detector.opening import open_detector as open_detector
+    from orienteer.detector.panel import Panel as Panel
+    from orienteer.errors import OrienteerError as OrienteerError
+    from orienteer.orientation.point_group import PointGroup as PointGroup
+    from orienteer.orientation.pose_grid import PoseGrid as PoseGrid
+    from orienteer.particle.opening import open_structure as open_structure
+    from orienteer.particle.structure import Structure as Structure
+    from orienteer.simulation.experiment import simulate as simulate
+    from orienteer.source.base import Source as Source
+    from orienteer.source.opening import open as open
+    from orienteer.source.patterns import Patterns as Patterns
+    from orienteer.volume.opening import open_volume as open_volume
+    from orienteer.volume.volume import Volume as Volume
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,6 @@ import sys
 import time
 
 import h5py
-import hdf5plugin
 import numpy as np
 import pytest
 
@@ -19,6 +18,10 @@ from orienteer.source.cxi import CxiSource, Writer, recognise
 from orienteer.source.cxi_layout import hash_text
 from orienteer.source.patterns import Patterns
 from orienteer.source.reading import reading
+
+hdf5plugin = pytest.importorskip(
+    "hdf5plugin", reason="hdf5plugin is not installed: pip install 'orienteer[files]'"
+)
 
 N, SHAPE = 6, (2, 4, 3)
 DETECTOR, SOURCE = "entry_1/instrument_1/detector_1", "entry_1/instrument_1/source_1"

@@ -1,12 +1,15 @@
 """Compressed chunks: sound ones pass, and every damage is seen before a decoder can crash on it."""
 
 import h5py
-import hdf5plugin
 import numpy as np
 import pytest
 
 from orienteer.errors import FileError
 from orienteer.source.hdf5_filters import check_chunks, check_filters
+
+hdf5plugin = pytest.importorskip(
+    "hdf5plugin", reason="hdf5plugin is not installed: pip install 'orienteer[files]'"
+)
 
 FRAMES = np.random.default_rng(1).poisson(0.1, size=(5, 33, 301)).astype(np.int16)
 CODECS = {

@@ -11,7 +11,7 @@ from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
 from orienteer.cli.progress import track
 from orienteer.compute.arrays import DeviceName
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.settings import SimulateSettings
 
 
 @with_flags_of("simulate", SimulateSettings)
@@ -53,7 +53,7 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     from orienteer.particle.settings import particle_from_settings
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
-    from orienteer.simulate.experiment import Experiment
+    from orienteer.simulation.experiment import Experiment
     from orienteer.source.opening import writer_for
 
     start = time.perf_counter()

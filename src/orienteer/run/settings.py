@@ -5,7 +5,7 @@ from pydantic import Field
 from orienteer.detector.settings import BeamSettings, DetectorSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.settings.section import Section
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.settings import SimulateSettings
 
 
 class Settings(Section):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orienteer.simulate.junk import junk_particles
+from orienteer.simulation.junk import junk_particles
 
 
 def test_lumps_differ_and_repeat_with_the_seed() -> None:

@@ -48,7 +48,7 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
     if is_on_gpu(expected):
         _launch("draw_photons", out, (expected, event_id, np.uint32(k0), np.uint32(k1)), (out, bad))
     else:
-        from orienteer.simulate import _photons_numba as twin
+        from orienteer.simulation import _photons_numba as twin
 
         twin.draw_photons(expected, event_id, np.uint64(k0), np.uint64(k1), out, bad)
     if bool(xp.any(bad)):
@@ -69,7 +69,7 @@ def draw_normal(like: Array, seed: int, event_id: Array, stream: int = READOUT_N
     if is_on_gpu(like):
         _launch("draw_normal", out, (event_id, np.uint32(stream), np.uint32(k0), np.uint32(k1)), (out,))
     else:
-        from orienteer.simulate import _photons_numba as twin
+        from orienteer.simulation import _photons_numba as twin
 
         twin.draw_normal(event_id, np.uint64(stream), np.uint64(k0), np.uint64(k1), out)
     return out
@@ -84,7 +84,7 @@ def list_photons(counts: Array) -> SparsePhotons:
     if is_on_gpu(counts):
         _launch_per_frame("count_lit", counts, (lit[1:],))
     else:
-        from orienteer.simulate import _photons_numba as twin
+        from orienteer.simulation import _photons_numba as twin
 
         twin.count_lit(counts, lit[1:])
     start = xp.cumulative_sum(lit)

@@ -9,8 +9,8 @@ from orienteer.compute.arrays import Array, DeviceName, namespace_of_device, to_
 from orienteer.detector.beam import HC_EV_A
 from orienteer.fourier.sampled_transform import SampledTransform
 from orienteer.orientation.quaternion import to_matrix
-from orienteer.simulate.centre_offset import OffsetGeometry
-from orienteer.simulate.truth import ShotKind, Truth
+from orienteer.simulation.centre_offset import OffsetGeometry
+from orienteer.simulation.truth import ShotKind, Truth
 
 # Fields and per-shot geometries are made for this many bytes at a time.
 _CHUNK_BYTES = 64 * 2**20

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from orienteer.errors import OrienteerError
-from orienteer.simulate.photons import draw_normal, draw_photons, generator_key, list_photons
+from orienteer.simulation.photons import draw_normal, draw_photons, generator_key, list_photons
 from orienteer.source.sparse_photons import dense_from_photons
 
 MEANS = [1e-3, 0.03, 0.5, 0.999, 1.0, 3.0, 9.99, 10.0, 30.0, 300.0, 1e4, 1e5]
@@ -100,7 +100,7 @@ def test_a_mean_that_is_no_mean_is_an_error_that_names_the_frame(mean: float) ->
 
 def test_the_generator_gives_the_published_numbers() -> None:
     # Known answers of Philox 4x32-10 from Salmon et al. (2011), digits of pi as counter and key.
-    from orienteer.simulate._photons_numba import philox
+    from orienteer.simulation._photons_numba import philox
 
     digits = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0)
     words = philox(*(np.uint64(digit) for digit in digits))
@@ -108,7 +108,7 @@ def test_the_generator_gives_the_published_numbers() -> None:
 
 
 def test_own_functions_equal_those_of_the_library() -> None:
-    from orienteer.simulate import _photons_numba as twin
+    from orienteer.simulation import _photons_numba as twin
 
     x = 10 ** np.linspace(-9, 9, 200)
     np.testing.assert_allclose([twin.log_(v) for v in x], np.log(x), rtol=1e-14, atol=1e-15)

@@ -7,7 +7,7 @@ import pytest
 
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
-from orienteer.simulate.background import checked_background, flat_background, read_background
+from orienteer.simulation.background import checked_background, flat_background, read_background
 
 DETECTOR = square_detector(20, pixel_size_m=0.004, distance_m=0.2, beam_stop_radius_pixels=2)
 

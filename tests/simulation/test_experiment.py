@@ -15,9 +15,9 @@ from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.bodies import sphere
 from orienteer.particle.conformations import Ensemble
 from orienteer.particle.structure import Structure, blobs
-from orienteer.simulate.experiment import Experiment, simulate
-from orienteer.simulate.settings import SimulateSettings
-from orienteer.simulate.truth import ShotKind
+from orienteer.simulation.experiment import Experiment, simulate
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.simulation.truth import ShotKind
 
 BEAM = Beam(photon_energy_eV=4600)
 DETECTOR = square_detector(24, pixel_size_m=0.004, distance_m=0.2)
@@ -273,16 +273,6 @@ def test_the_public_function_yields_patterns_with_their_truth() -> None:
         assert name in batches[0].columns
     given = simulate(FIRST, BEAM, DETECTOR, settings, orientations=random_uniform(5, seed=1), device="cpu")
     np.testing.assert_allclose(next(given).columns["truth_orientation"], random_uniform(5, seed=1)[:2])
-
-
-def test_the_name_of_the_folder_calls_the_function() -> None:
-    import orienteer
-    import orienteer.simulate.settings
-
-    settings = orienteer.simulate.settings.SimulateSettings(frames=2, photons_per_frame=40)
-    for _ in range(2):  # the first use may load the function, the second finds the folder
-        (batch,) = orienteer.simulate(sphere(30), BEAM, DETECTOR, settings, device="cpu")
-        assert len(batch) == 2
 
 
 @pytest.mark.gpu

@@ -22,14 +22,14 @@ from orienteer.fourier.sampled_transform import SampledTransform
 from orienteer.orientation.six_hundred_cell import six_hundred_cell
 from orienteer.particle.base import Particle
 from orienteer.particle.conformations import Ensemble
-from orienteer.simulate.background import checked_background, flat_background, read_background
-from orienteer.simulate.centre_offset import OffsetGeometry
-from orienteer.simulate.detector_response import DetectorResponse, dead_pixels
-from orienteer.simulate.junk import junk_particles
-from orienteer.simulate.photons import draw_photons, list_photons
-from orienteer.simulate.scattering import Scattering
-from orienteer.simulate.settings import SimulateSettings
-from orienteer.simulate.truth import ShotKind, Truth, TruthSampler
+from orienteer.simulation.background import checked_background, flat_background, read_background
+from orienteer.simulation.centre_offset import OffsetGeometry
+from orienteer.simulation.detector_response import DetectorResponse, dead_pixels
+from orienteer.simulation.junk import junk_particles
+from orienteer.simulation.photons import draw_photons, list_photons
+from orienteer.simulation.scattering import Scattering
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.simulation.truth import ShotKind, Truth, TruthSampler
 from orienteer.source.patterns import Patterns
 
 CLASSICAL_ELECTRON_RADIUS_A = 2.8179403e-5

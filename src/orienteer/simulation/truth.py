@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from orienteer.detector.beam import HC_EV_A, Beam
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, random_uniform
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.settings import SimulateSettings
 
 BLOCK = 4096
 # Draws are cut off here, so that the largest q of an experiment is known before its first frame.

@@ -10,8 +10,8 @@ from orienteer.detector.beam import Beam
 from orienteer.detector.spectrum import SaseSpectrum
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import random_uniform
-from orienteer.simulate.settings import SimulateSettings
-from orienteer.simulate.truth import BLOCK, ShotKind, TruthSampler
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.simulation.truth import BLOCK, ShotKind, TruthSampler
 
 N = 3 * BLOCK
 

@@ -6,7 +6,7 @@ import pytest
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import Panel
 from orienteer.errors import OrienteerError
-from orienteer.simulate.detector_response import DetectorResponse, dead_pixels
+from orienteer.simulation.detector_response import DetectorResponse, dead_pixels
 
 EVENTS = np.arange(4)
 

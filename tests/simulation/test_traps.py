@@ -11,8 +11,8 @@ from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.base import Particle
 from orienteer.particle.bodies import sphere
 from orienteer.particle.structure import blobs
-from orienteer.simulate.experiment import Experiment
-from orienteer.simulate.settings import SimulateSettings
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.settings import SimulateSettings
 
 BEAM = Beam(photon_energy_eV=4600, fluence_per_um2=1e12)
 WIDE = square_detector(48, pixel_size_m=0.004, distance_m=0.1)  # 44 degrees to the edge

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.square import square_detector
-from orienteer.simulate.centre_offset import OffsetGeometry
+from orienteer.simulation.centre_offset import OffsetGeometry
 
 
 @pytest.mark.parametrize("polarisation", ["x", "y", "none"])

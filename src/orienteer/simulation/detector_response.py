@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
-from orienteer.simulate.photons import draw_normal
+from orienteer.simulation.photons import draw_normal
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""A single-particle experiment made of photons that never flew."""
