@@ -65,16 +65,16 @@ class Summary:
 
 
 def blocks_to_look_at(n_frames: int, n_wanted: int, block: int = 256) -> list[slice]:
-    """Slices of neighbouring frames, spread evenly over the data set, that hold about ``n_wanted`` frames.
+    """Slices of neighbouring frames, spread evenly over the data set, ``n_wanted`` frames in all.
 
     >>> blocks_to_look_at(10, 4, block=2)
     [slice(0, 2, None), slice(5, 7, None)]
     """
-    if n_wanted >= n_frames:
-        return [slice(start, min(start + block, n_frames)) for start in range(0, n_frames, block)]
-    n_blocks = max(1, round(n_wanted / block))
+    n_wanted = min(n_wanted, n_frames)
+    n_blocks = -(-n_wanted // block)
+    lengths = [(i + 1) * n_wanted // n_blocks - i * n_wanted // n_blocks for i in range(n_blocks)]
     starts = [i * n_frames // n_blocks for i in range(n_blocks)]
-    return [slice(start, min(start + min(block, n_wanted), n_frames)) for start in starts]
+    return [slice(start, start + length) for start, length in zip(starts, lengths, strict=True)]
 
 
 def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float | None = None) -> Summary:

@@ -1,0 +1,24 @@
+"""All settings together: defaults are valid, described, and survive a round through a file."""
+
+from pathlib import Path
+
+from orienteer.run.settings import Settings
+from orienteer.settings.describing import describe_settings, example_toml
+from orienteer.settings.loading import load_settings
+
+
+def test_every_setting_has_a_description_that_ends_like_a_sentence() -> None:
+    rows = describe_settings(Settings)
+    assert {row.section for row in rows} == {"particle", "beam", "detector", "simulate"}
+    for row in rows:
+        assert row.description.endswith("."), f"[{row.section}] {row.key}"
+        assert "\n" not in row.description
+
+
+def test_the_example_file_with_everything_spelled_out_means_the_defaults(tmp_path: Path) -> None:
+    lines = [
+        line.removeprefix("# ") if " = " in line else line for line in example_toml(Settings).splitlines()
+    ]
+    path = tmp_path / "all.toml"
+    path.write_text("\n".join(lines))
+    assert load_settings(Settings, path) == Settings()
