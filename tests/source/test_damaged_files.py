@@ -7,6 +7,7 @@ that a crash, a hang or a huge allocation is found and named by kind of file, ki
 import multiprocessing
 import os
 import resource
+import shutil
 import time
 import warnings
 from collections import Counter
@@ -71,6 +72,16 @@ def write_patterns(name: str, form: str, **options: Any) -> Callable[[Path], Non
             writer.append(patterns(form))
 
     return write
+
+
+def write_live(path: Path) -> None:
+    """What a killed writer leaves: the file as it was at a commit, with the marks of somebody who writes."""
+    growing = path.with_name("growing")
+    with writer_for(growing, "Orienteer", live=True, detector=detector()) as writer:
+        writer.append(patterns("sparse"))
+        writer.commit()
+        shutil.copyfile(growing, path)
+    growing.unlink()
 
 
 def write_compressed_npz(path: Path) -> None:
@@ -156,6 +167,7 @@ KINDS = {
     "Orienteer sparse": Kind(write_patterns("Orienteer", "sparse"), is_checked=True),
     "Orienteer dense": Kind(write_patterns("Orienteer", "signal"), is_checked=True),
     "Orienteer appended": Kind(write_patterns("Orienteer", "counts", append=True), is_checked=True),
+    "Orienteer live": Kind(write_live, is_checked=True),
     "npy": Kind(write_patterns("NumPy array", "counts")),
     "npz sparse": Kind(write_patterns("NumPy archive", "sparse")),
     "npz compressed": Kind(write_compressed_npz),

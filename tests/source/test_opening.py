@@ -1,5 +1,6 @@
 """Opening by content, arrays as sources, and writers by ending."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,13 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
         orienteer.open(tmp_path / "missing.h5")
     with pytest.raises(FileError, match="is a directory"):
         recognise(tmp_path)
+
+
+def test_pipes_and_devices_are_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(FileError, match="not a regular file"):
+            orienteer.open(path)
 
 
 def test_a_file_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

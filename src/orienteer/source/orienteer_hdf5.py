@@ -15,6 +15,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from orienteer.compute.hdf5_file import LiveFile
 from orienteer.errors import FileError
 from orienteer.source.base import FileSource
 from orienteer.source.hdf5_reading import get_dataset, get_group, open_hdf5_file, read_array, read_text
@@ -63,7 +64,7 @@ class OrienteerHdf5Source(FileSource):
     @property
     def is_live(self) -> bool:
         """Whether a writer had the file open, or was killed, when it was last looked at."""
-        return self._file is not None and bool(self._file.swmr_mode)
+        return isinstance(self._file, LiveFile)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -42,6 +42,9 @@ def reading(path: str | PathLike[str]) -> Iterator[Path]:
     try:
         if file.is_dir():
             raise FileError(file, "is a directory, not a data file.", "Give the path of a file.")
+        if file.exists() and not file.is_file():
+            # A named pipe would wait for ever, and a device has no end.
+            raise FileError(file, "is not a regular file.", "Give the path of a file.")
         yield file
     except FileError:
         raise
