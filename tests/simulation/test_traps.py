@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from orienteer.detector.beam import Beam
 from orienteer.detector.detector import Detector
 from orienteer.detector.square import square_detector
-from orienteer.orientation.quaternion import random_uniform, to_matrix
+from orienteer.orientation.quaternion import compose, random_uniform, to_matrix
 from orienteer.particle.base import Particle
 from orienteer.particle.bodies import sphere
 from orienteer.particle.structure import blobs
@@ -136,3 +136,21 @@ def test_dead_pixels_are_masked_and_change_nothing_else(readout: str) -> None:
     np.testing.assert_array_equal(
         plain.patterns(0, 6).dense()[:, ~masked], dead.patterns(0, 6).dense()[:, ~masked]
     )
+
+
+def test_an_inverted_particle_gives_the_same_patterns_but_a_mirrored_one_needs_another_orientation() -> None:
+    """Intensities know no hand: inversion changes nothing, so a mirror image is only a turn of 180 degrees."""
+    positions, weights, sigmas = (
+        np.array([[25, 3, -8], [-14, 17, 2], [4, -9, 21]]),
+        [900, 500, 700],
+        [1.5, 2, 1],
+    )
+    orientations = random_uniform(3, seed=2)
+    found = expected(blobs(positions, weights, sigmas), WIDE, orientations)
+    inverted = expected(blobs(-positions, weights, sigmas), WIDE, orientations)
+    np.testing.assert_allclose(inverted, found, rtol=1e-3, atol=1e-6 * found.max())
+    mirrored = blobs(positions * [1, 1, -1], weights, sigmas)
+    assert np.linalg.norm(expected(mirrored, WIDE, orientations) - found) > 0.1 * np.linalg.norm(found)
+    half_turn_about_z = np.array([0.0, 0, 0, 1])  # a mirror in z is an inversion after half a turn about z
+    turned = compose(orientations, half_turn_about_z)
+    np.testing.assert_allclose(expected(mirrored, WIDE, turned), found, rtol=1e-3, atol=1e-6 * found.max())

@@ -32,7 +32,6 @@ fluence_jitter = 0.3
 background_photons = 50
 empty_fraction = 0.02
 multiple_fraction = 0.03
-seed = 1
 """
 
 
@@ -40,6 +39,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where to put what it makes.")] = Path(
         "demo"
     ),
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 1,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +53,7 @@ def demo(
             out, f"cannot be used as a folder ({error.strerror}).", "Give another --out."
         ) from error
     frames, picture = out / "frames.h5", out / "frames.png"
-    made = run_simulation(settings, [], frames, device)
+    made = run_simulation(settings, [f"simulate.seed={seed}"], frames, device)
     report, draw = look_at_patterns(frames, None, None, None, made["frames"])
     if draw is not None:
         save_picture(draw(), picture)
