@@ -17,20 +17,31 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "Beam": "orienteer.detector.beam",
     "Detector": "orienteer.detector.detector",
+    "Ensemble": "orienteer.particle.conformations",
+    "Experiment": "orienteer.simulation.experiment",
     "OrienteerError": "orienteer.errors",
     "Panel": "orienteer.detector.panel",
     "Patterns": "orienteer.source.patterns",
     "PixelUse": "orienteer.detector.masks",
     "PointGroup": "orienteer.orientation.point_group",
     "PoseGrid": "orienteer.orientation.pose_grid",
+    "SampledTransform": "orienteer.fourier.sampled_transform",
+    "SaseSpectrum": "orienteer.detector.spectrum",
+    "SimulateSettings": "orienteer.simulation.settings",
     "Source": "orienteer.source.base",
     "Structure": "orienteer.particle.structure",
     "Volume": "orienteer.volume.volume",
+    "grid_for_resolution": "orienteer.orientation.grids",
+    "make_grid": "orienteer.orientation.grids",
     "open": "orienteer.source.opening",
     "open_detector": "orienteer.detector.opening",
     "open_structure": "orienteer.particle.opening",
     "open_volume": "orienteer.volume.opening",
+    "plot_detector": "orienteer.plot.detector",
     "simulate": "orienteer.simulation.experiment",
+    "square_detector": "orienteer.detector.square",
+    "write_volume": "orienteer.volume.opening",
+    "writer_for": "orienteer.source.opening",
 }
 
 __all__ = [*_HOME, "__version__"]
@@ -41,16 +52,27 @@ if TYPE_CHECKING:
     from orienteer.detector.masks import PixelUse as PixelUse
     from orienteer.detector.opening import open_detector as open_detector
     from orienteer.detector.panel import Panel as Panel
+    from orienteer.detector.spectrum import SaseSpectrum as SaseSpectrum
+    from orienteer.detector.square import square_detector as square_detector
     from orienteer.errors import OrienteerError as OrienteerError
+    from orienteer.fourier.sampled_transform import SampledTransform as SampledTransform
+    from orienteer.orientation.grids import grid_for_resolution as grid_for_resolution
+    from orienteer.orientation.grids import make_grid as make_grid
     from orienteer.orientation.point_group import PointGroup as PointGroup
     from orienteer.orientation.pose_grid import PoseGrid as PoseGrid
+    from orienteer.particle.conformations import Ensemble as Ensemble
     from orienteer.particle.opening import open_structure as open_structure
     from orienteer.particle.structure import Structure as Structure
+    from orienteer.plot.detector import plot_detector as plot_detector
+    from orienteer.simulation.experiment import Experiment as Experiment
     from orienteer.simulation.experiment import simulate as simulate
+    from orienteer.simulation.settings import SimulateSettings as SimulateSettings
     from orienteer.source.base import Source as Source
     from orienteer.source.opening import open as open
+    from orienteer.source.opening import writer_for as writer_for
     from orienteer.source.patterns import Patterns as Patterns
     from orienteer.volume.opening import open_volume as open_volume
+    from orienteer.volume.opening import write_volume as write_volume
     from orienteer.volume.volume import Volume as Volume
 
 

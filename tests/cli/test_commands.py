@@ -139,3 +139,20 @@ def test_demo_ends_by_naming_the_file_to_open(run: Any, monkeypatch: pytest.Monk
     assert Path(last.split()[1]).read_bytes().startswith(b"\x89PNG")
     Path("file").write_text("")
     assert run("demo", "--out", "file").status == 1
+
+
+def test_settings_prints_a_file_that_loads_and_describes_everything(run: Any) -> None:
+    from orienteer.run.settings import Settings
+    from orienteer.settings.loading import load_settings
+
+    assert run("settings", "--out", "all.toml").status == 0
+    assert load_settings(Settings, Path("all.toml")) == Settings()
+    assert Path("all.toml").read_text() == run("settings").output
+    keys = {(row["section"], row["key"]) for row in run("settings", "--json").json}
+    assert ("simulate", "frames") in keys
+
+
+def test_what_a_format_cannot_keep_is_said_by_simulate_too(run: Any) -> None:
+    result = run("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--out", "photons.emc")
+    assert result.status == 0
+    assert "not kept" in result.errors

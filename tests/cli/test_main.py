@@ -9,7 +9,7 @@ import pytest
 
 from orienteer.errors import FileError
 
-COMMANDS = ["demo", "simulate", "inspect", "convert", "rotations", "doctor"]
+COMMANDS = ["demo", "simulate", "inspect", "convert", "rotations", "settings", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

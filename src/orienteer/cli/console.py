@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,20 +23,22 @@ messages = Console(stderr=True, highlight=False)
 
 def print_json(result: Any) -> None:
     """The result as one JSON document on standard output."""
-    print(json.dumps(result, indent=2, default=_plain))
+    print(json.dumps(_plain(result), indent=2, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know, as what it knows."""
+    """What JSON does not know, as what it knows; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    if isinstance(value, np.ndarray):
-        return value.tolist()
+        return _plain(dataclasses.asdict(value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(part) for part in value]
     if isinstance(value, np.generic):
-        return value.item()
+        return _plain(value.item())
     if isinstance(value, Path):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(rows: Iterable[Sequence[str]], title: str = "", header: Sequence[str] = ()) -> None:
@@ -59,6 +62,12 @@ def print_table(rows: Iterable[Sequence[str]], title: str = "", header: Sequence
     output.print(table)
 
 
+def print_losses(losses: Iterable[str]) -> None:
+    """What a format had no place for, said and not dropped in silence."""
+    for loss in losses:
+        messages.print(f"[yellow]not kept[/] {escape(loss)}")
+
+
 def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool) -> int:
     """Run a command and turn what goes wrong into a sentence and an exit status.
 
@@ -78,7 +87,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         _print_error({"error": error.message, "hint": error.hint}, as_json)
         return 2 if isinstance(error, SettingsError) else 1
     except MemoryError:
-        hint = "Give a smaller --batch or fewer pixels."
+        hint = "Give a smaller --batch, fewer pixels or a smaller particle."
         _print_error({"error": "not enough memory for this.", "hint": hint}, as_json)
         return 1
     except Exception as error:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.console import output, print_json, print_losses
 from orienteer.cli.opening import open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
@@ -50,8 +50,7 @@ def convert(
         print_json(report)
         return
     output.print(f"{report['from']} -> {report['to']}: {target}")
-    for loss in report.get("lost", ()):
-        messages.print(f"[yellow]not kept[/] {loss}")
+    print_losses(report.get("lost", ()))
 
 
 def _convert_patterns(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import orienteer
-from orienteer.cli import convert, demo, doctor, inspect, rotations, simulate
+from orienteer.cli import convert, demo, doctor, inspect, rotations, settings, simulate
 from orienteer.cli.console import output, run_reporting_errors
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (demo, simulate, inspect, convert, rotations, doctor):
+for module in (demo, simulate, inspect, convert, rotations, settings, doctor):
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))
 

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 import orienteer
-from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.console import messages, output, print_json, print_losses
 from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
 from orienteer.cli.progress import track
 from orienteer.compute.arrays import DeviceName
+from orienteer.errors import FileError
 from orienteer.simulation.settings import SimulateSettings
 
 
@@ -44,6 +46,9 @@ def simulate(
     rate = f"{report['frames_per_second']:,.0f} frames/s after {report['setup_seconds']:.1f} s of set-up"
     made = f"{report['frames']:,} frames of {report['photons_per_frame']:,.4g} photons on {report['device']}"
     output.print(f"{made}: {rate}")
+    for remark in report["remarks"]:
+        messages.print(f"[dim]{escape(remark)}[/]")
+    print_losses(report["lost"])
     output.print(f"Written to {out}.  Look at it with: orienteer inspect {out}")
 
 
@@ -60,10 +65,12 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     settings = load_settings(Settings, path, overrides)
     beam = beam_from_settings(settings.beam)
     detector = detector_from_settings(settings.detector, beam.wavelength_A)
+    if not out.parent.is_dir():  # said now, not after the set-up
+        raise FileError(out, "cannot be written: its folder does not exist.", f"Try: mkdir -p {out.parent}")
+    writer_for(out, detector=detector)
     with messages.status("Preparing the transform of the particle"):
-        experiment = Experiment(
-            particle_from_settings(settings.particle), beam, detector, settings.simulate, device=device
-        )
+        ensemble = particle_from_settings(settings.particle)
+        experiment = Experiment(ensemble, beam, detector, settings.simulate, device=device)
         metadata = {
             "creator": f"orienteer {orienteer.__version__}",
             "seed": settings.simulate.seed,
@@ -86,5 +93,6 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
         "setup_seconds": prepared - start,
         "seconds": end - start,
         "frames_per_second": writer.n_written / (end - prepared),
+        "remarks": list(ensemble.remarks),
         "lost": list(writer.lost_on_write),
     }
