@@ -1,5 +1,6 @@
 """Mixtures of particles and paths between two states of a molecule."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import random_uniform
-from orienteer.particle.bodies import sphere
+from orienteer.particle.bodies import Part, Sum, sphere
 from orienteer.particle.conformations import Ensemble, ensemble_on_path, path_between
 from orienteer.particle.labels import AtomLabels
 from orienteer.particle.matching import match_atoms
@@ -44,6 +45,30 @@ def test_weights_of_an_ensemble_sum_to_one() -> None:
 def test_weights_that_make_no_mixture_are_refused(weights: list[float]) -> None:
     with pytest.raises(OrienteerError, match="weights"):
         Ensemble((sphere(10), sphere(20)), np.array(weights))
+
+
+def test_an_ensemble_tells_what_was_decided_for_which_particle(rng: np.random.Generator) -> None:
+    first = replace(peptide(rng), remarks=("3 water atoms were left out.",))
+    second = replace(peptide(rng), remarks=("3 water atoms were left out.", "Model 1 of 2 was taken."))
+    ensemble = Ensemble((first, sphere(10), second), names=("a.pdb", "sphere", "b.pdb"))
+    assert ensemble.remarks == (
+        "a.pdb, b.pdb: 3 water atoms were left out.",
+        "b.pdb: Model 1 of 2 was taken.",
+    )
+    assert Ensemble((sphere(10),)).remarks == ()
+
+
+def test_a_sum_of_particles_tells_the_remarks_of_its_parts(rng: np.random.Generator) -> None:
+    told = replace(peptide(rng), remarks=("1 hydrogen atom was left out.",))
+    assert Sum((Part(sphere(20)), Part(told), Part(told))).remarks == ("1 hydrogen atom was left out.",)
+
+
+def test_remarks_on_a_path_say_which_end_they_speak_of(rng: np.random.Generator) -> None:
+    first = peptide(rng)
+    second = replace(first, remarks=("Occupancies average 0.51.",))
+    remarks = ensemble_on_path(first, second, [0.0, 1.0]).remarks
+    assert remarks[0] == "0, 1: Second end of the path: Occupancies average 0.51."
+    assert "32 atoms are common" in remarks[1]
 
 
 def test_the_ends_of_a_path_are_its_structures_and_the_middle_lies_between(rng: np.random.Generator) -> None:

@@ -31,6 +31,11 @@ class Particle(Protocol):
         ...
 
 
+def remarks_of(particle: Particle) -> tuple[str, ...]:
+    """Sentences on what was left out or decided when the particle was made; none for most."""
+    return tuple(getattr(particle, "remarks", ()))
+
+
 def scattering_vectors(q_inv_A: ArrayLike) -> NDArray[np.float64]:
     """The given vectors as float64, checked to be (..., 3)."""
     q = np.asarray(q_inv_A, dtype=np.float64)

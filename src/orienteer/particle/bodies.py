@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
-from orienteer.particle.base import Particle, fill_grid, grid_spacing, scattering_vectors
+from orienteer.particle.base import Particle, fill_grid, grid_spacing, remarks_of, scattering_vectors
 
 # Electrons per Å³ of dry protein, 1.35 g/cm³.
 PROTEIN_DENSITY = 0.43
@@ -118,6 +118,11 @@ class Sum:
     @property
     def radius_A(self) -> float:
         return max(part.particle.radius_A + float(np.linalg.norm(part.offset_A)) for part in self.parts)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out or decided when the parts were made, each sentence once."""
+        return tuple(dict.fromkeys(remark for part in self.parts for remark in remarks_of(part.particle)))
 
     def amplitude(self, q_inv_A: ArrayLike, photon_energy_eV: float | None = None) -> NDArray[np.complex128]:
         q = scattering_vectors(q_inv_A)

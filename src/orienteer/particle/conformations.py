@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
-from orienteer.particle.base import Particle
+from orienteer.particle.base import Particle, remarks_of
 from orienteer.particle.matching import match_atoms
 from orienteer.particle.structure import Structure
 from orienteer.particle.superposing import superposition
@@ -55,6 +55,15 @@ class Ensemble:
         """Every particle lies within this distance of the origin."""
         return max(particle.radius_A for particle in self.particles)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out or decided, each sentence once, after the names of the particles it is about."""
+        about: dict[str, list[str]] = {}
+        for name, particle in zip(self.names, self.particles, strict=True):
+            for remark in remarks_of(particle):
+                about.setdefault(remark, []).append(name)
+        return tuple(f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in about.items())
+
 
 def path_between(first: Structure, second: Structure, fraction: float) -> Structure:
     """The state at ``fraction`` of the straight way from the first (0) to the second (1), centred.
@@ -87,9 +96,14 @@ class _Path:
         rotation, shift = superposition(end.positions_A, self.start.positions_A)
         self.end = replace(end, positions_A=end.positions_A @ rotation.T + shift)
         distance = np.sqrt(((self.end.positions_A - self.start.positions_A) ** 2).sum(axis=1).mean())
-        self.remark = (
+        remark = (
             f"{len(of_first)} atoms are common to the ends of the path (of {len(first)} and {len(second)}), "
             f"which lie {distance:.1f} Å apart in the root mean square."
+        )
+        self.remarks = (
+            *(f"First end of the path: {remark}" for remark in first.remarks),
+            *(f"Second end of the path: {remark}" for remark in second.remarks),
+            remark,
         )
 
     def at(self, fraction: float) -> Structure:
@@ -104,6 +118,6 @@ class _Path:
             positions_A=between(self.start.positions_A, self.end.positions_A),
             occupancy=between(self.start.occupancy, self.end.occupancy),
             b_factor_A2=between(self.start.b_factor_A2, self.end.b_factor_A2),
-            remarks=(*self.start.remarks, *self.end.remarks, self.remark),
+            remarks=self.remarks,
         )
         return state.centred()
