@@ -72,25 +72,29 @@ class DepositedAtoms:
 
 
 def choose_alternates(atoms: DepositedAtoms, altloc: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Indices of the atoms to keep, and occupancies with those of the alternates added to the kept."""
+    """Indices of the atoms to keep, and occupancies in which each kept conformer stands for its alternates.
+
+    A conformer is as likely as its atoms are occupied in the mean, so that the number of its atoms does not
+    matter; of equally likely ones the earlier letter is kept.  Every atom of it gets the sum over all
+    letters, at most 1, also where the other conformers lack that atom.
+    """
     occupancy = atoms.occupancy.copy()
     keep = atoms.altloc == ""
-    by_residue: dict[tuple[str, int, str], list[int]] = defaultdict(list)
+    by_residue: dict[tuple[str, int, str], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    labels = atoms.labels
     for j in np.flatnonzero(~keep).tolist():
-        labels = atoms.labels
-        by_residue[labels.chain[j], int(labels.residue_number[j]), labels.insertion_code[j]].append(j)
-    for members in by_residue.values():
-        total: dict[str, float] = defaultdict(float)
-        for j in members:
-            total[str(atoms.altloc[j])] += occupancy[j]
-        # Of equal occupancies the first letter counts as the highest.
-        best = altloc if altloc in total else min(total, key=lambda letter: (-total[letter], letter))
-        kept: dict[str, int] = {str(atoms.labels.atom_name[j]): j for j in members if atoms.altloc[j] == best}
-        for j in members:
-            name = str(atoms.labels.atom_name[j])
-            if name in kept and kept[name] != j:
-                occupancy[kept[name]] = min(1.0, occupancy[kept[name]] + atoms.occupancy[j])
-        keep[list(kept.values())] = True
+        residue = labels.chain[j], int(labels.residue_number[j]), labels.insertion_code[j]
+        by_residue[residue][str(atoms.altloc[j])].append(j)
+    for conformers in by_residue.values():
+        # Rounded, for 0.33 added up over six and over seven atoms is still the same occupancy.
+        share = {
+            letter: round(float(atoms.occupancy[members].mean()), 6) for letter, members in conformers.items()
+        }
+        best = altloc if altloc in share else min(share, key=lambda letter: (-share[letter], letter))
+        kept = list({str(labels.atom_name[j]): j for j in conformers[best]}.values())
+        keep[kept] = True
+        if len(conformers) > 1:
+            occupancy[kept] = min(1.0, sum(share.values()))
     return np.flatnonzero(keep), occupancy
 
 

@@ -4,7 +4,6 @@ import os
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orienteer.errors import FileError, OrienteerError
 from orienteer.particle.assembly import build_assembly
@@ -34,8 +33,8 @@ def open_structure(
     assembly : name of the biological assembly to build; a file that describes none is taken as it is.
         None: the deposited coordinates.
     altloc : "highest" keeps in each residue the alternate conformation of highest occupancy and gives it the
-        occupancy of all, since one particle holds one of them; "all" keeps every one with its own occupancy;
-        a letter keeps that one where it exists, else the highest.
+        occupancy of all, since one particle holds one of them (of equals the first); "all" keeps every one
+        with its own occupancy; a letter keeps that one where it exists, else the highest.
     model : number of the model, from 1.
     waters, hydrogens, hetero_atoms : whether to keep these; deuterium counts as hydrogen, and waters are
         not counted among the hetero atoms.
@@ -64,15 +63,16 @@ def open_structure(
             keep &= ~unwanted
     if not keep.any():
         raise FileError(path, "has no atoms left after the choice of waters, hydrogens and hetero atoms.")
-    atoms = atoms.selected(keep)
+    atoms = _checked(path, atoms.selected(keep), occupancies, b_factors, remarks)
     if altloc != "all":
         chosen, merged_occupancy = choose_alternates(atoms, altloc)
         if dropped := len(atoms) - len(chosen):
             remarks.append(f"{dropped} alternate locations were left out.")
         atoms = replace(atoms, occupancy=merged_occupancy).selected(chosen)
+    if not occupancies:
+        atoms = replace(atoms, occupancy=np.ones(len(atoms)))
 
-    occupancy, b_factor = _checked_columns(path, atoms, occupancies, b_factors, remarks)
-    structure = _as_structure(path, atoms, occupancy, b_factor)
+    structure = _as_structure(path, atoms)
     if assembly is not None:
         structure = build_assembly(path, structure, atoms, deposited.assemblies, assembly, remarks)
     if occupancies and (mean := float(structure.occupancy.mean())) < 0.9:
@@ -81,21 +81,21 @@ def open_structure(
     return structure.centred() if centre else structure
 
 
-def _checked_columns(
+def _checked(
     path: str | os.PathLike[str],
     atoms: DepositedAtoms,
     occupancies: bool,
     b_factors: bool,
     remarks: list[str],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    occupancy = atoms.occupancy if occupancies else np.ones(len(atoms))
+) -> DepositedAtoms:
+    """The atoms with B factors to use, after a look at all numbers that will be used."""
     b_factor = atoms.b_factor_A2 if b_factors else np.zeros(len(atoms))
-    for column, what, lowest, highest in (
-        (occupancy, "occupancy", 0.0, 1.05),
-        (b_factor, "B factor", -1e5, 1e5),
+    for column, what, lowest, highest, used in (
+        (atoms.occupancy, "occupancy", 0.0, 1.05, occupancies),
+        (b_factor, "B factor", -1e5, 1e5, b_factors),
     ):
         wrong = ~((column >= lowest) & (column <= highest))
-        if wrong.any():
+        if used and wrong.any():
             raise FileError(
                 path,
                 f"{wrong.sum()} atoms have no valid {what}, such as {name_atoms(atoms.labels, wrong)}.",
@@ -103,16 +103,10 @@ def _checked_columns(
             )
     if negative := np.count_nonzero(b_factor < 0):
         remarks.append(f"{negative} negative B factors were taken as 0.")
-        b_factor = np.maximum(b_factor, 0)
-    return occupancy, b_factor
+    return replace(atoms, b_factor_A2=np.maximum(b_factor, 0))
 
 
-def _as_structure(
-    path: str | os.PathLike[str],
-    atoms: DepositedAtoms,
-    occupancy: NDArray[np.float64],
-    b_factor: NDArray[np.float64],
-) -> Structure:
+def _as_structure(path: str | os.PathLike[str], atoms: DepositedAtoms) -> Structure:
     unknown = atoms.elements == "X"
     if unknown.any():
         raise FileError(
@@ -125,4 +119,6 @@ def _as_structure(
         table = element_table(elements.tolist())
     except OrienteerError as error:
         raise FileError(path, error.message, error.hint) from error
-    return Structure(atoms.positions_A, kind.reshape(-1), table, occupancy, b_factor, atoms.labels)
+    return Structure(
+        atoms.positions_A, kind.reshape(-1), table, atoms.occupancy, atoms.b_factor_A2, atoms.labels
+    )
