@@ -66,3 +66,13 @@ def test_an_axis_that_is_not_uniform_and_centred_is_refused(axis: list) -> None:
         grid_spacing(axis)
     with pytest.raises(ValueError, match="axis"):
         blobs([[0, 0, 0]], [1], 1).amplitude_on_grid(axis)
+
+
+def test_scatterers_without_strength_scatter_nothing(rng) -> None:
+    axis = np.arange(-3, 4) * 0.01
+    assert not blobs([[0, 0, 0]], [0], 1).amplitude_on_grid(axis).any()
+    # The only one with strength is not among the profiles that are looked at first.
+    weights = np.zeros(3000)
+    weights[1501] = 5
+    structure = blobs(rng.normal(size=(3000, 3)) * 30, weights, 1.0)
+    assert abs(structure.amplitude_on_grid(axis)[3, 3, 3]) == pytest.approx(5, rel=1e-5)

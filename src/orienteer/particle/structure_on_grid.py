@@ -75,18 +75,20 @@ def pick_profiles(
     tolerance = error / 2
     while True:
         profiles = _profiles(pairs[candidates], structure.table, anomalous, q)
-        scale = float(np.abs(profiles).max()) or 1.0
+        scale = float(np.abs(profiles).max())
         triangle, order = qr(profiles, mode="r", pivoting=True)
-        rank = max(1, int(np.count_nonzero(np.abs(np.diagonal(triangle)) > tolerance * scale)))
+        rank = int(np.count_nonzero(np.abs(np.diagonal(triangle)) > tolerance * scale))
         picked = pairs[candidates[order[:rank]]]
         basis = _profiles(picked, structure.table, anomalous, q)
-        orthonormal, triangle = qr(basis, mode="economic")
+        if rank:  # none are left of scatterers without any strength
+            orthonormal, triangle = qr(basis, mode="economic")
         shares = np.empty((rank, len(pairs)), dtype=np.complex128)
         deviation = np.empty(len(pairs))
         for start in range(0, len(pairs), _CHUNK):
             chunk = slice(start, start + _CHUNK)
             wanted = _profiles(pairs[chunk], structure.table, anomalous, q)
-            shares[:, chunk] = solve_triangular(triangle, orthonormal.conj().T @ wanted)
+            if rank:
+                shares[:, chunk] = solve_triangular(triangle, orthonormal.conj().T @ wanted)
             deviation[chunk] = np.abs(basis @ shares[:, chunk] - wanted).max(axis=0)
         if deviation.max() <= error * scale or rank == min(len(q), len(pairs)):
             return picked, shares[:, pair_of_atom.reshape(-1)]
