@@ -94,7 +94,7 @@ def test_a_wavelength_that_contradicts_the_curvature_is_an_error_that_names_the_
     ("changes", "words"),
     [
         ({"pixel_position_reciprocal": np.zeros((1, 4, 4, 2))}, "shape"),
-        ({"pixel_position_reciprocal": np.zeros((1, 4, 4, 3), int)}, "floating-point"),
+        ({"pixel_position_reciprocal": np.zeros((1, 4, 4, 3), int)}, "int64"),
         ({"pixel_position_reciprocal": np.full((1, 4, 4, 3), np.nan)}, "finite"),
         ({"pixel_position_reciprocal": np.ones((1, 16, 16, 3))}, "flat|Ewald"),
         ({"solid_angle": np.ones((1, 3, 3))}, "solid_angle"),

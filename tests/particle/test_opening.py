@@ -175,8 +175,8 @@ def test_one_model_is_taken(pdb) -> None:
         (b"REMARK only words\nEND\n", "holds no atoms"),
         (b"data_x\n_cell.length_a 10\n", "holds no atoms"),
         (b"data_x\nloop_\n_atom_site.id\n_atom_site.Cartn_x\n1\n", "not a valid mmCIF"),
-        (gzip.compress("".join(ATOMS).encode())[:-20], "damaged gzip"),
-        (b"\x1f\x8b\x08\x00 not really", "damaged gzip"),
+        (gzip.compress("".join(ATOMS).encode())[:-20], "damaged"),
+        (b"\x1f\x8b\x08\x00 not really", "damaged"),
         (ATOMS[0].encode()[:50] + b"\n", "line 1 has no valid coordinates"),
         (ATOMS[0].replace("   1.000", "     nan").encode(), "line 1 has no valid coordinates"),
         (ATOMS[0].replace("   1.000", "   1.0x0").encode(), "line 1 has no valid coordinates"),
@@ -219,7 +219,7 @@ def test_a_forbidden_file_is_named(pdb, monkeypatch: pytest.MonkeyPatch) -> None
 
     path = pdb(ATOMS)
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(FileError, match=r"cannot be read \(Permission denied\)"):
+    with pytest.raises(FileError, match="may not be read"):
         open_structure(path)
 
 

@@ -9,7 +9,6 @@ import pytest
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import BATCH_BYTES, FileSource, Source
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import OUT_OF_MEMORY, reading
 
 
 class Stored(FileSource):
@@ -116,28 +115,3 @@ def test_a_negative_count_is_an_error_that_names_the_frame() -> None:
     frames[11, 0, 1] = -4
     with pytest.raises(FileError, match=r"frame 11 has a negative count \(-4\) at pixel 1"):
         list(Stored(frames).batches(4))
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (FileNotFoundError(2, "No such file", "x.dat"), "does not exist"),
-        (PermissionError(13, "Permission denied"), "permission"),
-        (OSError("wrong checksum"), "wrong checksum"),
-        (KeyError("data"), "data"),
-        (ValueError("bad\n  header"), "bad header"),
-        (MemoryError(), OUT_OF_MEMORY),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), "invalid"),
-        (OrienteerError("frames are odd."), "frames are odd"),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_every_trouble_becomes_a_file_error_with_name_and_reason(error: Exception, words: str) -> None:
-    with pytest.raises(FileError, match=words) as caught, reading("x.dat"):
-        raise error
-    assert "x.dat" in str(caught.value)
-
-
-def test_a_defect_of_the_program_is_not_disguised() -> None:
-    with pytest.raises(NameError), reading("x.dat"):
-        raise NameError("a defect")

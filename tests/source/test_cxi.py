@@ -8,6 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
+from orienteer.compute.reading import reading
 from orienteer.detector.beam import HC_EV_A
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
@@ -17,7 +18,6 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.source.cxi import CxiSource, Writer, recognise
 from orienteer.source.cxi_layout import hash_text
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import reading
 
 hdf5plugin = pytest.importorskip(
     "hdf5plugin", reason="hdf5plugin is not installed: pip install 'orienteer[files]'"

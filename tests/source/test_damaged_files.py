@@ -183,6 +183,8 @@ KINDS = {
     "Dragonfly output": Kind(write_dragonfly_output, read_volumes),
     "CrystFEL geometry": Kind(lambda path: write_crystfel_geom(path, detector()), read_geometry),
     "Dragonfly detector": Kind(lambda path: write_dragonfly_text(path, detector()), read_geometry),
+    "Orienteer data as geometry": Kind(write_patterns("Orienteer", "sparse"), read_geometry, is_checked=True),
+    "Orienteer live data as geometry": Kind(write_live, read_geometry, is_checked=True),
     "Dragonfly HDF5 detector": Kind(lambda path: write_dragonfly_hdf5(path, detector()), read_geometry),
 }
 

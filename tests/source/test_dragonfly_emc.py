@@ -167,7 +167,7 @@ WHOLE = sparse_bytes([[1, 0, 2], [0, 1, 3]])
     ],
 )
 def test_a_damaged_file_is_refused_with_its_name(tmp_path, content, reason) -> None:
-    from orienteer.source.reading import reading
+    from orienteer.compute.reading import reading
 
     path = tmp_path / "broken.emc"
     path.write_bytes(content)

@@ -4,10 +4,10 @@ import h5py
 import numpy as np
 import pytest
 
+from orienteer.compute.reading import reading
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.dragonfly_hdf5 import DragonflyHdf5Source, Writer, recognise
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import reading
 
 COUNTS = np.random.default_rng(5).poisson(0.6, size=(9, 20))
 

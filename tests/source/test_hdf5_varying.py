@@ -39,12 +39,12 @@ def test_rows_are_those_that_were_written(tmp_path, storage) -> None:
     write(path, **storage)
     with h5py.File(path) as file:
         for first, last in [(0, 8), (2, 5), (7, 8), (3, 3)]:
-            lengths, values = read_varying(path, file["lists"], slice(first, last))
+            lengths, values = read_varying(file["lists"], slice(first, last))
             expected = [row.astype(values.dtype) for row in ROWS[first:last]]
             assert lengths.tolist() == [len(row) for row in expected]
             assert np.array_equal(values, np.concatenate([*expected, np.zeros(0, np.int32)]))
-            assert read_texts(path, file["texts"], slice(first, last)).tolist() == TEXTS[first:last]
-            assert read_texts(path, file["fixed"], slice(first, last)).tolist() == TEXTS[first:last]
+            assert read_texts(file["texts"], slice(first, last)).tolist() == TEXTS[first:last]
+            assert read_texts(file["fixed"], slice(first, last)).tolist() == TEXTS[first:last]
 
 
 def heap_of(content: bytes) -> int:
@@ -66,7 +66,7 @@ def test_damaged_heaps_are_refused_where_the_library_would_hang(tmp_path, damage
     content = path.read_bytes()
     path.write_bytes(damage(content, heap_of(content)))
     with h5py.File(path) as file, pytest.raises(FileError, match=reason):
-        read_varying(path, file["lists"], slice(0, 8))
+        read_varying(file["lists"], slice(0, 8))
 
 
 def test_a_length_beyond_what_is_stored_is_refused(tmp_path) -> None:
@@ -78,4 +78,4 @@ def test_a_length_beyond_what_is_stored_is_refused(tmp_path) -> None:
     content[offset + 32 : offset + 36] = b"\xff\xff\xff\x7f"
     path.write_bytes(content)
     with h5py.File(path) as file, pytest.raises(FileError, match="a row of 8589934588 bytes"):
-        read_varying(path, file["lists"], slice(0, 8))
+        read_varying(file["lists"], slice(0, 8))

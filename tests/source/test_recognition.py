@@ -82,9 +82,15 @@ def test_detectors_and_volumes_are_no_patterns(tmp_path) -> None:
     write_dragonfly_output(tmp_path / "output_001.h5")
     write_volume_hdf5(tmp_path / "volume.h5", volume)
     write_mrc(tmp_path / "volume.mrc", volume)
-    for name in ("detector.h5", "output_001.h5", "volume.h5", "volume.mrc"):
-        with pytest.raises(FileError, match=name):
+    for name, remedy in {
+        "detector.h5": "--geometry",
+        "output_001.h5": "open_volume",
+        "volume.h5": "open_volume",
+        "volume.mrc": "open_volume",
+    }.items():
+        with pytest.raises(FileError, match=name) as caught:
             orienteer.open(tmp_path / name)
+        assert remedy in caught.value.hint
     assert open_detector(tmp_path / "detector.h5").n_pixels == 16
     with pytest.raises(FileError):
         open_volume(tmp_path / "detector.h5")

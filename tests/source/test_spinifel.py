@@ -4,10 +4,10 @@ import h5py
 import numpy as np
 import pytest
 
+from orienteer.compute.reading import reading
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import reading
 from orienteer.source.spinifel import SpinifelSource, Writer, recognise
 
 N, H, W = 5, 8, 6

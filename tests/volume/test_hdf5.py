@@ -82,7 +82,7 @@ def replace_values(file: h5py.File, **new) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda f: f.__delitem__("values"), "no usable dataset"),
+        (lambda f: f.__delitem__("values"), "has no 'values'"),
         (lambda f: f.attrs.__delitem__("voxel_size"), "voxel_size"),
         (lambda f: f.attrs.__setitem__("voxel_size", [1.0, -1, 1]), "not positive"),
         (lambda f: f.attrs.__setitem__("space", "elsewhere"), "real"),
@@ -92,13 +92,13 @@ def replace_values(file: h5py.File, **new) -> None:
         (lambda f: replace_models(f, "[1, 2, 3]"), "damaged"),
         (lambda f: f.attrs.__setitem__("format", "other"), "not an Orienteer volume"),
         (lambda f: replace_values(f, data=np.zeros((3, 5, 6, 7))), "float32"),
-        (lambda f: replace_values(f, data=np.zeros((3, 5, 6), "f4")), "float32"),
+        (lambda f: replace_values(f, data=np.zeros((3, 5, 6), "f4")), "any, any, any, any"),
         (lambda f: replace_values(f, data=np.full((3, 5, 6, 7), np.inf, "f4")), "infinite"),
         (
             lambda f: replace_values(f, shape=(3, 9999, 9999, 9999), dtype="f4", chunks=(1, 9, 9, 9)),
             "declares",
         ),
-        (lambda f: replace_values(f, data=[b"text"] * 3), "no usable dataset"),
+        (lambda f: replace_values(f, data=[b"text"] * 3), "cannot be right"),
     ],
 )
 def test_a_changed_layout_is_refused(tmp_path, models, change, reason) -> None:
@@ -116,7 +116,7 @@ def test_a_chunk_that_was_never_written_is_found(tmp_path, models) -> None:
     with h5py.File(path, "r+") as file:
         replace_values(file, shape=(3, 5, 6, 7), dtype="f4", chunks=(1, 5, 6, 7))
         file["values"][0] = 1
-    with pytest.raises(FileError, match="1 of 3 chunks"):
+    with pytest.raises(FileError, match=r"needs 3 chunks .* stores 1"):
         read_volumes_hdf5(path)
 
 

@@ -164,7 +164,7 @@ WHOLE = by_hand(values=np.ones((3, 4, 5), np.float32))
     [
         (b"", "not an MRC map"),
         (WHOLE[:500], "not an MRC map"),
-        (WHOLE[:-1], "declares 240 bytes of voxels, but holds 239"),
+        (WHOLE[:-1], "declares 240 bytes of voxels, but holds at most 239"),
         (WHOLE + b"\0", "goes on after"),
         (damaged(WHOLE, 0, "<3i", 2**30, 2**30, 2**30), "declares"),
         (damaged(WHOLE, 0, "<i", -5), "declares"),
@@ -178,7 +178,7 @@ WHOLE = by_hand(values=np.ones((3, 4, 5), np.float32))
         (damaged(WHOLE, 52, "<3f", 90, 90, 120), "cell angles"),
         (damaged(WHOLE, 1024, "<f", np.inf), "infinite"),
         (gzip.compress(WHOLE)[:-40], "damaged"),
-        (gzip.compress(WHOLE[:-4]), "but holds 236"),
+        (gzip.compress(WHOLE[:-4]), "at most 236"),
     ],
 )
 def test_a_damaged_map_is_refused_with_its_name_and_the_reason(tmp_path, content, reason) -> None:

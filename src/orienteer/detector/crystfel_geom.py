@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.reading import reading
 from orienteer.detector.beam import HC_EV_A
-from orienteer.detector.checked_reading import reading
 from orienteer.detector.crystfel_layout import StoredPlace, frame_layout, stored_place
 from orienteer.detector.crystfel_masks import (
     BadRegion,
@@ -86,7 +86,7 @@ def read_crystfel(
     frame_shape : shape of a stored frame without the event axis; by default just large enough for the panels.
     """
     path = Path(path)
-    with reading(path):
+    with reading(path, "geometry file"):
         if path.stat().st_size > LARGEST_TEXT_BYTES:
             raise FileError(path, "is larger than any geometry file.")
         text = path.read_bytes().decode("utf-8", errors="replace")

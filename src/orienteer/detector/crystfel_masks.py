@@ -173,12 +173,10 @@ def apply_mask_files(
 
 
 def _read_mask(path: Path, location: str) -> NDArray[Any]:
-    import h5py
+    from orienteer.compute.hdf5_reading import open_hdf5, read_whole
 
-    from orienteer.detector.checked_reading import read_dataset, reading
-
-    with reading(path), h5py.File(path, "r") as file:
-        return read_dataset(file, location.lstrip("/"), "i", None, LARGEST_N_PIXELS)
+    with open_hdf5(path, "mask file") as file:
+        return read_whole(file, location.lstrip("/"), "iu", None, LARGEST_N_PIXELS)
 
 
 def _bits(directive: Directive | None) -> int | None:

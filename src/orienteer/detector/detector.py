@@ -87,7 +87,7 @@ class Detector:
         """(P,) whether a stored value is a pixel at all."""
         if self.pixels is not None:
             if len(self.pixels) != self.n_pixels:
-                raise GeometryMismatch(
+                raise OrienteerError(
                     f"{len(self.pixels)} pixels are listed, but a frame of shape {self.frame_shape} "
                     f"has {self.n_pixels}."
                 )
@@ -99,7 +99,7 @@ class Detector:
         covered = np.zeros(self.n_pixels, dtype=bool)
         for panel in self.panels:
             if panel.last_pixel >= self.n_pixels:
-                raise GeometryMismatch(
+                raise OrienteerError(
                     f"panel '{panel.name}' reaches pixel {panel.last_pixel}, but a frame of shape "
                     f"{self.frame_shape} has {self.n_pixels}."
                 )

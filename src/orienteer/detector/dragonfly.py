@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.atomic import atomic_path
-from orienteer.detector.checked_reading import read_dataset, reading
+from orienteer.compute.hdf5_reading import read_whole
+from orienteer.compute.reading import reading
 from orienteer.detector.detector import POLARISATIONS, Detector, Polarisation
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
 from orienteer.detector.masks import PixelUse, check_mask
@@ -40,7 +41,7 @@ def looks_like_dragonfly_text(text: str) -> bool:
 def read_dragonfly_text(path: str | PathLike[str], pixel_size_m: float | None = None) -> Detector:
     """The detector of a Dragonfly ``.dat`` file; line 1 of old files has only the number of pixels."""
     path = Path(path)
-    with reading(path), path.open(encoding="ascii") as file:
+    with reading(path, "geometry file"), path.open(encoding="ascii") as file:
         header = file.readline(1000).split()
         if len(header) not in (1, 3) or not all(_is_number(word) for word in header):
             raise FileError(path, "line 1 must hold the number of pixels, alone or with detd and ewald_rad.")
@@ -72,15 +73,15 @@ def read_dragonfly_group(group: h5py.Group, pixel_size_m: float | None = None) -
     """The detector of a Dragonfly HDF5 file; fields of any shape are flattened."""
     path = group.file.filename
     with reading(path):
-        qx = read_dataset(group, "qx", "fi", None, LARGEST_N_PIXELS)
+        qx = read_whole(group, "qx", "iuf", None, LARGEST_N_PIXELS)
         if not qx.size:
             raise FileError(path, "the detector has no pixels.")
         qy, qz, corr = (
-            read_dataset(group, name, "fi", qx.shape, LARGEST_N_PIXELS) for name in ("qy", "qz", "corr")
+            read_whole(group, name, "iuf", qx.shape, LARGEST_N_PIXELS) for name in ("qy", "qz", "corr")
         )
-        mask = read_dataset(group, "mask", "i", qx.shape, LARGEST_N_PIXELS)
+        mask = read_whole(group, "mask", "iu", qx.shape, LARGEST_N_PIXELS)
         scalars = {
-            name: float(read_dataset(group, name, "fi", None, 1).reshape(-1)[0]) if name in group else None
+            name: float(read_whole(group, name, "iuf", None, 1).reshape(-1)[0]) if name in group else None
             for name in ("detd", "ewald_rad")
         }
         q = np.stack([qx.reshape(-1), qy.reshape(-1), qz.reshape(-1)], axis=1).astype(np.float64)

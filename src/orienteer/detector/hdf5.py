@@ -29,7 +29,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.detector.checked_reading import as_fixed_text, read_attribute, read_dataset, read_text, reading
+from orienteer.compute.hdf5_reading import get_group, read_numbers, read_text, read_whole
+from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
 from orienteer.detector.pixel_list import PixelList
@@ -42,13 +43,13 @@ LARGEST_N_PANELS = 1 << 16
 
 def write_detector(group: h5py.Group, detector: Detector) -> None:
     """Write the detector into an empty HDF5 group."""
-    group.attrs["format"] = as_fixed_text(FORMAT)
+    group.attrs["format"] = fixed_text(FORMAT)
     group.attrs["version"] = VERSION
-    group.attrs["name"] = as_fixed_text(detector.name)
+    group.attrs["name"] = fixed_text(detector.name)
     group.attrs["frame_shape"] = np.array(detector.frame_shape, dtype=np.int64)
     if detector.collections:
         text = json.dumps({name: list(groups) for name, groups in detector.collections.items()})
-        group.attrs["collections"] = as_fixed_text(text)
+        group.attrs["collections"] = fixed_text(text)
     _write(group, "mask", detector.mask)
     if detector.efficiency is not None:
         _write(group, "efficiency", detector.efficiency)
@@ -57,8 +58,8 @@ def write_detector(group: h5py.Group, detector: Detector) -> None:
         _write(group, "pixels/area_vectors_m2", detector.pixels.area_vectors_m2)
         return
     panels = detector.panels
-    _write(group, "panels/name", as_fixed_text([panel.name for panel in panels]))
-    _write(group, "panels/groups", as_fixed_text(["/".join(panel.groups) for panel in panels]))
+    _write(group, "panels/name", fixed_text([panel.name for panel in panels]))
+    _write(group, "panels/groups", fixed_text(["/".join(panel.groups) for panel in panels]))
     for field in ("origin_m", "fast_m", "slow_m"):
         _write(group, f"panels/{field}", np.stack([getattr(panel, field) for panel in panels]))
     _write(group, "panels/shape", np.array([panel.shape for panel in panels], dtype=np.int64))
@@ -72,8 +73,8 @@ def read_detector(group: h5py.Group) -> Detector:
     with reading(path):
         if not holds_detector(group):
             raise FileError(path, f"the group '{group.name}' holds no Orienteer detector.")
-        version = read_attribute(group, "version")
-        if version is None or version.shape != () or version.dtype.kind not in "iu" or version != VERSION:
+        version = int(read_numbers(group, "version", "iu"))
+        if version != VERSION:
             raise FileError(
                 path,
                 f"the detector has layout version {version}; this Orienteer reads {VERSION}.",
@@ -81,32 +82,33 @@ def read_detector(group: h5py.Group) -> Detector:
             )
         frame_shape = _read_frame_shape(group)
         n_pixels = prod(frame_shape)
-        mask = read_dataset(group, "mask", "i", (n_pixels,), LARGEST_N_PIXELS)
+        mask = read_whole(group, "mask", "iu", (n_pixels,), LARGEST_N_PIXELS)
         efficiency = (
-            read_dataset(group, "efficiency", "f", (n_pixels,), LARGEST_N_PIXELS)
+            read_whole(group, "efficiency", "f", (n_pixels,), LARGEST_N_PIXELS)
             if "efficiency" in group
             else None
         )
         by_pixel = "pixels" in group
         return Detector(
-            panels=() if by_pixel else _read_panels(_subgroup(group, "panels")),
-            pixels=_read_pixels(_subgroup(group, "pixels"), n_pixels) if by_pixel else None,
+            panels=() if by_pixel else _read_panels(get_group(group, "panels")),
+            pixels=_read_pixels(get_group(group, "pixels"), n_pixels) if by_pixel else None,
             frame_shape=frame_shape,
             mask=mask,
             efficiency=efficiency,
-            name=read_text(read_attribute(group, "name"), "the detector's name"),
+            name=_read_text(group, "name"),
             collections=_read_collections(group),
         )
 
 
 def holds_detector(group: Any) -> bool:
     """Whether the object is an HDF5 group with a detector in Orienteer's layout."""
-    if not isinstance(group, h5py.Group):
-        return False
-    try:
-        return read_text(read_attribute(group, "format"), "format") == FORMAT
-    except (OrienteerError, UnicodeDecodeError):  # the mark of something else
-        return False
+    return isinstance(group, h5py.Group) and read_text(group, "format") == FORMAT
+
+
+def fixed_text(texts: str | list[str]) -> NDArray[np.bytes_]:
+    """Text as fixed-length UTF-8 bytes, at least one, as HDF5 wants them."""
+    array = np.array([text.encode("utf-8") for text in ([texts] if isinstance(texts, str) else texts)])
+    return array.reshape(()) if isinstance(texts, str) else array
 
 
 def _write(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
@@ -115,47 +117,38 @@ def _write(group: h5py.Group, name: str, values: NDArray[Any]) -> None:
     )
 
 
-def _subgroup(group: h5py.Group, name: str) -> h5py.Group:
-    found = group.get(name)
-    if not isinstance(found, h5py.Group):
-        raise OrienteerError(f"the group '{group.name.rstrip('/')}/{name}' is missing.")
-    return found
+def _read_text(group: h5py.Group, name: str) -> str:
+    text = read_text(group, name)
+    if text is None:
+        raise OrienteerError(f"the attribute '{name}' of '{group.name}' is not a text of fixed length.")
+    return text
 
 
 def _read_frame_shape(group: h5py.Group) -> tuple[int, ...]:
-    lengths = np.asarray(read_attribute(group, "frame_shape"))
-    if (
-        lengths.ndim != 1
-        or not 1 <= len(lengths) <= 16
-        or lengths.dtype.kind not in "iu"
-        or lengths.min() < 1
-    ):
-        raise OrienteerError(f"frame_shape {lengths.tolist()} is not the shape of a frame.")
-    shape = tuple(int(n) for n in lengths)
+    shape = tuple(read_numbers(group, "frame_shape", "iu", (None,)).tolist())
+    if not 1 <= len(shape) <= 16 or min(shape) < 1:
+        raise OrienteerError(f"frame_shape {shape} is not the shape of a frame.")
     if prod(shape) > LARGEST_N_PIXELS:
         raise OrienteerError(f"a frame of shape {shape} has more than {LARGEST_N_PIXELS} pixels.")
     return shape
 
 
 def _read_pixels(group: h5py.Group, n_pixels: int) -> PixelList:
-    positions_m = read_dataset(group, "positions_m", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
-    area_vectors_m2 = read_dataset(group, "area_vectors_m2", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
+    positions_m = read_whole(group, "positions_m", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
+    area_vectors_m2 = read_whole(group, "area_vectors_m2", "f", (n_pixels, 3), 3 * LARGEST_N_PIXELS)
     return PixelList(positions_m, area_vectors_m2)
 
 
 def _read_panels(group: h5py.Group) -> tuple[Panel, ...]:
-    shapes = read_dataset(group, "shape", "i", (None, 2), 2 * LARGEST_N_PANELS)
+    shapes = read_whole(group, "shape", "iu", (None, 2), 2 * LARGEST_N_PANELS)
     n_panels = len(shapes)
     vectors = {
-        field: read_dataset(group, field, "f", (n_panels, 3), 3 * LARGEST_N_PANELS)
+        field: read_whole(group, field, "f", (n_panels, 3), 3 * LARGEST_N_PANELS)
         for field in ("origin_m", "fast_m", "slow_m")
     }
-    frame_index = read_dataset(group, "frame_index", "i", (n_panels, 3), 3 * LARGEST_N_PANELS)
+    frame_index = read_whole(group, "frame_index", "iu", (n_panels, 3), 3 * LARGEST_N_PANELS)
     names, groups = (
-        [
-            read_text(text, f"panels/{field}")
-            for text in read_dataset(group, field, "S", (n_panels,), LARGEST_N_PANELS)
-        ]
+        [bytes(text).decode("utf-8") for text in read_whole(group, field, "S", (n_panels,), LARGEST_N_PANELS)]
         for field in ("name", "groups")
     )
     return tuple(
@@ -175,10 +168,9 @@ def _read_panels(group: h5py.Group) -> tuple[Panel, ...]:
 
 
 def _read_collections(group: h5py.Group) -> dict[str, tuple[str, ...]]:
-    text = read_attribute(group, "collections")
-    if text is None:
+    if "collections" not in group.attrs:
         return {}
-    collections = json.loads(read_text(text, "the collections of groups"))
+    collections = json.loads(_read_text(group, "collections"))
     if not isinstance(collections, dict) or not all(
         isinstance(groups, list) for groups in collections.values()
     ):

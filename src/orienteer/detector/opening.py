@@ -5,18 +5,16 @@ import re
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from orienteer.compute.reading import is_hdf5, read_head
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
 
 Form: TypeAlias = Literal["Orienteer", "CrystFEL", "Dragonfly text", "Dragonfly HDF5", "SpiniFEL"]
-HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_WHAT = "geometry file"
 _KNOWN = (
     "Known are CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5 and Orienteer files with a "
     "detector."
 )
-
-
-HEAD_BYTES = 1 << 16
 # A line that only geometry files have; other texts have lines with "=" too.
 _GEOM_LINE = re.compile(
     r"^\s*(?:[^;=/\s]+\s*/\s*(?:(?:min|max)_(?:fs|ss|x|y)|corner_[xy]|fs|ss|dim\d|res|coffset|data)"
@@ -48,12 +46,12 @@ def open_detector(
         from orienteer.detector.dragonfly import read_dragonfly_text
 
         return read_dragonfly_text(path, pixel_size_m=pixel_size_m)
-    from orienteer.detector.checked_reading import open_hdf5
+    from orienteer.compute.hdf5_reading import open_hdf5
     from orienteer.detector.dragonfly import read_dragonfly_group
     from orienteer.detector.hdf5 import read_detector
     from orienteer.detector.spinifel import read_spinifel_group
 
-    with open_hdf5(path) as file:
+    with open_hdf5(path, _WHAT) as file:
         if form == "Dragonfly HDF5":
             return read_dragonfly_group(file, pixel_size_m=pixel_size_m)
         if form == "SpiniFEL":
@@ -64,7 +62,7 @@ def open_detector(
 def recognise_detector(path: str | os.PathLike[str]) -> Form:
     """The format of a geometry file by its content; what carries no detector is a FileError."""
     path = Path(path)
-    head = read_head(path)
+    head = read_head(path, _WHAT)
     if is_hdf5(head):
         return _recognise_hdf5(path)
     if b"\0" in head:
@@ -80,37 +78,12 @@ def recognise_detector(path: str | os.PathLike[str]) -> Form:
     raise FileError(path, "is a text of no known geometry format.", _KNOWN)
 
 
-def read_head(path: Path) -> bytes:
-    """The first 64 KiB of a regular file; anything else is a FileError that says what it is."""
-    try:
-        # A named pipe would wait for ever and a device has no end, so only regular files are opened.
-        if path.is_dir():
-            raise FileError(path, "is a directory, not a geometry file.", "Give the path of a file.")
-        if path.exists() and not path.is_file():
-            raise FileError(path, "is not a regular file.")
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except FileNotFoundError as error:
-        raise FileError(path, "does not exist.", "Check the path.") from error
-    except (OSError, ValueError) as error:
-        raise FileError(path, f"cannot be opened ({getattr(error, 'strerror', None) or error}).") from error
-    if not head:
-        raise FileError(path, "is empty.")
-    return head
-
-
-def is_hdf5(head: bytes) -> bool:
-    """Whether the HDF5 signature stands at the start or behind a user block of 512, 1024, ... bytes."""
-    offsets = [0, *(1 << power for power in range(9, 16))]
-    return any(head[offset : offset + len(HDF5_SIGNATURE)] == HDF5_SIGNATURE for offset in offsets)
-
-
 def _recognise_hdf5(path: Path) -> Form:
-    from orienteer.detector.checked_reading import open_hdf5
+    from orienteer.compute.hdf5_reading import open_hdf5
     from orienteer.detector.dragonfly import holds_dragonfly_detector
     from orienteer.detector.spinifel import holds_spinifel_detector
 
-    with open_hdf5(path) as file:
+    with open_hdf5(path, _WHAT) as file:
         if _own_group(file) is not None:
             return "Orienteer"
         if holds_dragonfly_detector(file):

@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.detector.checked_reading import read_attribute, read_dataset, reading
+from orienteer.compute.hdf5_reading import read_numbers, read_whole
+from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector, Polarisation, check_wavelength
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
 from orienteer.detector.masks import check_mask
@@ -46,8 +47,8 @@ def read_spinifel_group(
         if not 0 < distance_m < np.inf:
             raise OrienteerError(f"the distance {distance_m} m is not a positive length.")
         positions_m = positions_on_plane(q_inv_m, radius_inv_m, distance_m)
-        solid_angle = _read_per_pixel(group, "solid_angle", "fi", frame_shape)
-        mask = _read_per_pixel(group, "mask", "i", frame_shape)
+        solid_angle = _read_per_pixel(group, "solid_angle", "iuf", frame_shape)
+        mask = _read_per_pixel(group, "mask", "iu", frame_shape)
         real = np.ones(len(q_inv_m), bool) if solid_angle is None else (solid_angle > 0) | q_inv_m.any(axis=1)
         panels = _panels_through(positions_m, frame_shape, 1e-9 if fine else 1e-3) if real.all() else None
         name = Path(group.file.filename).stem
@@ -101,7 +102,7 @@ def _pixel_index_map(detector: Detector) -> NDArray[np.int64]:
 
 def _read_vectors(group: h5py.Group) -> tuple[NDArray[Any], tuple[int, ...]]:
     """Scattering vectors (P, 3) in 1/m and the shape of a frame, from either order of the axes."""
-    vectors = read_dataset(group, POSITIONS, "f", None, 3 * LARGEST_N_PIXELS)
+    vectors = read_whole(group, POSITIONS, "f", None, 3 * LARGEST_N_PIXELS)
     if vectors.ndim < 2 or 3 not in (vectors.shape[-1], vectors.shape[0]) or not vectors.size:
         raise OrienteerError(f"{POSITIONS} has shape {vectors.shape}; expected (..., 3) or (3, ...).")
     if vectors.shape[-1] != 3:
@@ -123,12 +124,7 @@ def _ewald_radius_inv_m(q_inv_m: NDArray[np.float64], wavelength_A: float | None
 
 
 def _distance_m(group: h5py.Group) -> float:
-    stored = read_attribute(group, "det_distance")
-    if stored is None:
-        return 1.0
-    if stored.size != 1 or stored.dtype.kind not in "fiu":
-        raise OrienteerError("the attribute det_distance is not a number.")
-    return float(stored.reshape(-1)[0])
+    return float(read_numbers(group, "det_distance")) if "det_distance" in group.attrs else 1.0
 
 
 def _read_per_pixel(
@@ -136,7 +132,7 @@ def _read_per_pixel(
 ) -> NDArray[Any] | None:
     if name not in group:
         return None
-    values = read_dataset(group, name, kinds, None, LARGEST_N_PIXELS)
+    values = read_whole(group, name, kinds, None, LARGEST_N_PIXELS)
     if values.size != prod(frame_shape):
         raise OrienteerError(f"'{name}' has shape {values.shape}; the pixels have {frame_shape}.")
     return values.reshape(-1)

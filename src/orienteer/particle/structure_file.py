@@ -1,14 +1,12 @@
 """Reading a PDB or mmCIF file, plain or gzipped, recognised by its content."""
 
-import gzip
 import math
 import os
 import re
-import zlib
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
+from orienteer.compute.reading import one_line, open_unpacked, reading
 from orienteer.errors import FileError
 
 _LARGEST_BYTES = 2**31  # of text; the largest entries of the Protein Data Bank are a fifth of this
@@ -48,20 +46,8 @@ def _format_of(path: str | os.PathLike[str], text: bytes) -> Literal["PDB", "mmC
 
 def _read_text(path: Path, n_bytes: int) -> bytes:
     """The text of the file, unpacked; at most one byte more than ``n_bytes``."""
-    try:
-        if path.is_dir():
-            raise FileError(path, "is a directory, not a structure file.", _HINT)
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            with gzip.open(file) if packed else nullcontext(file) as unpacked:
-                data = unpacked.read(n_bytes + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileError(path, f"is a damaged gzip file ({error}).", "Fetch it again.") from error
-    except FileNotFoundError as error:
-        raise FileError(path, "does not exist.", "Check the path.") from error
-    except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror}).", "Check its permissions.") from error
+    with reading(path, "structure file") as file, open_unpacked(file) as unpacked:
+        data = unpacked.read(n_bytes + 1)
     if not data.strip():
         raise FileError(path, "is empty.", _HINT)
     return data
@@ -74,7 +60,7 @@ def _parse_pdb(path: str | os.PathLike[str], text: bytes) -> Any:
     try:
         return gemmi.read_pdb_string(text)
     except Exception as error:  # gemmi raises several kinds, all of which say what is wrong with the text
-        raise FileError(path, f"is not a valid PDB file ({_one_line(error)}).") from error
+        raise FileError(path, f"is not a valid PDB file ({one_line(error)}).") from error
 
 
 def _check_pdb_columns(path: str | os.PathLike[str], text: bytes) -> None:
@@ -108,9 +94,5 @@ def _parse_cif(path: str | os.PathLike[str], text: bytes) -> Any:
         ]
         structure = gemmi.make_structure_from_block(blocks[0] if blocks else document[0])
     except Exception as error:  # as above
-        raise FileError(path, f"is not a valid mmCIF file ({_one_line(error)}).") from error
+        raise FileError(path, f"is not a valid mmCIF file ({one_line(error)}).") from error
     return structure
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]

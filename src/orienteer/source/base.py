@@ -2,7 +2,7 @@
 
 A file format is one module that subclasses :class:`FileSource` and ``PatternWriter`` (``writer.py``) and is
 listed in ``opening.py``, where ``FormatModule`` says what it offers.  HDF5 formats open their files through
-``hdf5_reading.py``.
+``compute/hdf5_reading.py``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.compute.arrays import Array, DeviceName
+from orienteer.compute.reading import reading
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
-from orienteer.source.reading import reading
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector

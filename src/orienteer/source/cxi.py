@@ -15,6 +15,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_file import open_hdf5_for_reading
+from orienteer.compute.hdf5_filters import load_filters
+from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
 from orienteer.detector.masks import combine_masks
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError
@@ -22,9 +25,7 @@ from orienteer.source.base import NEVER, FileSource
 from orienteer.source.cxi_geometry import find_detector, find_masks, levels_of
 from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frames, find_wavelength
 from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, CxiWriter
-from orienteer.source.hdf5_filters import check_chunks, check_filters, load_filters
 from orienteer.source.hdf5_growing import read_column
-from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array
 from orienteer.source.patterns import Patterns
 
 __all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "recognise"]
@@ -50,9 +51,8 @@ class CxiSource(FileSource):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._path = path
         load_filters()
-        self._file = open_hdf5_file(path)
+        self._file = open_hdf5_for_reading(path)
         try:
             self._look(path)
         except BaseException:
@@ -61,7 +61,6 @@ class CxiSource(FileSource):
 
     def _look(self, path: Path) -> None:
         self._frames = find_frames(path, self._file)
-        check_filters(path, self._frames)
         shape = tuple(int(n) for n in self._frames.shape)
         self._is_one_image = len(shape) == 2
         self.n_frames, self.frame_shape = (1, shape) if self._is_one_image else (shape[0], shape[1:])
@@ -70,48 +69,42 @@ class CxiSource(FileSource):
         self.bytes_per_value = self._frames.dtype.itemsize
         self.mask, self._frame_mask = find_masks(path, self._file, self.n_frames, self.frame_shape)
         self._columns = find_columns(path, self._file, self.n_frames)
-        for dataset in (self._frame_mask, *self._columns.values()):
-            if dataset is not None:
-                check_filters(path, dataset)
-        self._event_ids = find_event_ids(path, self._file, self.n_frames)
+        self._event_ids = find_event_ids(self._file, self.n_frames)
         names = list(self._columns)
         self._wavelength_A = None
         if "wavelength_A" not in self._columns:
-            self._wavelength_A = find_wavelength(path, self._file, self.n_frames)
+            self._wavelength_A = find_wavelength(self._file, self.n_frames)
             names += ["wavelength_A"] if self._wavelength_A is not None else []
         if self._frame_mask is not None:
             names.append("frame_mask")
             self.bytes_per_value += self._frame_mask.dtype.itemsize + 1
         self.column_names = tuple(names)
         if METADATA in self._file:
-            self.metadata = dict(json.loads(get_dataset(path, self._file, METADATA, "S", ())[()]))
+            self.metadata = dict(json.loads(get_dataset(self._file, METADATA, "S", ())[()]))
         detector = find_detector(path, self._file, self.frame_shape)
         if detector is not None and self.mask is not None and detector.n_pixels == self.n_pixels:
             detector = detector.with_mask(combine_masks(detector.mask, self.mask))
         self.attach(detector)
         # The writer stores a flat list of pixels as one row, and says so.
-        declared = tuple(np.ravel(self._frames.attrs.get("frame_shape", self.frame_shape)).tolist())
-        if math.prod(declared) == self.n_pixels and all(isinstance(n, int) and n > 0 for n in declared):
-            self.frame_shape = declared
+        if "frame_shape" in self._frames.attrs:
+            declared = tuple(read_numbers(self._frames, "frame_shape", "iu", (None,)).tolist())
+            if math.prod(declared) == self.n_pixels and all(n > 0 for n in declared):
+                self.frame_shape = declared
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
-    def _rows(self, dataset: h5py.Dataset, rows: slice) -> NDArray[Any]:
-        check_chunks(self._path, dataset, rows)
-        return read_array(dataset, rows)
-
     def _read_range(self, first: int, last: int) -> Patterns:
         rows, n = slice(first, last), last - first
         # One image has no axis of frames: an empty range of it is empty all the same.
-        stored = self._rows(self._frames, slice(0, len(self._frames)) if self._is_one_image else rows)
+        stored = read_array(self._frames, slice(0, len(self._frames)) if self._is_one_image else rows)
         frames = stored.reshape(-1, self.n_pixels)[:n]
-        columns = {name: read_column(self._path, dataset, rows) for name, dataset in self._columns.items()}
+        columns = {name: read_column(dataset, rows) for name, dataset in self._columns.items()}
         if self._wavelength_A is not None:
             columns["wavelength_A"] = self._wavelength_A(rows)
         if self._frame_mask is not None:
-            columns["frame_mask"] = levels_of(self._rows(self._frame_mask, rows).reshape(n, self.n_pixels))
+            columns["frame_mask"] = levels_of(read_array(self._frame_mask, rows).reshape(n, self.n_pixels))
         if "frame_mask" in columns:
             frames = _without_masked_garbage(frames, columns["frame_mask"])
         return Patterns(frames, self._event_ids(rows), columns)

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_reading import check_stored, get_dataset, read_array
 from orienteer.detector.detector import Detector
 from orienteer.detector.hdf5 import holds_detector, read_detector
 from orienteer.detector.masks import combine_masks, mask_from_bad, mask_from_good
@@ -25,7 +26,6 @@ from orienteer.detector.panel import Panel
 from orienteer.detector.pixel_list import pixel_list
 from orienteer.errors import FileError
 from orienteer.source.cxi_layout import DETECTOR
-from orienteer.source.hdf5_reading import check_stored, get_dataset
 
 OWN_DETECTOR = "orienteer_detector"
 MASK_PATHS = (f"{DETECTOR}/mask", "entry_1/data_1/mask", "entry_1/image_1/mask")
@@ -50,9 +50,9 @@ def find_masks(
             raise FileError(
                 path, f"'/{place}' is {mask.dtype} of shape {mask.shape} for frames of {frame_shape}."
             )
-        check_stored(path, mask)
+        check_stored(mask, foreign=True)
         if mask.shape == frame_shape:
-            constant.append(levels_of(np.asarray(mask[()])))
+            constant.append(levels_of(read_array(mask)))
         else:
             per_frame = mask
         break
@@ -62,8 +62,8 @@ def find_masks(
             raise FileError(
                 path, f"good_pixels is {good.dtype} of shape {good.shape} for frames of {frame_shape}."
             )
-        check_stored(path, good)
-        constant.append(mask_from_good(np.asarray(good[()]).reshape(frame_shape)))
+        check_stored(good, foreign=True)
+        constant.append(mask_from_good(read_array(good).reshape(frame_shape)))
     return (combine_masks(*constant).reshape(-1) if constant else None), per_frame
 
 
@@ -82,11 +82,11 @@ def find_detector(path: Path, file: h5py.File, frame_shape: tuple[int, ...]) -> 
 
 
 def _from_xyz_map(path: Path, group: h5py.Group, frame_shape: tuple[int, ...]) -> Detector | None:
-    dataset = get_dataset(path, group, "xyz_map", "f")
+    dataset = get_dataset(group, "xyz_map", "f", foreign=True)
     if dataset.shape == (3, *frame_shape):
-        positions_m = np.asarray(dataset[()], np.float64).reshape(3, -1).T
+        positions_m = read_array(dataset).astype(np.float64).reshape(3, -1).T
     elif dataset.shape == (*frame_shape, 3):
-        positions_m = np.asarray(dataset[()], np.float64).reshape(-1, 3)
+        positions_m = read_array(dataset).astype(np.float64).reshape(-1, 3)
     else:
         raise FileError(
             path, f"xyz_map has shape {dataset.shape} for frames of {frame_shape}.", "Give --geometry."
@@ -165,12 +165,12 @@ def _vectors(
     for name in names:
         if name not in group:
             continue
-        dataset = get_dataset(path, group, name, "iuf")
+        dataset = get_dataset(group, name, "iuf", foreign=True)
         if dataset.shape not in (shape, shape[1:]) and dataset.shape[1:] != shape[1:]:
             raise FileError(
                 path, f"'{name}' has shape {dataset.shape}; expected {shape}.", "Give --geometry."
             )
-        values = np.asarray(dataset[()], np.float64)
+        values = read_array(dataset).astype(np.float64)
         if values.shape == shape:
             return values
         if values.shape != shape[1:] and (shape[0] != 1 or not (values == values[0]).all()):
@@ -183,7 +183,7 @@ def _scalar(path: Path, group: h5py.Group, name: str) -> float | None:
     """A positive number; a list of one per frame must agree."""
     if name not in group:
         return None
-    values = np.asarray(get_dataset(path, group, name, "iuf")[()], np.float64).reshape(-1)
+    values = read_array(get_dataset(group, name, "iuf", foreign=True)).astype(np.float64).reshape(-1)
     if not values.size or not np.allclose(values, values[0]) or not 0 < values[0] < np.inf:
         raise FileError(path, f"'{name}' is not one positive number.", "Give --geometry.")
     return float(values[0])

@@ -11,9 +11,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_reading import check_stored, get_dataset, read_array
 from orienteer.detector.beam import HC_EV_A
 from orienteer.errors import FileError
-from orienteer.source.hdf5_reading import check_stored, get_dataset
 from orienteer.source.hdf5_varying import read_texts
 
 DETECTOR, SOURCE = "entry_1/instrument_1/detector_1", "entry_1/instrument_1/source_1"
@@ -50,7 +50,7 @@ def find_frames(path: Path, file: h5py.File) -> h5py.Dataset:
     for place in FRAME_PATHS:
         found = _get(file, place)
         if isinstance(found, h5py.Dataset):
-            dataset = get_dataset(path, file, place, "iuf")
+            dataset = get_dataset(file, place, "iuf", foreign=True)
             if dataset.ndim < 2 or 0 in dataset.shape[-2:]:
                 raise FileError(path, f"'/{place}' has shape {dataset.shape}, which is no stack of frames.")
             check_virtual(path, dataset)
@@ -83,13 +83,13 @@ def find_columns(path: Path, file: h5py.File, n_frames: int) -> dict[str, h5py.D
     for group in COLUMN_GROUPS:
         for name, dataset in _datasets(_get(file, group)):
             if name not in NOT_COLUMNS and _is_column(dataset, n_frames):
-                check_stored(path, dataset)
+                check_stored(dataset, foreign=True)
                 found.setdefault(UNITS.get(name, name), dataset)
     return found
 
 
 def _own_column(path: Path, group: h5py.Group, name: str, n_frames: int) -> h5py.Dataset:
-    dataset = get_dataset(path, group, name, "biufcSO")
+    dataset = get_dataset(group, name, "biufcSO", foreign=True)
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
     if (
         dataset.ndim == 0
@@ -101,7 +101,7 @@ def _own_column(path: Path, group: h5py.Group, name: str, n_frames: int) -> h5py
     return dataset
 
 
-def find_wavelength(path: Path, file: h5py.File, n_frames: int) -> Rows | None:
+def find_wavelength(file: h5py.File, n_frames: int) -> Rows | None:
     """The wavelength in A of each frame, from wherever the file says it; None where it does not.
 
     CXI's ``energy`` is the photon energy in joule; some files hold eV, and some the pulse energy, which is no
@@ -120,17 +120,17 @@ def find_wavelength(path: Path, file: h5py.File, n_frames: int) -> Rows | None:
         dataset = _get(file, place)
         if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "iuf" or dataset.shape is None:
             continue
-        check_stored(path, dataset)
+        check_stored(dataset, foreign=True)
         if dataset.size == 1:
-            one = convert(np.ravel(dataset[()]).astype(np.float64))
+            one = convert(read_array(dataset).reshape(-1).astype(np.float64))
             if np.isfinite(one).all():
                 return lambda rows, one=one: np.repeat(one, rows.stop - rows.start)  # type: ignore[misc]
-        elif dataset.shape == (n_frames,) and np.isfinite(convert(np.asarray(dataset[:1], np.float64))).all():
-            return lambda rows, d=dataset, c=convert: c(np.asarray(d[rows], np.float64))  # type: ignore[misc]
+        elif dataset.shape == (n_frames,) and np.isfinite(convert(read_array(dataset, slice(0, 1)))).all():
+            return lambda rows, d=dataset, c=convert: c(read_array(d, rows))  # type: ignore[misc]
     return None
 
 
-def find_event_ids(path: Path, file: h5py.File, n_frames: int) -> Rows:
+def find_event_ids(file: h5py.File, n_frames: int) -> Rows:
     """A stable 64-bit name of each shot.
 
     The first that is there counts: ``entry_1/event_id`` as it is; the train and the pulse (or memory cell) as
@@ -147,28 +147,26 @@ def find_event_ids(path: Path, file: h5py.File, n_frames: int) -> Rows:
                 and dataset.dtype.kind in kinds
             )
             if fits:
-                check_stored(path, dataset)
+                check_stored(dataset, foreign=True)
                 return dataset
         return None
 
     own = per_frame("entry_1/event_id")
     if own is not None:
-        return lambda rows: _whole(own[rows])
+        return lambda rows: _whole(own, rows)
     train = per_frame("entry_1/trainId", f"{DETECTOR}/trainId", "instrument/trainID")
     names = ("pulseId", "cellId", "pulseID", "cellID")
     pulse = per_frame(*(f"{group}/{name}" for name in names for group in ("entry_1", DETECTOR)))
     if train is not None and pulse is not None:
-        return lambda rows: (_whole(train[rows]) << np.uint64(16)) + _whole(pulse[rows])
+        return lambda rows: (_whole(train, rows) << np.uint64(16)) + _whole(pulse, rows)
     second, nanosecond = per_frame("LCLS/machineTime"), per_frame("LCLS/machineTimeNanoSeconds")
     if second is not None and nanosecond is not None:
-        return lambda rows: (_whole(second[rows]) << np.uint64(32)) + _whole(nanosecond[rows])
+        return lambda rows: (_whole(second, rows) << np.uint64(32)) + _whole(nanosecond, rows)
     identifier = per_frame("entry_1/experiment_identifier", f"{DETECTOR}/experiment_identifier", kinds="iuSO")
     if identifier is not None and identifier.dtype.kind in "iu":
-        return lambda rows: _whole(identifier[rows])
+        return lambda rows: _whole(identifier, rows)
     if identifier is not None and h5py.check_string_dtype(identifier.dtype) is not None:
-        return lambda rows: np.array(
-            [hash_text(text) for text in read_texts(path, identifier, rows)], np.uint64
-        )
+        return lambda rows: np.array([hash_text(text) for text in read_texts(identifier, rows)], np.uint64)
     return lambda rows: np.arange(rows.start, rows.stop, dtype=np.uint64)
 
 
@@ -208,8 +206,8 @@ def _is_column(dataset: h5py.Dataset, n_frames: int) -> bool:
     return (dataset.dtype.kind in "biuf" or is_text) and not is_list
 
 
-def _whole(values: NDArray[Any]) -> NDArray[np.uint64]:
-    return np.asarray(values).astype(np.uint64)
+def _whole(dataset: h5py.Dataset, rows: slice) -> NDArray[np.uint64]:
+    return read_array(dataset, rows).astype(np.uint64)
 
 
 def _from_metres(wavelength_m: NDArray[Any]) -> NDArray[np.float64]:

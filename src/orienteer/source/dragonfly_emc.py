@@ -16,11 +16,11 @@ from typing import IO, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.reading import check_holds
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import FileSource
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import check_holds
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 from orienteer.source.writer import PatternWriter
 

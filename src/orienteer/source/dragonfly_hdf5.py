@@ -13,11 +13,12 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_file import open_hdf5_for_reading
+from orienteer.compute.hdf5_reading import check_stored, get_dataset
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import FileSource
 from orienteer.source.dragonfly_emc import join_photon_lists
-from orienteer.source.hdf5_reading import check_stored, get_dataset, open_hdf5_file
 from orienteer.source.hdf5_varying import read_varying
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
@@ -46,10 +47,9 @@ class DragonflyHdf5Source(FileSource):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._path = path
-        self._file = open_hdf5_file(path)
+        self._file = open_hdf5_for_reading(path)
         try:
-            n_pixels = int(np.ravel(get_dataset(path, self._file, "num_pix", "iu")[()])[0])
+            n_pixels = int(np.ravel(get_dataset(self._file, "num_pix", "iu")[()])[0])
             if not 1 <= n_pixels <= LARGEST_N_PIXELS:
                 raise FileError(path, f"declares {n_pixels} pixels.", "The file is damaged.")
             self.frame_shape = (n_pixels,)
@@ -71,7 +71,7 @@ class DragonflyHdf5Source(FileSource):
             raise FileError(
                 path, f"has no list of variable-length whole numbers '{name}'.", "The file is damaged."
             )
-        check_stored(path, rows)
+        check_stored(rows)
         return rows
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class DragonflyHdf5Source(FileSource):
 
     def _read_range(self, first: int, last: int) -> Patterns:
         (ones, place_ones), (multi, place_multi), (counts, count_multi) = (
-            read_varying(self._path, rows, slice(first, last)) for rows in self._lists
+            read_varying(rows, slice(first, last)) for rows in self._lists
         )
         if not np.array_equal(multi, counts):
             frame = first + int(np.argmax(multi != counts))

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_reading import read_array
 from orienteer.errors import OrienteerError
 from orienteer.source.hdf5_varying import read_texts
 
@@ -91,9 +91,8 @@ def _encode(dataset: Any, rows: NDArray[Any]) -> NDArray[Any]:
     return encoded.astype(dataset.dtype)
 
 
-def read_column(path: Path, dataset: Any, rows: slice) -> NDArray[Any]:
+def read_column(dataset: Any, rows: slice) -> NDArray[Any]:
     """Rows of a column of numbers or text, in the byte order of this machine."""
     if h5py.check_string_dtype(dataset.dtype) is not None:
-        return read_texts(path, dataset, rows)
-    values = np.asarray(dataset[rows])
-    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+        return read_texts(dataset, rows)
+    return read_array(dataset, rows)

@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_reading import read_array
 from orienteer.errors import FileError
 
 _REFERENCE = np.dtype([("length", "<u4"), ("address", "<u8"), ("number", "<u4")])
@@ -23,11 +24,12 @@ _HEAP_HEADER = np.dtype([("signature", "S4"), ("version", "u1"), ("spare", "V3")
 _OBJECT_HEADER = np.dtype([("number", "<u2"), ("uses", "<u2"), ("spare", "V4"), ("size", "<u8")])
 
 
-def read_varying(path: Path, dataset: h5py.Dataset, rows: slice) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def read_varying(dataset: h5py.Dataset, rows: slice) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """The rows ``rows.start:rows.stop`` of a 1D dataset: length of each, and all values one after another.
 
     The values have the dtype of the rows; text comes as its bytes.
     """
+    path = Path(dataset.file.filename)
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
     dtype = np.dtype(np.uint8 if is_text else h5py.check_vlen_dtype(dataset.dtype))
     references = _read_references(path, dataset, rows)
@@ -41,12 +43,14 @@ def read_varying(path: Path, dataset: h5py.Dataset, rows: slice) -> tuple[NDArra
     return lengths, np.frombuffer(b"".join(pieces), dtype).astype(dtype.newbyteorder("="), copy=False)
 
 
-def read_texts(path: Path, dataset: h5py.Dataset, rows: slice) -> NDArray[np.str_]:
+def read_texts(dataset: h5py.Dataset, rows: slice) -> NDArray[np.str_]:
     """Rows of a 1D dataset of text, of fixed or variable length, as an array of text."""
     kind = h5py.check_string_dtype(dataset.dtype)
     if kind is not None and kind.length is not None:
-        return np.array([bytes(text).decode("utf-8", "replace") for text in dataset[rows]], dtype=np.str_)
-    lengths, values = read_varying(path, dataset, rows)
+        return np.array(
+            [bytes(text).decode("utf-8", "replace") for text in read_array(dataset, rows)], dtype=np.str_
+        )
+    lengths, values = read_varying(dataset, rows)
     pieces = np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
     return np.array(
         [piece.tobytes().rstrip(b"\0").decode("utf-8", "replace") for piece in pieces], dtype=np.str_

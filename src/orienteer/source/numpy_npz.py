@@ -19,10 +19,10 @@ from typing import IO, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.reading import check_holds
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import FileSource
 from orienteer.source.patterns import Patterns, SparsePhotons
-from orienteer.source.reading import check_holds
 from orienteer.source.stored_array import StoredArray, file_bytes, npy_header, read_npy_header
 from orienteer.source.writer import PatternWriter
 

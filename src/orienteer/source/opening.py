@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from orienteer.compute.arrays import Array
+from orienteer.compute.reading import is_hdf5, read_head, reading
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import FileSource, Source
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
-from orienteer.source.reading import reading
 from orienteer.source.writer import PatternWriter
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ FORMATS: tuple[str, ...] = (
     # Its binary header is the weakest signature of all.
     "orienteer.source.dragonfly_emc",
 )
-HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-HEAD_BYTES = 4096
 
 
 class FormatModule(Protocol):
@@ -148,18 +146,26 @@ def _modules() -> tuple[FormatModule, ...]:
 
 
 def _find_format(path: Path) -> FormatModule:
+    head = read_head(path)
     with reading(path), ExitStack() as stack:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-        if not head:
-            raise FileError(path, "is empty.")
         hdf5 = None
-        if head.startswith(HDF5_SIGNATURE):
-            from orienteer.source.hdf5_reading import open_hdf5
+        if is_hdf5(head):
+            from orienteer.compute.hdf5_reading import open_hdf5
 
             hdf5 = stack.enter_context(open_hdf5(path))
         for module in _modules():
             if module.recognise(path, head, hdf5):
                 return module
-    names = ", ".join(format_names())
-    raise FileError(path, "is of no format of patterns that Orienteer knows.", f"Known formats: {names}.")
+    raise FileError(path, "is of no format of patterns that Orienteer knows.", _hint(path))
+
+
+def _hint(path: Path) -> str:
+    """What to do with a file that holds no patterns."""
+    from orienteer.detector.opening import recognise_detector
+    from orienteer.volume.opening import recognise_volume
+
+    with suppress(OrienteerError):
+        return f"It looks like a detector ({recognise_detector(path)}): give it with --geometry (geometry=)."
+    with suppress(OrienteerError):
+        return f"It looks like a volume ({recognise_volume(path)}): open it with orienteer.open_volume()."
+    return f"Known formats: {', '.join(format_names())}."

@@ -15,10 +15,11 @@ from typing import Any
 import h5py
 import numpy as np
 
-from orienteer.compute.hdf5_file import LiveFile
+from orienteer.compute.hdf5_file import LiveFile, open_hdf5_for_reading
+from orienteer.compute.hdf5_reading import get_dataset, get_group, read_array, read_numbers, read_text
+from orienteer.compute.reading import reading
 from orienteer.errors import FileError
 from orienteer.source.base import FileSource
-from orienteer.source.hdf5_reading import get_dataset, get_group, open_hdf5_file, read_array, read_text
 from orienteer.source.orienteer_hdf5_writer import (
     FORMAT_MARK,
     FORMAT_NAME,
@@ -26,7 +27,6 @@ from orienteer.source.orienteer_hdf5_writer import (
     OrienteerHdf5Writer,
 )
 from orienteer.source.patterns import Patterns, SparsePhotons
-from orienteer.source.reading import reading
 
 __all__ = ["EXTENSIONS", "FORMAT_NAME", "OrienteerHdf5Source", "Writer", "open_file", "recognise"]
 
@@ -79,7 +79,7 @@ class OrienteerHdf5Source(FileSource):
             try:
                 with reading(self._file_path):
                     self.close()
-                    self._file = open_hdf5_file(self._file_path)
+                    self._file = open_hdf5_for_reading(self._file_path)
                     self._look(self._file)
                 break
             except FileError:
@@ -94,41 +94,41 @@ class OrienteerHdf5Source(FileSource):
 
     def _look(self, file: h5py.File) -> None:
         path = self._file_path
-        version = int(file.attrs["format_version"])
+        version = int(read_numbers(file, "format_version", "iu"))
         if not 1 <= version <= FORMAT_VERSION:
             raise FileError(
                 path,
                 f"has format version {version}; this Orienteer reads up to {FORMAT_VERSION}.",
                 "Update it.",
             )
-        self.frame_shape = tuple(int(n) for n in np.atleast_1d(file.attrs["frame_shape"]))
+        self.frame_shape = tuple(read_numbers(file, "frame_shape", "iu", (None,)).tolist())
         if not self.frame_shape or min(self.frame_shape) < 1 or math.prod(self.frame_shape) >= 2**31:
             raise FileError(path, f"declares frames of shape {self.frame_shape}, which cannot be.")
-        rows = int(get_dataset(path, file, "committed", "i", (1,))[0])
+        rows = int(get_dataset(file, "committed", "i", (1,))[0])
         if rows < 0:
             raise FileError(path, f"declares {rows} frames.")
-        self._event_id = get_dataset(path, file, "event_id", "u", (None,), rows)
+        self._event_id = get_dataset(file, "event_id", "u", (None,), rows)
         self.is_sparse = "photons" in file
         if self.is_sparse:
-            photons = get_group(path, file, "photons")
-            self._end = get_dataset(path, photons, "end", "i", (None,), rows)
+            photons = get_group(file, "photons")
+            self._end = get_dataset(photons, "end", "i", (None,), rows)
             n_entries = int(self._end[rows - 1]) if rows else 0
-            self._pixel = get_dataset(path, photons, "pixel", "iu", (None,), n_entries)
-            self._count = get_dataset(path, photons, "count", "iu", (None,), n_entries)
+            self._pixel = get_dataset(photons, "pixel", "iu", (None,), n_entries)
+            self._count = get_dataset(photons, "count", "iu", (None,), n_entries)
             self.n_entries = n_entries
         else:
-            self._frames = get_dataset(path, file, "frames", "iuf", (None, *self.frame_shape), rows)
+            self._frames = get_dataset(file, "frames", "iuf", (None, *self.frame_shape), rows)
             self.bytes_per_value = self._frames.dtype.itemsize
-        columns = get_group(path, file, "columns")
+        columns = get_group(file, "columns")
         names = list(columns)
-        self._columns = {name: get_dataset(path, columns, name, "biufcS", rows=rows) for name in names}
+        self._columns = {name: get_dataset(columns, name, "biufcS", rows=rows) for name in names}
         self.column_names = tuple(names)
-        self.metadata = json.loads(get_dataset(path, file, "metadata", "S", (1,))[0])
+        self.metadata = json.loads(get_dataset(file, "metadata", "S", (1,))[0])
         self.metadata["creator"] = read_text(file, "creator")
         if "detector" in file:
             from orienteer.detector.hdf5 import read_detector
 
-            self.attach(read_detector(get_group(path, file, "detector")))
+            self.attach(read_detector(get_group(file, "detector")))
         self.n_frames = rows
 
     def _read_range(self, first: int, last: int) -> Patterns:
@@ -168,6 +168,6 @@ class OrienteerHdf5Source(FileSource):
 def _read_column(dataset: h5py.Dataset, rows: slice) -> Any:
     values = read_array(dataset, rows)
     if "characters" in dataset.attrs:
-        width = max(1, int(dataset.attrs["characters"]))
+        width = max(1, int(read_numbers(dataset, "characters", "iu")))
         return np.char.decode(values, "utf-8").astype(f"U{width}")
     return values

@@ -17,12 +17,13 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.hdf5_file import open_hdf5_for_reading
+from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.detector.spinifel import read_spinifel_group, spinifel_wavelength_A, write_spinifel_group
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import FileSource
 from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_frames
-from orienteer.source.hdf5_reading import get_dataset, open_hdf5_file, read_array
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
 
@@ -54,14 +55,14 @@ class SpinifelSource(FileSource):
 
     def __init__(self, path: Path, wavelength_A: float | None = None) -> None:
         super().__init__(path)
-        self._file = open_hdf5_file(path)
+        self._file = open_hdf5_for_reading(path)
         try:
-            self._intensities = get_dataset(path, self._file, "intensities", "iuf")
+            self._intensities = get_dataset(self._file, "intensities", "iuf")
             self._find_frames(path)
             self._columns = self._find_truth(path)
             self._event_id = None
             if "event_id" in self._file:
-                self._event_id = get_dataset(path, self._file, "event_id", "u", (self.n_frames,))
+                self._event_id = get_dataset(self._file, "event_id", "u", (self.n_frames,))
             self.wavelength_A = self._find_geometry(wavelength_A)
         except BaseException:
             self._file.close()
@@ -81,7 +82,7 @@ class SpinifelSource(FileSource):
         for column, names in TRUTH.items():
             for name in names:
                 if name in self._file:
-                    found[column] = get_dataset(path, self._file, name, "iuf")
+                    found[column] = get_dataset(self._file, name, "iuf")
         for column, dataset in found.items():
             if len(dataset.shape) == 0 or len(dataset) != self.n_frames:
                 raise FileError(
@@ -95,9 +96,10 @@ class SpinifelSource(FileSource):
 
     def _find_geometry(self, wavelength_A: float | None) -> float | None:
         """Attach the detector; the wavelength in A, or None where nobody knows it."""
-        exact = self._file.attrs.get("wavelength_A")
-        if wavelength_A is None:
-            wavelength_A = spinifel_wavelength_A(self._file) if exact is None else float(exact)
+        if wavelength_A is None and "wavelength_A" in self._file.attrs:
+            wavelength_A = float(read_numbers(self._file, "wavelength_A"))
+        elif wavelength_A is None:
+            wavelength_A = spinifel_wavelength_A(self._file)
         if wavelength_A is None:
             return None
         detector = read_spinifel_group(self._file, wavelength_A=wavelength_A)

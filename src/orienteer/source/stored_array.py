@@ -11,8 +11,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.reading import check_holds
 from orienteer.errors import FileError
-from orienteer.source.reading import check_holds
 
 NPY_MAGIC = b"\x93NUMPY"
 _PADDED_HEADER_BYTES = 256

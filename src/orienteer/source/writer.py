@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.reading import writing
 from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.source.base import NEVER
 from orienteer.source.patterns import Patterns, first_bad_frame
-from orienteer.source.reading import writing
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector

@@ -11,9 +11,8 @@ import numpy as np
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.reading import reading
 from orienteer.errors import FileError, OrienteerError
-from orienteer.volume.hdf5 import checked_dataset
-from orienteer.volume.reading import reading_volume
 from orienteer.volume.volume import Space, Volume
 
 _VOXEL_HINT = "Give voxel_size=; for Dragonfly it is 1 / (wavelength_A * ewald_rad) in 1/A."
@@ -37,7 +36,7 @@ def read_dragonfly_cube(
     voxel_size : in A or 1/A; the file does not say.
     space : "reciprocal" for intensities, "real" for densities; the file does not say.
     """
-    with reading_volume(path) as file:
+    with reading(path, "volume file") as file:
         n_bytes = file.stat().st_size
         n = cube_edge(n_bytes)
         if n is None:
@@ -68,21 +67,21 @@ def read_dragonfly_output(path: str | os.PathLike[str], voxel_size: Any = None) 
 
     voxel_size : in 1/A; the file does not say.
     """
-    import h5py
+    from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
 
-    with reading_volume(path) as file_path, h5py.File(file_path, "r") as file:
+    with open_hdf5(path, "volume file") as file:
         if not recognise_dragonfly_output(file):
-            raise FileError(file_path, "is an HDF5 file, but not an output of Dragonfly (no 'intens').")
-        intens = checked_dataset(file, "intens", file_path)
+            raise FileError(path, "is an HDF5 file, but not an output of Dragonfly (no 'intens').")
+        intens = get_dataset(file, "intens", "biuf")
         if intens.ndim != 4:
             raise FileError(
-                file_path,
+                path,
                 f"holds 2D models ('intens' is {intens.shape}).",
                 "Only 3D models (modes, n, n, n) are volumes.",
             )
         if voxel_size is None:
             raise FileError(
-                file_path, "is an output of Dragonfly, which does not say how large a voxel is.", _VOXEL_HINT
+                path, "is an output of Dragonfly, which does not say how large a voxel is.", _VOXEL_HINT
             )
         return tuple(
             Volume(intens[m], voxel_size, "reciprocal", name=f"mode {m}") for m in range(len(intens))

@@ -6,7 +6,6 @@ The layout is described in ``docs/reference/volume-files.md``.
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,17 @@ import orienteer
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError, OrienteerError
-from orienteer.volume.reading import check_fits, reading_volume
 from orienteer.volume.volume import Volume
 
 FORMAT = "orienteer-volume"
 VERSION = 1
-HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
-# gzip cannot shrink data more than this, so a file bounds what it may declare.
-_DEFLATE_LIMIT = 1032
 
 
 def recognise_volume_hdf5(file: Any) -> bool:
     """Whether an open h5py file is one of Orienteer's volume files."""
-    return bool(_text(file.attrs.get("format")) == FORMAT)
+    from orienteer.compute.hdf5_reading import read_text
+
+    return read_text(file, "format") == FORMAT
 
 
 def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume]) -> None:
@@ -80,56 +77,30 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
 
 def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
     """All models of one of Orienteer's volume files."""
-    import h5py
+    from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_numbers, read_text
 
-    with reading_volume(path) as file_path, h5py.File(file_path, "r") as file:
+    with open_hdf5(path, "volume file") as file:
         if not recognise_volume_hdf5(file):
-            raise FileError(file_path, "is an HDF5 file, but not an Orienteer volume.")
-        version = int(file.attrs["version"])
+            raise FileError(path, "is an HDF5 file, but not an Orienteer volume.")
+        version = int(read_numbers(file, "version", "iu"))
         if version > VERSION:
             raise FileError(
-                file_path,
+                path,
                 f"has layout version {version}; this Orienteer reads up to {VERSION}.",
                 "Update Orienteer.",
             )
-        values = checked_dataset(file, "values", file_path)
-        if values.ndim != 4 or values.dtype != np.dtype("<f4"):
-            raise FileError(
-                file_path, f"'values' is {values.shape} {values.dtype}, not (models, x, y, z) float32."
-            )
-        described = json.loads(checked_dataset(file, "models", file_path, "S")[0])
+        values = get_dataset(file, "values", "f", (None, None, None, None))
+        if values.dtype != np.dtype("<f4"):
+            raise FileError(path, f"holds voxels of {values.dtype}, not float32.")
+        described = json.loads(get_dataset(file, "models", "S", (1,))[0])
         if not isinstance(described, list) or len(described) != len(values):
-            raise FileError(file_path, f"describes {len(described)} models, but holds {len(values)}.")
-        voxel_size, origin = file.attrs["voxel_size"], file.attrs["origin"]
-        space: Any = _text(file.attrs["space"])
+            raise FileError(path, f"describes {len(described)} models, but holds {len(values)}.")
+        voxel_size, origin = (read_numbers(file, name, "f", (3,)) for name in ("voxel_size", "origin"))
+        space: Any = read_text(file, "space")
         return tuple(
             Volume(values[m], voxel_size, space, origin, str(model["name"]), model["metadata"])
             for m, model in enumerate(described)
         )
-
-
-def checked_dataset(file: Any, name: str, path: Path, kinds: str = "biuf") -> Any:
-    """A dataset of numbers (or ``kinds``) that its stored bytes can hold, with every chunk in place."""
-    import h5py
-
-    dataset = file.get(name)
-    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None or dataset.dtype.kind not in kinds:
-        raise FileError(path, f"has no usable dataset '{name}'.")
-    stored = int(dataset.id.get_storage_size())
-    declared = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
-    check_fits(path, stored, path.stat().st_size)
-    check_fits(path, declared, stored * _DEFLATE_LIMIT if dataset.chunks else stored)
-    if dataset.chunks:
-        expected = int(
-            np.prod([-(-n // c) for n, c in zip(dataset.shape, dataset.chunks, strict=True)], dtype=object)
-        )
-        if dataset.id.get_num_chunks() != expected:
-            raise FileError(
-                path,
-                f"'{name}' has {dataset.id.get_num_chunks()} of {expected} chunks.",
-                "The file is incomplete.",
-            )
-    return dataset
 
 
 def _plain(value: Any) -> Any:
@@ -137,10 +108,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise OrienteerError(f"metadata {value!r} is no text, number or flag, so it cannot be kept.")
-
-
-def _text(value: Any) -> str:
-    """An HDF5 text attribute as str, whichever way it is stored; empty when it is no text."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else ""

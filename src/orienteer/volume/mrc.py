@@ -16,21 +16,20 @@ import gzip
 import os
 import warnings
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.reading import Content, check_holds, open_unpacked, reading
 from orienteer.errors import FileError
-from orienteer.volume.reading import check_fits, reading_volume
 from orienteer.volume.volume import Space, Volume
 
 # One angstrom of the header, in 1/A, for a volume in reciprocal space.
 RECIPROCAL_SCALE = 0.001
 HEADER_BYTES = 1024
-GZIP_MAGIC = b"\x1f\x8b"
 # No byte of deflate output can stand for more bytes of input than this.
 DEFLATE_LIMIT = 1032
 
@@ -50,15 +49,9 @@ def read_mrc(path: str | os.PathLike[str], voxel_size: Any = None, space: Space 
     voxel_size : overrides the header, in A or 1/A; needed where the header has none.
     space : overrides what the labels say; a map without Orienteer's labels lives in real space.
     """
-    with reading_volume(path) as file:
-        size = file.stat().st_size
-        with file.open("rb") as raw:
-            compressed = raw.read(2) == GZIP_MAGIC
-            raw.seek(0)
-            if compressed:
-                with gzip.open(raw) as stream:
-                    return _read_stream(cast(BinaryIO, stream), file, size * DEFLATE_LIMIT, voxel_size, space)
-            return _read_stream(raw, file, size, voxel_size, space)
+    with reading(path, "volume file") as file, open_unpacked(file) as stream:
+        most = file.stat().st_size * (DEFLATE_LIMIT if isinstance(stream, gzip.GzipFile) else 1)
+        return _read_stream(stream, file, most, voxel_size, space)
 
 
 def write_mrc(path: str | os.PathLike[str], volume: Volume) -> None:
@@ -94,7 +87,7 @@ def write_mrc(path: str | os.PathLike[str], volume: Volume) -> None:
 
 
 def _read_stream(
-    stream: BinaryIO, file: Path, limit_bytes: int, voxel_size: Any, space: Space | None
+    stream: Content, file: Path, limit_bytes: int, voxel_size: Any, space: Space | None
 ) -> Volume:
     """Header and voxels of an open map that cannot hold more than ``limit_bytes``."""
     header = _parse_header(stream.read(HEADER_BYTES), file)
@@ -108,10 +101,10 @@ def _read_stream(
             "The file is damaged.",
         )
     n_bytes = int(np.prod(shape_in_file, dtype=object)) * dtype.itemsize
-    check_fits(file, n_bytes, limit_bytes - HEADER_BYTES - extended)
+    check_holds(file, "voxels", n_bytes, limit_bytes - HEADER_BYTES - extended)
     stream.seek(HEADER_BYTES + extended)
     body = stream.read(n_bytes)
-    check_fits(file, n_bytes, len(body))
+    check_holds(file, "voxels", n_bytes, len(body))
     if stream.read(1):
         raise FileError(
             file,

@@ -1,11 +1,11 @@
 """Open a volume whatever its format: the content decides, never the name."""
 
-import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.reading import is_hdf5, read_head, reading
 from orienteer.errors import FileError
 from orienteer.volume.dragonfly import (
     cube_edge,
@@ -14,9 +14,8 @@ from orienteer.volume.dragonfly import (
     recognise_dragonfly_output,
     write_dragonfly_cube,
 )
-from orienteer.volume.hdf5 import HDF5_MAGIC, read_volumes_hdf5, recognise_volume_hdf5, write_volume_hdf5
-from orienteer.volume.mrc import GZIP_MAGIC, HEADER_BYTES, read_mrc, recognise_mrc, write_mrc
-from orienteer.volume.reading import reading_volume
+from orienteer.volume.hdf5 import read_volumes_hdf5, recognise_volume_hdf5, write_volume_hdf5
+from orienteer.volume.mrc import read_mrc, recognise_mrc, write_mrc
 from orienteer.volume.volume import Space, Volume
 
 MRC, OWN, DRAGONFLY_OUTPUT, DRAGONFLY_CUBE = "MRC", "Orienteer volume", "Dragonfly output", "Dragonfly cube"
@@ -24,11 +23,9 @@ MRC, OWN, DRAGONFLY_OUTPUT, DRAGONFLY_CUBE = "MRC", "Orienteer volume", "Dragonf
 
 def recognise_volume(path: str | os.PathLike[str]) -> str:
     """The format of a volume file: "MRC", "Orienteer volume", "Dragonfly output" or "Dragonfly cube"."""
-    with reading_volume(path) as file:
-        head = _first_bytes(file)
-        if not head:
-            raise FileError(file, "is empty.")
-        if head.startswith(HDF5_MAGIC):
+    head = read_head(path, "volume file", unpack=True)
+    with reading(path, "volume file") as file:
+        if is_hdf5(head):
             return _recognise_hdf5(file)
         if recognise_mrc(head):
             return MRC
@@ -98,21 +95,10 @@ def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume
     writers[suffix](path, several[0])
 
 
-def _first_bytes(file: Path) -> bytes:
-    """The first 1024 bytes, decompressed when the file is gzip compressed."""
-    with file.open("rb") as raw:
-        head = raw.read(HEADER_BYTES)
-        if head.startswith(GZIP_MAGIC):
-            raw.seek(0)
-            with gzip.open(raw) as stream:
-                return stream.read(HEADER_BYTES)
-        return head
-
-
 def _recognise_hdf5(file: Path) -> str:
-    import h5py
+    from orienteer.compute.hdf5_reading import open_hdf5
 
-    with h5py.File(file, "r") as opened:
+    with open_hdf5(file, "volume file") as opened:
         if recognise_volume_hdf5(opened):
             return OWN
         if recognise_dragonfly_output(opened):

@@ -10,17 +10,17 @@ from __future__ import annotations
 import bz2
 import itertools
 import math
-from pathlib import Path
 from typing import Any
 
 import h5py
 
 from orienteer.errors import FileError
 
+GZIP, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
+OWN_FILTERS = (GZIP, SHUFFLE, FLETCHER32, LZF)
 BZIP2, BLOSC, LZ4, BITSHUFFLE = 307, 32001, 32004, 32008
 _NAMES = {
     BZIP2: "bzip2",
-    32000: "LZF",
     BLOSC: "Blosc",
     LZ4: "LZ4",
     BITSHUFFLE: "bitshuffle",
@@ -43,38 +43,48 @@ def load_filters() -> bool:
     return True
 
 
-def check_filters(path: Path, dataset: Any) -> None:
-    """Refuse a dataset whose compression this machine cannot undo, naming the filter and the remedy."""
-    for code, _, name in _pipeline(dataset):
-        if h5py.h5z.filter_avail(code) or (load_filters() and h5py.h5z.filter_avail(code)):
+def check_filters(dataset: Any, foreign: bool = False) -> None:
+    """Refuse a dataset whose compression cannot be undone, naming the filter and the remedy.
+
+    foreign : take the filters of hdf5plugin, too, whose chunks :func:`check_chunks` looks at.
+    """
+    pipeline = filter_pipeline(dataset)
+    if len({code for code, _, _ in pipeline}) < len(pipeline):
+        raise _damaged(dataset, "has the same HDF5 filter twice")
+    for code, _, name in pipeline:
+        if code in OWN_FILTERS:
             continue
         called = _NAMES.get(code) or name.decode("utf-8", "replace").partition(";")[0] or "unnamed"
-        raise FileError(
-            path,
-            f"'{dataset.name}' is compressed with {called} (HDF5 filter {code}), which is not installed.",
-            "Install it with: pip install 'orienteer[files]'",
-        )
+        what = f"'{dataset.name}' is compressed with {called} (HDF5 filter {code}), which is not"
+        if not foreign:
+            hint = "Write it again with gzip or without compression."
+            raise FileError(dataset.file.filename, f"{what} read here.", hint)
+        if not h5py.h5z.filter_avail(code) and not (load_filters() and h5py.h5z.filter_avail(code)):
+            hint = "Install it with: pip install 'orienteer[files]'"
+            raise FileError(dataset.file.filename, f"{what} installed.", hint)
 
 
-def check_chunks(path: Path, dataset: Any, rows: slice) -> None:
+def check_chunks(dataset: Any, rows: slice | tuple[()] = ()) -> None:
     """Refuse rows whose compressed chunks contradict themselves, before a decoder follows them to a crash."""
-    pipeline = [part for part in _pipeline(dataset) if part[0] != h5py.h5z.FILTER_FLETCHER32]
-    if not pipeline or pipeline[-1][0] not in (BZIP2, BLOSC, LZ4, BITSHUFFLE) or rows.stop <= rows.start:
+    whole_pipeline = filter_pipeline(dataset)
+    pipeline = [part for part in whole_pipeline if part[0] != FLETCHER32]
+    if not pipeline or pipeline[-1][0] not in (BZIP2, BLOSC, LZ4, BITSHUFFLE):
         return
     code, options, _ = pipeline[-1]
-    has_checksum = len(pipeline) < len(_pipeline(dataset))
+    has_checksum = len(pipeline) < len(whole_pipeline)
     n_bytes = math.prod(dataset.chunks) * dataset.dtype.itemsize
     if code == BITSHUFFLE and (len(options) < 3 or options[2] != dataset.dtype.itemsize):
-        raise _damaged(path, dataset, f"has bitshuffle options {options}")
+        raise _damaged(dataset, f"has bitshuffle options {options}")
     if code == BITSHUFFLE and (len(options) < 5 or options[4] == 0):
         return  # shuffled only: nothing in the chunk says how long it is
     steps = dataset.chunks
-    starts = [range(rows.start // steps[0] * steps[0], rows.stop, steps[0])]
+    first, last, _ = (rows or slice(None)).indices(len(dataset))
+    starts = [range(first // steps[0] * steps[0], last, steps[0])] if first < last else [range(0)]
     starts += [range(0, n, step) for n, step in zip(dataset.shape[1:], steps[1:], strict=True)]
     for place in itertools.product(*starts):
         skipped, content = dataset.id.read_direct_chunk(place)
         if skipped == 0 and not _is_sound(content[:-4] if has_checksum else content, n_bytes, code, dataset):
-            raise _damaged(path, dataset, f"has a compressed chunk at {place} that contradicts itself")
+            raise _damaged(dataset, f"has a compressed chunk at {place} that contradicts itself")
 
 
 def _is_sound(content: bytes, n_bytes: int, code: int, dataset: Any) -> bool:
@@ -101,12 +111,12 @@ def _is_sound(content: bytes, n_bytes: int, code: int, dataset: Any) -> bool:
     return at + n_bytes - packed == len(content)
 
 
-def _pipeline(dataset: Any) -> list[tuple[int, tuple[int, ...], bytes]]:
+def filter_pipeline(dataset: Any) -> list[tuple[int, tuple[int, ...], bytes]]:
     """Code, options and name of each filter, in the order in which they were applied."""
     plist = dataset.id.get_create_plist()
     parts = (plist.get_filter(number) for number in range(plist.get_nfilters()))
     return [(code, options, name) for code, _, options, name in parts]
 
 
-def _damaged(path: Path, dataset: Any, what: str) -> FileError:
-    return FileError(path, f"'{dataset.name}' {what}.", "The file is damaged.")
+def _damaged(dataset: Any, what: str) -> FileError:
+    return FileError(dataset.file.filename, f"'{dataset.name}' {what}.", "The file is damaged.")

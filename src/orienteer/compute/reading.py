@@ -1,13 +1,16 @@
 """Whatever goes wrong while a file is read or written, said as one FileError that names file and reason."""
 
+import gzip
+import io
 import struct
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 
@@ -28,20 +31,25 @@ _DAMAGE = (
     zlib.error,
     zipfile.BadZipFile,
 )
+Content: TypeAlias = io.BufferedReader | gzip.GzipFile
 OUT_OF_MEMORY = "needs more memory than there is."
+HEAD_BYTES = 1 << 16
+_HDF5_SIGNATURE, _GZIP_SIGNATURE = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
 
 
 @contextmanager
-def reading(path: str | PathLike[str]) -> Iterator[Path]:
+def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path]:
     """The path; any trouble inside the block becomes a FileError that names the file and the reason.
 
     This is the one place where errors of h5py, NumPy and the operating system are translated.  A FileError
     passes unchanged, and any other OrienteerError gets the name of the file.
+
+    what : what the file was expected to be, in words.
     """
     file = Path(path)
     try:
         if file.is_dir():
-            raise FileError(file, "is a directory, not a data file.", "Give the path of a file.")
+            raise FileError(file, f"is a directory, not a {what}.", "Give the path of a file.")
         if file.exists() and not file.is_file():
             # A named pipe would wait for ever, and a device has no end.
             raise FileError(file, "is not a regular file.", "Give the path of a file.")
@@ -63,13 +71,13 @@ def reading(path: str | PathLike[str]) -> Iterator[Path]:
             file, "may not be read (permission denied).", "Check the permissions of the file."
         ) from error
     except MemoryError as error:
-        raise FileError(file, OUT_OF_MEMORY, "Read it by batch, or select fewer frames.") from error
+        raise FileError(file, OUT_OF_MEMORY, "Frames can be read by batch; is the file damaged?") from error
     except OSError as error:
         raise FileError(
             file, f"cannot be read ({one_line(error)}).", "The file may be damaged or incomplete."
         ) from error
     except _DAMAGE as error:
-        raise FileError(file, f"is damaged or not what it claims to be ({one_line(error)}).") from error
+        raise FileError(file, f"is damaged or no {what} ({one_line(error)}).") from error
 
 
 @contextmanager
@@ -83,6 +91,34 @@ def writing(path: str | PathLike[str]) -> Iterator[None]:
         raise FileError(path, f"could not be written ({one_line(error)}).", "Is the disk full?") from error
 
 
+def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool = False) -> bytes:
+    """The first 64 KiB of a regular file that is not empty; else a FileError that says what it is.
+
+    unpack : give what a gzip compressed file holds instead of what it is.
+    """
+    with reading(path, what) as file:
+        with open_unpacked(file) if unpack else file.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+        if not head:
+            raise FileError(file, "is empty.")
+    return head
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Whether the HDF5 signature stands at the start or behind a user block of 512, 1024, ... bytes."""
+    return any(head.startswith(_HDF5_SIGNATURE, at) for at in (0, *(1 << power for power in range(9, 16))))
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[Content]:
+    """The content of a file, decompressed when the file is gzip compressed."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == _GZIP_SIGNATURE
+        file.seek(0)
+        with gzip.open(file) if is_packed else nullcontext(file) as stream:
+            yield stream
+
+
 def check_holds(path: str | PathLike[str], what: str, declared_bytes: int, available_bytes: int) -> None:
     """Refuse a file that declares more data than it holds, before any memory is taken."""
     if declared_bytes > available_bytes:
@@ -94,6 +130,6 @@ def check_holds(path: str | PathLike[str], what: str, declared_bytes: int, avail
 
 
 def one_line(error: BaseException) -> str:
-    """The text of an error in one line."""
+    """The text of an error in one line of at most 200 characters."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split()) or type(error).__name__
+    return " ".join(text.split())[:200] or type(error).__name__
