@@ -10,6 +10,7 @@ from orienteer.compute.arrays import Array, array_namespace
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.simulation.photons import draw_normal
+from orienteer.simulation.random_streams import random_stream
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class DetectorResponse:
 
 def dead_pixels(detector: Detector, fraction: float, panels: tuple[str, ...], seed: int) -> NDArray[np.bool_]:
     """(P,) which pixels are dead: a random share of all, and all of the named panels or groups."""
-    dead = np.random.default_rng(np.random.SeedSequence((seed, 2**20))).random(detector.n_pixels) < fraction
+    dead = random_stream(seed, "dead pixels").random(detector.n_pixels) < fraction
     for name in panels:
         chosen = [panel for panel in detector.panels if panel.belongs_to(name)]
         if not chosen:

@@ -4,11 +4,12 @@ import numpy as np
 
 from orienteer.particle.base import Particle
 from orienteer.particle.bodies import Part, Spheroid, Sum
+from orienteer.simulation.random_streams import random_stream
 
 
 def junk_particles(n: int, radius_A: float, seed: int) -> tuple[Particle, ...]:
     """n random lumps of one to four spheroids, about as large as a particle of this radius."""
-    draw = np.random.default_rng(np.random.SeedSequence((seed, 2**21)))
+    draw = random_stream(seed, "junk")
     lumps: list[Particle] = []
     for _ in range(n):
         parts, place = [], np.zeros(3)

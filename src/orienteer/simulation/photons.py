@@ -12,6 +12,7 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
+from orienteer.simulation.random_streams import random_words
 from orienteer.source.patterns import SparsePhotons
 
 # Word 1 of the counter: photons use draws 0, 1, 2, ...; everything else starts far above them.
@@ -21,8 +22,8 @@ _THREADS = 128
 
 def generator_key(seed: int) -> tuple[int, int]:
     """The generator's two key words for any non-negative seed."""
-    low, high = np.random.SeedSequence(seed).generate_state(2, np.uint32)
-    return int(low), int(high)
+    low, high = random_words(seed, "photons", 2)
+    return low, high
 
 
 def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:

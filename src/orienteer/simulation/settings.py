@@ -11,7 +11,7 @@ class SimulateSettings(Section):
     """The simulated experiment; by default an ideal one with Poisson noise."""
 
     frames: int = Field(default=1000, ge=1, le=10**12, description="Frames to simulate.")
-    seed: int = Field(default=0, ge=0, description="Seed of every random draw.")
+    seed: int = Field(default=0, ge=0, lt=2**64, description="Seed of every random draw.")
     batch: int = Field(
         default=0, ge=0, le=10**6, description="Frames made at a time; 0 picks what fits in memory."
     )

@@ -10,25 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from orienteer.detector.beam import HC_EV_A, Beam
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, random_uniform
+from orienteer.simulation.random_streams import random_stream
 from orienteer.simulation.settings import SimulateSettings
 
 BLOCK = 4096
 # Draws are cut off here, so that the largest q of an experiment is known before its first frame.
 SIZE_LIMIT_SIGMA = 4.0
 OFFSET_LIMIT_SIGMA = 5.0
-# One stream of random numbers per quantity: switching one on changes no other.
-_STREAMS = (
-    "orientation",
-    "fluence",
-    "class",
-    "kind",
-    "number",
-    "position",
-    "offset",
-    "size",
-    "spectrum",
-    "background",
-)
 
 
 class ShotKind(IntEnum):
@@ -158,9 +146,7 @@ class TruthSampler:
         )
 
     def _generator(self, stream: str, block: int) -> np.random.Generator:
-        return np.random.default_rng(
-            np.random.SeedSequence((self.settings.seed, _STREAMS.index(stream), block))
-        )
+        return random_stream(self.settings.seed, stream, block)
 
     def _draw_block(self, block: int) -> Truth:
         settings, n = self.settings, BLOCK

@@ -1,0 +1,50 @@
+"""Streams of random numbers: one for each quantity, so that switching one on changes no other."""
+
+import numpy as np
+
+from orienteer.errors import OrienteerError
+
+# The place of a name is its number for ever: add new ones at the end.
+STREAMS = (
+    "orientation",
+    "fluence",
+    "class",
+    "kind",
+    "number",
+    "position",
+    "offset",
+    "size",
+    "spectrum",
+    "background",
+    "dead pixels",
+    "junk",
+    "photons",
+    "event",
+    "pilot",
+)
+FRAME_BITS = 40
+
+
+def random_stream(seed: int, stream: str, block: int = 0) -> np.random.Generator:
+    """The generator of one block of one stream; no other seed, stream or block shares its numbers."""
+    return np.random.default_rng(_sequence(seed, stream, block))
+
+
+def random_words(seed: int, stream: str, n: int) -> list[int]:
+    """n random 32-bit words."""
+    return [int(word) for word in _sequence(seed, stream, 0).generate_state(n, np.uint32)]
+
+
+def first_event_id(seed: int) -> int:
+    """Event id of frame 0: 24 bits of a hash of the seed above 40 bits for the frame's number.
+
+    Frames of runs with different seeds then keep different names when they are put together.
+    """
+    return (random_words(seed, "event", 1)[0] >> 8) << FRAME_BITS
+
+
+def _sequence(seed: int, stream: str, block: int) -> np.random.SeedSequence:
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise OrienteerError(f"the seed is {seed!r}; expected a whole number from 0.")
+    # A spawn key, because NumPy pads plain entropy with zeros: (seed, 0, 0) would equal seed alone.
+    return np.random.SeedSequence(int(seed), spawn_key=(STREAMS.index(stream), block))
