@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.beam import HC_EV_A, Beam
-from orienteer.detector.spectrum import SaseSpectrum
+from orienteer.detector.spectrum import SaseSpectrum, Spectrum
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, OrienteerError
 from orienteer.orientation.quaternion import random_uniform, to_matrix
@@ -66,6 +66,20 @@ def test_a_spectrum_is_a_sum_over_its_lines() -> None:
     frames = made.expected(made.truth())
     for shot in range(3):
         assert_equal_patterns(frames[shot], exact_photons(made, shot, FIRST))
+
+
+@pytest.mark.parametrize("lines", [(0.97, 1.0, 1.05), (1.05, 1.1)])
+def test_fixed_lines_scatter_at_their_own_energies(lines: tuple[float, ...]) -> None:
+    beam = Beam(photon_energy_eV=4600, spectrum=Spectrum(lines, np.arange(1, len(lines) + 1)))
+    made = experiment(beam=beam, frames=2)
+    frames = made.expected(made.truth())
+    share = np.arange(1, len(lines) + 1) / np.arange(1, len(lines) + 1).sum()
+    for shot in range(2):
+        turned, exact = FIRST.rotated(made.truth().orientation[shot, 0]), np.zeros(DETECTOR.n_pixels)
+        for line, weight in zip(lines, share, strict=True):
+            amplitude = turned.amplitude(DETECTOR.q_inv_A(BEAM.wavelength_A / line))
+            exact += weight * photons_of(amplitude, DETECTOR, made.factor)
+        assert_equal_patterns(frames[shot], exact)
 
 
 def test_a_larger_particle_scatters_as_its_volume_squared_into_smaller_angles() -> None:

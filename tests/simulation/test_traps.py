@@ -139,7 +139,7 @@ def test_dead_pixels_are_masked_and_change_nothing_else(readout: str) -> None:
 
 
 def test_an_inverted_particle_gives_the_same_patterns_but_a_mirrored_one_needs_another_orientation() -> None:
-    """Intensities know no hand: inversion changes nothing, so a mirror image is only a turn of 180 degrees."""
+    """Intensities know no hand: inversion changes nothing, so a mirror image is only a half turn."""
     positions, weights, sigmas = (
         np.array([[25, 3, -8], [-14, 17, 2], [4, -9, 21]]),
         [900, 500, 700],

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from orienteer.detector.beam import Beam
-from orienteer.detector.spectrum import SaseSpectrum
+from orienteer.detector.spectrum import SaseSpectrum, Spectrum
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import random_uniform
 from orienteer.simulation.settings import SimulateSettings
@@ -127,6 +127,16 @@ def test_spectra_sum_to_one_and_stay_within_the_limits() -> None:
     columns = truth.columns()
     assert columns["truth_line_energies_eV"].shape == (N, 6)
     np.testing.assert_allclose(columns["wavelength_A"], 12398.419843320026 / truth.mean_energy_eV)
+
+
+@pytest.mark.parametrize("lines", [(1.0,), (0.98, 1.0, 1.01), (1.01, 1.02), (0.9, 0.95), (0.5, 3.0)])
+def test_the_lines_of_a_fixed_spectrum_are_kept_exactly(lines: tuple[float, ...]) -> None:
+    draw = sampler(Beam(photon_energy_eV=4600, spectrum=Spectrum(lines, np.arange(1, len(lines) + 1))))
+    truth = draw.shots(0, 10)
+    np.testing.assert_array_equal(
+        truth.energy_eV, np.broadcast_to(np.multiply(lines, 4600), (10, len(lines)))
+    )
+    assert draw.energy_limits_eV == (4600 * min(lines), 4600 * max(lines))
 
 
 def test_sizes_and_offsets_stay_below_what_the_grid_was_made_for() -> None:

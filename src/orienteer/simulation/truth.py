@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.detector.beam import HC_EV_A, Beam
+from orienteer.detector.spectrum import Spectrum
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, random_uniform
 from orienteer.simulation.random_streams import random_stream
@@ -116,12 +117,7 @@ class TruthSampler:
             None if orientations is None else normalise(np.atleast_2d(np.asarray(orientations, float)))
         )
         self.fluences = None if fluences is None else _checked_fluences(fluences)
-        energies = beam.draw_spectra(BLOCK, self._generator("spectrum", 0))[0]
-        # What one block shows, and half as much again, bounds the spectrum of all others.
-        centre = beam.photon_energy_eV
-        self.energy_limits_eV = tuple(
-            float(centre + 1.5 * (e - centre)) for e in (energies.min(), energies.max())
-        )
+        self.energy_limits_eV = _energy_limits_eV(beam, self._generator("spectrum", 0))
         self._block = lru_cache(maxsize=2)(self._draw_block)
 
     @property
@@ -170,7 +166,7 @@ class TruthSampler:
         return Truth(
             event_id, kind, particle_class, self._orientations(event_id, block),
             self._positions(block, particle_class, size), fluence, size, offset * settings.centre_jitter_m,
-            np.clip(energy, self.energy_limits_eV[0], self.energy_limits_eV[1]), np.array(weight),
+            np.clip(energy, *self.energy_limits_eV), np.array(weight),
             _log_normal(self._generator("background", block), settings.background_jitter, n),
         )  # fmt: skip
 
@@ -229,6 +225,19 @@ def _log_normal(draw: np.random.Generator, spread: float, n: int) -> NDArray[np.
     """Numbers of mean 1 and of relative standard deviation ``spread``."""
     sigma = _log_sigma(spread)
     return np.exp(sigma * draw.standard_normal(n) - sigma**2 / 2)
+
+
+def _energy_limits_eV(beam: Beam, draw: np.random.Generator) -> tuple[float, float]:
+    """The photon energies between which all lines of all shots lie.
+
+    Lines that are drawn have no limit of their own: what one block shows, and half as much again, bounds
+    them all, and the very few beyond are moved to the limit.  Fixed lines are known, and stay as they are.
+    """
+    energies, centre = beam.draw_spectra(BLOCK, draw)[0], beam.photon_energy_eV
+    lowest, highest = float(energies.min()), float(energies.max())
+    if beam.spectrum is None or isinstance(beam.spectrum, Spectrum):
+        return lowest, highest
+    return min(centre, centre + 1.5 * (lowest - centre)), max(centre, centre + 1.5 * (highest - centre))
 
 
 def _checked_fluences(fluences: ArrayLike) -> NDArray[np.float64]:
