@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orienteer.errors import OrienteerError
 from orienteer.particle.base import grid_spacing
 from orienteer.particle.scatterers import element_table
 from orienteer.particle.structure import Structure, blobs
@@ -62,9 +63,9 @@ def test_a_grid_in_many_batches_is_the_same(rng, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("axis", [[0.0, 0.1, 0.2], [-0.1, 0.0, 0.3], [0.1, 0.0], [[0.0]], []])
 def test_an_axis_that_is_not_uniform_and_centred_is_refused(axis: list) -> None:
-    with pytest.raises(ValueError, match="axis"):
+    with pytest.raises(OrienteerError, match="axis"):
         grid_spacing(axis)
-    with pytest.raises(ValueError, match="axis"):
+    with pytest.raises(OrienteerError, match="axis"):
         blobs([[0, 0, 0]], [1], 1).amplitude_on_grid(axis)
 
 

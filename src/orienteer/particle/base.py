@@ -6,6 +6,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.errors import OrienteerError
+from orienteer.particle.checked_numbers import as_numbers
+
 
 @runtime_checkable
 class Particle(Protocol):
@@ -38,9 +41,11 @@ def remarks_of(particle: Particle) -> tuple[str, ...]:
 
 def scattering_vectors(q_inv_A: ArrayLike) -> NDArray[np.float64]:
     """The given vectors as float64, checked to be (..., 3)."""
-    q = np.asarray(q_inv_A, dtype=np.float64)
+    q = as_numbers(q_inv_A, "q_inv_A")
     if q.ndim == 0 or q.shape[-1] != 3:
-        raise ValueError(f"q_inv_A must have shape (..., 3), got {q.shape}")
+        raise OrienteerError(
+            f"q_inv_A must have shape (..., 3), got {q.shape}.", "Give x, y and z of each vector in 1/Å."
+        )
     return q
 
 
@@ -69,11 +74,16 @@ def grid_spacing(axis_inv_A: ArrayLike) -> float:
     >>> grid_spacing([-0.02, -0.01, 0.0, 0.01])
     0.01
     """
-    axis = np.asarray(axis_inv_A, dtype=np.float64)
+    axis = as_numbers(axis_inv_A, "a grid axis")
+    hint = "Make it as (np.arange(n) - n // 2) * spacing."
     if axis.ndim != 1 or len(axis) == 0:
-        raise ValueError(f"a grid axis must be a list of numbers, got shape {axis.shape}")
+        raise OrienteerError(f"a grid axis must be a list of numbers, got shape {axis.shape}.", hint)
     spacing = float((axis[-1] - axis[0]) / (len(axis) - 1)) if len(axis) > 1 else 1.0
     expected = (np.arange(len(axis)) - len(axis) // 2) * spacing
     if not (spacing > 0 and np.allclose(axis, expected, rtol=0, atol=1e-6 * spacing)):
-        raise ValueError("a grid axis must rise uniformly and be zero at index n // 2")
+        raise OrienteerError(
+            f"a grid axis must rise uniformly and be zero at index {len(axis) // 2}, "
+            f"got one from {axis[0]:g} to {axis[-1]:g} in {len(axis)} points.",
+            hint,
+        )
     return spacing

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
 from orienteer.particle.base import Particle, fill_grid, grid_spacing, remarks_of, scattering_vectors
+from orienteer.particle.checked_numbers import as_numbers, as_vector_A
 
 # Electrons per Å³ of dry protein, 1.35 g/cm³.
 PROTEIN_DENSITY = 0.43
@@ -57,6 +58,7 @@ class Spheroid(Body):
     def __post_init__(self) -> None:
         if len(self.semi_axes_A) != 3 or not all(np.isfinite(a) and a > 0 for a in self.semi_axes_A):
             raise OrienteerError(f"a spheroid needs three positive semi-axes in Å, got {self.semi_axes_A}.")
+        as_numbers(self.density, "the density of a spheroid")
 
     @property
     def radius_A(self) -> float:
@@ -91,6 +93,8 @@ def core_shell(radii_A: Sequence[float], densities: Sequence[float]) -> "Sum":
             f"got radii {list(radii_A)} and densities {list(densities)}."
         )
     steps = np.append(np.asarray(densities[:-1]) - np.asarray(densities[1:]), densities[-1])
+    if not steps.any():
+        raise OrienteerError(f"layers of densities {list(densities)} scatter nothing.", "Give one a density.")
     return Sum(
         tuple(Part(sphere(r, float(step))) for r, step in zip(radii_A, steps, strict=True) if step != 0)
     )
@@ -103,6 +107,10 @@ class Part:
     particle: Particle
     scale: float = 1.0
     offset_A: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        as_numbers(self.scale, "the scale of a part")
+        as_vector_A(self.offset_A, "offset_A")
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,7 @@ class Sum:
     def amplitude_on_grid(
         self, axis_inv_A: ArrayLike, photon_energy_eV: float | None = None
     ) -> NDArray[np.complex128]:
+        grid_spacing(axis_inv_A)
         axis = np.asarray(axis_inv_A, dtype=np.float64)
         total = np.zeros((len(axis),) * 3, dtype=np.complex128)
         for part in self.parts:

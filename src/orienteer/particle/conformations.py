@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
 from orienteer.particle.base import Particle, remarks_of
+from orienteer.particle.checked_numbers import as_numbers
 from orienteer.particle.matching import match_atoms
 from orienteer.particle.structure import Structure
 from orienteer.particle.superposing import superposition
@@ -30,13 +31,13 @@ class Ensemble:
         n = len(self.particles)
         if n == 0:
             raise OrienteerError("an ensemble needs at least one particle.")
-        weights = np.ones(n) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        weights = np.ones(n) if self.weights is None else as_numbers(self.weights, "weights")
         names = self.names or tuple(str(c) for c in range(n))
         if weights.shape != (n,) or len(names) != n:
             raise OrienteerError(
                 f"{n} particles need {n} weights and names, got {weights.size} and {len(names)}."
             )
-        if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        if not ((weights >= 0).all() and weights.sum() > 0):
             raise OrienteerError(f"weights must not be negative and not all zero, got {weights.tolist()}.")
         object.__setattr__(self, "weights", weights / weights.sum())
         object.__setattr__(self, "names", names)

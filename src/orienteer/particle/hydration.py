@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.errors import OrienteerError
+from orienteer.particle.checked_numbers import as_numbers
 from orienteer.particle.scatterers import gaussian_table
 from orienteer.particle.solvent import WATER_DENSITY
 from orienteer.particle.structure import Structure
@@ -33,6 +34,7 @@ def hydration_layer(
     for value, what in ((thickness_A, "thickness"), (spacing_A, "spacing")):
         if not (np.isfinite(value) and value > 0):
             raise OrienteerError(f"the {what} of a hydration layer must be positive, got {value} Å.")
+    as_numbers(density, "the density of a hydration layer")
     axes = _voxel_axes(structure, thickness_A, spacing_A)
     distance = _distance_to_atoms(
         structure, axes, _ATOM_RADIUS_A + max(thickness_A, _WATER_RADIUS_A) + spacing_A

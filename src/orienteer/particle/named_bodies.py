@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from orienteer.errors import OrienteerError
 from orienteer.particle.base import Particle
 from orienteer.particle.bodies import PROTEIN_DENSITY, Part, Spheroid, Sum, core_shell, sphere
+from orienteer.particle.checked_numbers import as_positive
 from orienteer.particle.polyhedron import icosahedron
 from orienteer.particle.structure import Structure, blobs
 
@@ -33,6 +35,10 @@ def random_blobs(diameter_A: float, n_blobs: int, seed: int, density: float = PR
     Centres and two standard deviations of every ball lie within the diameter; together the balls hold the
     electrons of a ball of a quarter of the volume at ``density``.
     """
+    as_positive(diameter_A, "diameter_A", "Å")
+    for value, name, least in ((n_blobs, "n_blobs", 1), (seed, "seed", 0)):
+        if value < least:
+            raise OrienteerError(f"{name} must be a whole number of at least {least}, got {value}.")
     rng = np.random.default_rng(seed)
     sigmas = diameter_A * rng.uniform(0.05, 0.1, n_blobs)
     directions = rng.normal(size=(n_blobs, 3))
@@ -48,6 +54,8 @@ def named_body(
     name: str, diameter_A: float, density: float, axis_ratio: float, n_blobs: int, seed: int
 ) -> Particle:
     """The built-in body of that name, one of ``BODY_NAMES``."""
+    if name not in _BODIES:
+        raise OrienteerError(f"there is no built-in body '{name}'.", f"Built in are {', '.join(BODY_NAMES)}.")
     return _BODIES[name](diameter_A, density, axis_ratio, n_blobs, seed)
 
 

@@ -43,6 +43,11 @@ def open_structure(
 
     What was left out or decided is told in ``Structure.remarks``.
     """
+    if altloc not in ("highest", "all") and len(altloc) != 1:
+        raise OrienteerError(
+            f"altloc '{altloc}' is no way to choose alternate locations.",
+            'Give "highest", "all" or one letter.',
+        )
     deposited = read_structure_file(path)
     if not 1 <= model <= len(deposited):
         raise FileError(path, f"has no model {model}; its models are numbered 1 to {len(deposited)}.")

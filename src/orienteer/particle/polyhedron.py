@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from orienteer.errors import OrienteerError
 from orienteer.particle.base import scattering_vectors
 from orienteer.particle.bodies import PROTEIN_DENSITY, Body
+from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, as_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,9 @@ class Polyhedron(Body):
     vertices_A: NDArray[np.float64]
     triangles: NDArray[np.int64]
     density: float = PROTEIN_DENSITY
+
+    def __post_init__(self) -> None:
+        as_numbers(self.density, "the density of a polyhedron")
 
     def __repr__(self) -> str:
         return (
@@ -62,11 +66,9 @@ def convex_polyhedron(points_A: ArrayLike, density: float = PROTEIN_DENSITY) -> 
     """The convex hull of the points, (N, 3) Å with N ≥ 4 and not all in one plane."""
     from scipy.spatial import ConvexHull, QhullError
 
-    points = np.asarray(points_A, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.isfinite(points).all():
-        raise OrienteerError(
-            f"a polyhedron needs at least 4 finite points of shape (N, 3), got {points.shape}."
-        )
+    points = as_numbers(points_A, "points_A")
+    if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4:
+        raise OrienteerError(f"a polyhedron needs at least 4 points of shape (N, 3), got {points.shape}.")
     try:
         hull = ConvexHull(points)
     except QhullError as error:
@@ -99,15 +101,18 @@ def polyhedron_from_faces(
     """
     from scipy.spatial import ConvexHull, QhullError
 
-    directions = np.asarray(normals, dtype=np.float64)
+    directions = as_numbers(normals, "normals")
     if directions.ndim != 2 or directions.shape[1] != 3 or not (np.linalg.norm(directions, axis=1) > 0).all():
         raise OrienteerError(
             f"face normals must be non-zero vectors of shape (F, 3), got {directions.shape}."
         )
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    distances = np.broadcast_to(np.asarray(distances_A, dtype=np.float64), (len(directions),))
-    if not (np.isfinite(distances).all() and (distances > 0).all()):
-        raise OrienteerError("every face must lie at a positive distance from the origin.")
+    distances = as_numbers_for_each(distances_A, "distances_A", len(directions), "faces")
+    if not (distances > 0).all():
+        raise OrienteerError(
+            f"every face must lie at a positive distance from the origin, got {distances.min():g} Å.",
+            "Move the origin into the body.",
+        )
     unbounded = OrienteerError(
         "these faces do not close a body.", "Add faces until they surround the origin."
     )
@@ -128,8 +133,7 @@ def icosahedron(diameter_A: float, density: float = PROTEIN_DENSITY) -> Polyhedr
 
     diameter_A : from corner to opposite corner; between opposite faces it is 0.795 of that.
     """
-    if not (np.isfinite(diameter_A) and diameter_A > 0):
-        raise OrienteerError(f"the diameter of an icosahedron must be positive, got {diameter_A} Å.")
+    as_positive(diameter_A, "the diameter of an icosahedron", "Å")
     golden = (1 + np.sqrt(5)) / 2
     corners = [[0, s * golden, t] for s in (-1, 1) for t in (-1, 1)]
     points = np.array([np.roll(corner, turn) for corner in corners for turn in range(3)])

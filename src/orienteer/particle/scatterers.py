@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
+from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, as_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,7 @@ class ScattererTable:
         terms = np.zeros(len(self), dtype=np.complex128)
         if photon_energy_eV is None:
             return terms
+        as_positive(photon_energy_eV, "photon_energy_eV", "eV", "Give None to leave anomalous terms out.")
         import gemmi
 
         for kind, number in enumerate(self.atomic_numbers):
@@ -104,11 +106,14 @@ def element_table(elements: Iterable[str]) -> ScattererTable:
 
 def gaussian_table(weights: ArrayLike, sigmas_A: ArrayLike, name: str = "blob") -> ScattererTable:
     """One row per Gaussian ball: f = weight exp(−2π² σ² |q|²), weights in electrons, σ in Å."""
-    amplitudes = np.atleast_1d(np.asarray(weights, dtype=np.float64))
-    widths = np.broadcast_to(8 * np.pi**2 * np.asarray(sigmas_A, dtype=np.float64) ** 2, amplitudes.shape)
-    numbers = np.zeros(len(amplitudes), dtype=np.int64)
+    amplitudes = np.atleast_1d(as_numbers(weights, "weights"))
     n = len(amplitudes)
-    return ScattererTable((name,) * n, amplitudes[:, None], widths[:, None].copy(), numbers, ("",) * n)
+    sigmas = as_numbers_for_each(sigmas_A, "sigmas_A", n, "weights")
+    if not (sigmas >= 0).all():
+        raise OrienteerError(f"the sigma of a blob must not be negative, got {sigmas.min():g} Å.")
+    widths = 8 * np.pi**2 * sigmas**2
+    numbers = np.zeros(n, dtype=np.int64)
+    return ScattererTable((name,) * n, amplitudes[:, None], widths[:, None], numbers, ("",) * n)
 
 
 def join_tables(first: ScattererTable, second: ScattererTable) -> ScattererTable:

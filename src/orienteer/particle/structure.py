@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
-from orienteer.orientation.quaternion import to_matrix
+from orienteer.orientation.quaternion import normalise, to_matrix
 from orienteer.particle.base import scattering_vectors
+from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, as_vector_A
 from orienteer.particle.labels import AtomLabels, join_labels
 from orienteer.particle.scatterers import ScattererTable, gaussian_table, join_tables
 
@@ -37,31 +38,31 @@ class Structure:
     remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        positions = np.array(self.positions_A, dtype=np.float64)
+        positions = as_numbers(self.positions_A, "positions_A")
         if positions.ndim != 2 or positions.shape[1] != 3 or len(positions) == 0:
             raise OrienteerError(
                 f"a structure needs positions of shape (N, 3) with N > 0, got {positions.shape}."
             )
         n = len(positions)
-        occupancy = np.ones(n) if self.occupancy is None else np.array(self.occupancy, dtype=np.float64)
-        b_factor = np.zeros(n) if self.b_factor_A2 is None else np.array(self.b_factor_A2, dtype=np.float64)
+        kinds = as_numbers(self.scatterer, "scatterer")
+        if kinds.shape != (n,):
+            raise OrienteerError(f"scatterer has shape {kinds.shape}, but there are {n} positions.")
+        if not ((kinds >= 0) & (kinds < len(self.table)) & (kinds == np.round(kinds))).all():
+            raise OrienteerError(
+                f"scatterer must hold whole numbers in 0..{len(self.table) - 1}, "
+                f"got {kinds.min():g} to {kinds.max():g}."
+            )
+        occupancy = 1.0 if self.occupancy is None else self.occupancy
+        b_factor = 0.0 if self.b_factor_A2 is None else self.b_factor_A2
         columns = {
             "positions_A": positions,
-            "scatterer": np.array(self.scatterer, dtype=np.int64),
-            "occupancy": np.broadcast_to(occupancy, (n,)).copy() if occupancy.ndim == 0 else occupancy,
-            "b_factor_A2": np.broadcast_to(b_factor, (n,)).copy() if b_factor.ndim == 0 else b_factor,
+            "scatterer": kinds.astype(np.int64),
+            "occupancy": as_numbers_for_each(occupancy, "occupancy", n, "positions"),
+            "b_factor_A2": as_numbers_for_each(b_factor, "b_factor_A2", n, "positions"),
         }
         for name, column in columns.items():
-            if len(column) != n or (name != "positions_A" and column.ndim != 1):
-                raise OrienteerError(f"{name} has shape {column.shape}, but there are {n} positions.")
-            if not np.isfinite(column).all():
-                raise OrienteerError(
-                    f"{name} holds {np.count_nonzero(~np.isfinite(column))} values that are not finite."
-                )
             column.setflags(write=False)
             object.__setattr__(self, name, column)
-        if self.scatterer.min() < 0 or self.scatterer.max() >= len(self.table):
-            raise OrienteerError(f"scatterer indices must lie in 0..{len(self.table) - 1}.")
         if self.labels is not None and len(self.labels) != n:
             raise OrienteerError(f"there are {len(self.labels)} labels for {n} positions.")
 
@@ -110,22 +111,32 @@ class Structure:
 
     def centred(self, centre_A: ArrayLike | None = None) -> "Structure":
         """Moved so that the electron-weighted centre (or the given point) lies at the origin."""
-        return self.translated(
-            -(self.centre_A if centre_A is None else np.asarray(centre_A, dtype=np.float64))
-        )
+        return self.translated(-(self.centre_A if centre_A is None else as_vector_A(centre_A, "centre_A")))
 
     def translated(self, shift_A: ArrayLike) -> "Structure":
         """Moved by ``shift_A`` (3,) Å: F gains the phase exp(+2πi q·shift)."""
-        return replace(self, positions_A=self.positions_A + np.asarray(shift_A, dtype=np.float64))
+        return replace(self, positions_A=self.positions_A + as_vector_A(shift_A, "shift_A"))
 
     def rotated(self, quaternion: ArrayLike) -> "Structure":
         """Turned about the origin, r' = R r; its amplitude at q is that of the unturned one at Rᵀ q."""
-        matrix = to_matrix(np.asarray(quaternion, dtype=np.float64))
+        unit = normalise(quaternion)
+        if unit.shape != (4,):
+            raise OrienteerError(
+                f"a structure is turned by one quaternion, got shape {unit.shape}.", "Give (w, x, y, z)."
+            )
+        matrix = to_matrix(unit)
         return replace(self, positions_A=self.positions_A @ matrix.T)
 
     def selected(self, chosen: ArrayLike) -> "Structure":
         """Only the atoms of a boolean mask or of a list of indices."""
         keep = np.asarray(chosen)
+        try:
+            keep = np.arange(len(self))[keep]
+        except IndexError as error:
+            raise OrienteerError(
+                f"atoms cannot be chosen from {len(self)} atoms: {error}.",
+                f"Give indices below {len(self)}, or true and false for each atom.",
+            ) from error
         return Structure(
             self.positions_A[keep],
             self.scatterer[keep],
@@ -179,6 +190,8 @@ class Structure:
         """
         from orienteer.particle.structure_on_grid import structure_on_grid
 
+        if not 1e-12 <= eps <= 0.1:
+            raise OrienteerError(f"eps must lie between 1e-12 and 0.1, got {eps}.", "The default is 1e-7.")
         return structure_on_grid(self, axis_inv_A, photon_energy_eV, eps)
 
 
@@ -190,9 +203,7 @@ def blobs(positions_A: ArrayLike, weights: ArrayLike, sigmas_A: ArrayLike) -> St
     >>> blobs([[0, 0, 0], [30, 0, 0]], [100, 50], 10).n_electrons
     150.0
     """
-    positions = np.atleast_2d(np.asarray(positions_A, dtype=np.float64))
-    electrons = np.broadcast_to(np.asarray(weights, dtype=np.float64), (len(positions),))
-    sigmas = np.broadcast_to(np.asarray(sigmas_A, dtype=np.float64), (len(positions),))
-    if not (sigmas >= 0).all():
-        raise OrienteerError(f"the sigma of a blob must be positive, got {sigmas.min()} Å.")
+    positions = np.atleast_2d(as_numbers(positions_A, "positions_A"))
+    electrons = as_numbers_for_each(weights, "weights", len(positions), "positions")
+    sigmas = as_numbers_for_each(sigmas_A, "sigmas_A", len(positions), "positions")
     return Structure(positions, np.arange(len(positions)), gaussian_table(electrons, sigmas))
