@@ -16,6 +16,7 @@ from orienteer.particle.bodies import sphere
 from orienteer.particle.conformations import Ensemble
 from orienteer.particle.structure import Structure, blobs
 from orienteer.simulation.experiment import Experiment, simulate
+from orienteer.simulation.random_streams import first_event_id
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind
 
@@ -23,6 +24,13 @@ BEAM = Beam(photon_energy_eV=4600)
 DETECTOR = square_detector(24, pixel_size_m=0.004, distance_m=0.2)
 FIRST = blobs([[20, 3, -8], [-14, 12, 2], [4, -9, 16]], [900, 500, 700], [3, 4, 2])
 SECOND = blobs([[10, 10, 10], [-20, 0, 0]], [800, 800], [3, 3])
+BLOBS = {FIRST: ([900, 500, 700], [3, 4, 2]), SECOND: ([800, 800], [3, 3])}
+
+
+def larger(particle: Structure, s: float) -> Structure:
+    """The particle s times as large, with the same density."""
+    electrons, sigmas = BLOBS[particle]
+    return blobs(particle.positions_A * s, np.array(electrons) * s**3, np.array(sigmas) * s)
 
 
 def experiment(
@@ -86,9 +94,8 @@ def test_a_larger_particle_scatters_as_its_volume_squared_into_smaller_angles() 
     made = experiment(frames=3, size_spread=0.2)
     truth, frames = made.truth(), made.expected(made.truth())
     assert np.ptp(truth.size) > 0.05
-    for shot, s in enumerate(truth.size):
-        larger = blobs(FIRST.positions_A * s, np.array([900, 500, 700]) * s**3, np.array([3, 4, 2]) * s)
-        assert_equal_patterns(frames[shot], exact_photons(made, shot, larger))
+    for shot, s in enumerate(truth.size[:, 0]):
+        assert_equal_patterns(frames[shot], exact_photons(made, shot, larger(FIRST, s)))
 
 
 def test_a_beam_off_centre_equals_a_detector_moved_the_other_way() -> None:
@@ -116,7 +123,7 @@ def test_a_mixture_shows_each_conformation_in_its_share() -> None:
 def test_several_particles_add_as_fields_or_as_intensities(interference: str, jitter: float) -> None:
     made = experiment(
         [FIRST, SECOND], frames=6, multiple_fraction=0.7, most_particles=3, interference=interference,
-        fluence_jitter=0.2, centre_jitter_m=jitter,
+        fluence_jitter=0.2, centre_jitter_m=jitter, size_spread=0.1,
     )  # fmt: skip
     truth, frames = made.truth(), made.expected(made.truth())
     assert (truth.kind == ShotKind.MULTIPLE).sum() >= 2
@@ -125,7 +132,8 @@ def test_several_particles_add_as_fields_or_as_intensities(interference: str, ji
         q = detector.q_inv_A(BEAM.wavelength_A)
         fields = []
         for m in np.flatnonzero(truth.particle_class[shot] >= 0):
-            particle = (FIRST, SECOND)[truth.particle_class[shot, m]].rotated(truth.orientation[shot, m])
+            particle = larger((FIRST, SECOND)[truth.particle_class[shot, m]], truth.size[shot, m])
+            particle = particle.rotated(truth.orientation[shot, m])
             fields.append(particle.translated(truth.position_A[shot, m]).amplitude(q))
         joined = [np.sum(fields, axis=0)] if interference == "always" else fields
         exact = sum(photons_of(field, detector, made.factor, truth.fluence[shot]) for field in joined)
@@ -136,9 +144,12 @@ def test_particles_interfere_while_the_pixels_resolve_their_fringes() -> None:
     close, far = (
         experiment(frames=50, multiple_fraction=1.0, separation_A=separation) for separation in (60.0, 1e5)
     )
-    assert close.scattering.widest_coherent_A == far.scattering.widest_coherent_A
+    assert close.truth_sampler.widest_coherent_A == far.truth_sampler.widest_coherent_A
     # A pixel spans 0.004 / 0.2 / wavelength, so half a fringe fills it at 67 A.
-    assert close.scattering.widest_coherent_A == pytest.approx(0.2 / 0.004 * BEAM.wavelength_A / 2, rel=0.05)
+    assert close.truth_sampler.widest_coherent_A == pytest.approx(
+        0.2 / 0.004 * BEAM.wavelength_A / 2, rel=0.05
+    )
+    assert not far.truth().interferes.any()
     truth = far.truth()
     alone = [to_matrix(truth.orientation[0, m]).T @ np.eye(3) / BEAM.wavelength_A for m in range(2)]
     transform = far.scattering.particles[0]
@@ -280,7 +291,9 @@ def test_the_public_function_yields_patterns_with_their_truth() -> None:
     settings = SimulateSettings(frames=5, batch=2, photons_per_frame=40)
     batches = list(simulate(sphere(30), BEAM, DETECTOR, settings, seed=3, device="cpu"))
     assert [len(batch) for batch in batches] == [2, 2, 1]
-    assert np.concatenate([batch.event_id for batch in batches]).tolist() == [0, 1, 2, 3, 4]
+    assert np.concatenate([batch.event_id for batch in batches]).tolist() == [
+        first_event_id(3) + frame for frame in range(5)
+    ]
     for name in ("wavelength_A", "truth_orientation", "truth_fluence", "truth_class", "truth_kind",
                  "truth_offset_m",
                  "truth_size", "truth_energy_eV"):  # fmt: skip

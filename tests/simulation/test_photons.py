@@ -91,10 +91,10 @@ def test_no_light_gives_no_photons() -> None:
 
 
 @pytest.mark.parametrize("mean", [np.nan, -1e-6, np.inf, 2e9])
-def test_a_mean_that_is_no_mean_is_an_error_that_names_the_frame(mean: float) -> None:
+def test_a_mean_that_is_no_mean_is_an_error_that_names_the_event(mean: float) -> None:
     expected = np.ones((3, 5), np.float32)
     expected[1, 4] = mean
-    with pytest.raises(OrienteerError, match="frame 71"):
+    with pytest.raises(OrienteerError, match="event 71"):
         draw_photons(expected, 0, np.array([70, 71, 72]))
 
 

@@ -12,7 +12,7 @@ from orienteer.simulation.junk import junk_particles
 from orienteer.simulation.photons import generator_key
 from orienteer.simulation.random_streams import STREAMS, first_event_id, random_stream
 from orienteer.simulation.settings import SimulateSettings
-from orienteer.simulation.truth import TruthSampler
+from orienteer.simulation.truth_sampler import TruthSampler
 
 SEEDS = (0, 1, 7, 2**32 - 1, 7 + 2**32, 7 + 2**33)
 

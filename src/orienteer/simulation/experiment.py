@@ -29,7 +29,8 @@ from orienteer.simulation.junk import junk_particles
 from orienteer.simulation.photons import draw_photons, list_photons
 from orienteer.simulation.scattering import Scattering
 from orienteer.simulation.settings import SimulateSettings
-from orienteer.simulation.truth import ShotKind, Truth, TruthSampler
+from orienteer.simulation.truth import ShotKind, Truth
+from orienteer.simulation.truth_sampler import TruthSampler
 from orienteer.source.patterns import Patterns
 
 CLASSICAL_ELECTRON_RADIUS_A = 2.8179403e-5
@@ -75,7 +76,7 @@ class Experiment:
             fluences = _read_fluences(self.settings.fluence_file)
         self.truth_sampler = TruthSampler(
             self.settings, beam, ensemble.weights, [p.radius_A for p in ensemble.particles],
-            _N_JUNK, orientations, fluences,
+            _N_JUNK, orientations, fluences, self._widest_coherent_A(),
         )  # fmt: skip
         self.background = self._background(background)
         self.scattering = self._prepare(ensemble)
@@ -178,6 +179,14 @@ class Experiment:
         """Whether any pixel has background."""
         return bool(to_numpy(self.background).any())
 
+    def _widest_coherent_A(self) -> float:
+        """Separation up to which the particles of a shot interfere.
+
+        The pulse is coherent across all of them, but a pixel averages fringes narrower than itself.
+        """
+        pixel_q = np.sqrt(np.median(self.detector.solid_angle_sr[self._used])) / self.beam.wavelength_A
+        return float({"always": np.inf, "never": -1.0, "auto": 0.5 / pixel_q}[self.settings.interference])
+
     def _with_dead_pixels(self, detector: Detector) -> Detector:
         settings = self.settings
         dead = dead_pixels(detector, settings.dead_pixel_fraction, settings.dead_panels, settings.seed)
@@ -215,14 +224,12 @@ class Experiment:
             )
 
         junk = junk_particles(_N_JUNK, ensemble.radius_A, settings.seed) if settings.junk_fraction > 0 else ()
-        pixel_q = np.sqrt(np.median(self.detector.solid_angle_sr[self._used])) / self.beam.wavelength_A
-        widest = {"always": np.inf, "never": -1.0, "auto": 0.5 / pixel_q}[settings.interference]
         correction = self.detector.correction(self.beam.polarisation)[self._used].astype(np.float32)
         return Scattering(
             tuple(sample(particle, settings.accuracy) for particle in ensemble.particles),
             tuple(sample(lump, max(settings.accuracy, 1e-3)) for lump in junk),
             to_device(points, self.device), to_device(correction, self.device), offset_geometry,
-            float(widest), self.device,
+            self.device,
         )  # fmt: skip
 
 
@@ -262,7 +269,8 @@ def _plain_hits(quaternions: NDArray[np.float64], particle_class: int, beam: Bea
     return Truth(
         np.arange(n, dtype=np.uint64), np.full(n, ShotKind.HIT, np.uint8),
         np.full((n, 1), particle_class, np.int32), quaternions[:, None], np.zeros((n, 1, 3)),
-        one, one, np.zeros((n, 2)), np.full((n, 1), beam.photon_energy_eV), np.ones((n, 1)), one,
+        one[:, None], np.zeros(n, bool), one, np.zeros((n, 2)),
+        np.full((n, 1), beam.photon_energy_eV), np.ones((n, 1)), one,
     )  # fmt: skip
 
 

@@ -53,8 +53,8 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
 
         twin.draw_photons(expected, event_id, np.uint64(k0), np.uint64(k1), out, bad)
     if bool(xp.any(bad)):
-        frame = int(to_numpy(event_id)[to_numpy(bad).argmax()])
-        raise OrienteerError(f"frame {frame} has expected photons that are NaN, negative or above 1e9.")
+        event = int(to_numpy(event_id)[to_numpy(bad).argmax()])
+        raise OrienteerError(f"event {event} has expected photons that are NaN, negative or above 1e9.")
     return out
 
 

@@ -21,15 +21,13 @@ class Scattering:
     """Expected photons in the used pixels: factor x |F|^2 x solid angle x polarisation x efficiency.
 
     Particles of one shot either interfere (fields add, each with its phase exp(+2 pi i q.d)) or not
-    (intensities add).  The pulse is coherent across all of them, but a pixel averages fringes that are
-    narrower than itself: ``widest_coherent_A`` is the separation up to which fringes are resolved.
+    (intensities add): the truth says which.
 
     particles : one transform for each class.
     junk : one transform for each piece of junk.
     points : (P, 3) float64 Ewald vectors of the used pixels, on the device.
     correction : (P,) float32, on the device.
     offset_geometry : for shots whose beam is off centre; None when no shot is.
-    widest_coherent_A : separation in A up to which particles interfere.
     """
 
     particles: tuple[SampledTransform, ...]
@@ -37,7 +35,6 @@ class Scattering:
     points: Array
     correction: Array
     offset_geometry: OffsetGeometry | None
-    widest_coherent_A: float
     device: DeviceName
 
     def signal(self, truth: Truth, factor: float) -> Array:
@@ -56,12 +53,10 @@ class Scattering:
         return out
 
     def _add_signal(self, out: Array, truth: Truth, points: Array, correction: Array, factor: float) -> None:
-        several = truth.kind == ShotKind.MULTIPLE
-        together = several & (_widest_separation_A(truth) <= self.widest_coherent_A)
-        for shots, transform, m in self._groups(truth, ~together):
+        for shots, transform, m in self._groups(truth, ~truth.interferes):
             self._add_intensities(out, truth, shots, m, transform, points, correction, factor)
         chunk = max(1, _CHUNK_BYTES // (len(self.correction.T) * 40))
-        chosen = np.flatnonzero(together)
+        chosen = np.flatnonzero(truth.interferes)
         for first in range(0, len(chosen), chunk):
             self._add_interfering(out, truth, chosen[first : first + chunk], points, correction, factor)
 
@@ -91,7 +86,9 @@ class Scattering:
                 correction[to_device(shots, self.device)],
             )
         for line in range(truth.energy_eV.shape[1]):
-            matrices, weights = _matrices(truth, shots, m, line), _weights(truth, shots, line, factor)
+            matrices = _matrices(truth, shots, m, line)
+            # A particle s times as large scatters s^3 times the field.
+            weights = _weights(truth, shots, line, factor) * truth.size[shots, m] ** 6
             transform.intensity(points, matrices, correction, weights, target, add=True)
         if not whole:
             out[to_device(shots, self.device)] = target
@@ -121,7 +118,8 @@ class Scattering:
                 place = chosen.position_A[some, m] * chosen.energy_eV[some, line, None] / HC_EV_A
                 turns = xp.matmul(own_points, to_device(place, self.device)[:, :, None])[..., 0]
                 phase = xp.exp(2j * np.pi * (turns - xp.rint(turns))).astype(np.complex64)
-                field[index] += transform.field(own_points, matrices) * phase
+                volume = to_device(chosen.size[some, m, None].astype(np.float32) ** 3, self.device)
+                field[index] += transform.field(own_points, matrices) * phase * volume
             weights = to_device(_weights(chosen, np.arange(len(shots)), line, factor), self.device)
             total += (field.real**2 + field.imag**2) * scale * weights[:, None].astype(np.float32)
         out[on_device] += total
@@ -130,15 +128,10 @@ class Scattering:
 def _matrices(truth: Truth, shots: NDArray[np.int64], m: int, line: int) -> NDArray[np.float64]:
     """(K, 3, 3) from Ewald vectors to the unturned particle of nominal size: size x R^T / wavelength."""
     rotation = np.swapaxes(to_matrix(truth.orientation[shots, m]), 1, 2)
-    scale = truth.size[shots] * truth.energy_eV[shots, line] / HC_EV_A
+    scale = truth.size[shots, m] * truth.energy_eV[shots, line] / HC_EV_A
     return np.asarray(rotation * scale[:, None, None])
 
 
 def _weights(truth: Truth, shots: NDArray[np.int64], line: int, factor: float) -> NDArray[np.float64]:
-    """(K,) factor on |F|^2: a particle s times as large scatters s^3 times the field."""
-    return np.asarray(factor * truth.fluence[shots] * truth.line_weight[shots, line] * truth.size[shots] ** 6)
-
-
-def _widest_separation_A(truth: Truth) -> NDArray[np.float64]:
-    """(N,) largest distance of a particle from the first one."""
-    return np.asarray(np.linalg.norm(truth.position_A, axis=2).max(1))
+    """(K,) fluence of the line times r_e^2."""
+    return np.asarray(factor * truth.fluence[shots] * truth.line_weight[shots, line])

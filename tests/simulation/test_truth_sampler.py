@@ -1,4 +1,4 @@
-"""Truth: distributions, and independence of batches and of one another."""
+"""Drawing the truth: distributions, and independence of batches and of one another."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ from orienteer.detector.spectrum import SaseSpectrum, Spectrum
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import random_uniform
 from orienteer.simulation.settings import SimulateSettings
-from orienteer.simulation.truth import BLOCK, ShotKind, TruthSampler
+from orienteer.simulation.truth import ShotKind
+from orienteer.simulation.truth_sampler import BLOCK, TruthSampler
 
 N = 3 * BLOCK
 
@@ -69,9 +70,59 @@ def test_particles_of_one_shot_touch_or_keep_their_distance() -> None:
     distance = np.linalg.norm(touching.position_A[:, 1] - touching.position_A[:, 0], axis=1)
     assert distance.min() >= 100
     assert distance.max() <= 110
+    many = sampler(multiple_fraction=1.0, most_particles=8, size_spread=0.2).shots(0, 500)
+    present = many.particle_class >= 0
+    distance = np.linalg.norm(many.position_A[:, :, None] - many.position_A[:, None], axis=-1)
+    touching = 50 * (many.size[:, :, None] + many.size[:, None])
+    pairs = present[:, :, None] & present[:, None] & ~np.eye(8, dtype=bool)
+    assert (distance > touching)[pairs].all()
     apart = sampler(multiple_fraction=1.0, separation_A=5000).shots(0, 4000)
     distance = np.linalg.norm(apart.position_A[:, 1], axis=1)
     assert distance.mean() == pytest.approx(5000, rel=0.03)
+
+
+def test_every_particle_of_a_shot_has_its_own_size() -> None:
+    truth = sampler(multiple_fraction=1.0, most_particles=3, size_spread=0.1).shots(0, N)
+    assert truth.size.shape == (N, 3)
+    assert truth.size.std(0) == pytest.approx([0.1] * 3, rel=0.06)
+    assert np.abs(np.corrcoef(truth.size.T) - np.eye(3)).max() < 0.05
+    columns = truth.columns()
+    np.testing.assert_array_equal(columns["truth_sizes"], truth.size)
+    np.testing.assert_array_equal(columns["truth_size"], truth.size[:, 0])
+
+
+def test_particles_interfere_when_the_widest_pair_is_near_enough() -> None:
+    settings = SimulateSettings(multiple_fraction=0.7, most_particles=4)
+    truth = TruthSampler(settings, Beam(photon_energy_eV=4600), [1.0], [50.0], widest_coherent_A=180).shots(
+        0, 500
+    )
+    between = truth.position_A[:, :, None] - truth.position_A[:, None]
+    widest = np.sqrt((between**2).sum(-1)).max((1, 2))
+    several = truth.kind == ShotKind.MULTIPLE
+    np.testing.assert_array_equal(truth.interferes, several & (widest <= 180))
+    assert 0 < truth.interferes[several].mean() < 1
+    # Measured from the first particle alone, some of them would seem near enough.
+    assert (np.linalg.norm(truth.position_A, axis=2).max(1) <= 180)[several & ~truth.interferes].any()
+    columns = truth.columns()
+    np.testing.assert_array_equal(columns["truth_interference"], truth.interferes)
+    np.testing.assert_allclose(columns["truth_separation_A"], widest)
+
+
+def test_shots_without_a_particle_have_no_orientation() -> None:
+    truth = sampler(empty_fraction=0.3, junk_fraction=0.3).shots(0, 200)
+    absent = np.isin(truth.kind, (ShotKind.EMPTY, ShotKind.JUNK))
+    columns = truth.columns()
+    assert np.isnan(columns["truth_orientation"][absent]).all()
+    np.testing.assert_array_equal(columns["truth_orientation"][~absent], truth.orientation[~absent, 0])
+
+
+def test_frames_of_any_numbers_in_any_order_are_those_of_their_range() -> None:
+    draw = sampler(fluence_jitter=0.3, multiple_fraction=0.2)
+    numbers = np.array([BLOCK + 3, 5, 2, 3 * BLOCK - 1, 5, BLOCK])
+    whole, some = draw.shots(0, 3 * BLOCK).columns(), draw.frames(numbers).columns()
+    for name, column in some.items():
+        np.testing.assert_array_equal(column, whole[name][numbers], err_msg=name)
+    assert len(draw.shots(0, 0)) == 0
 
 
 def test_a_shot_is_the_same_in_any_range() -> None:
