@@ -29,6 +29,12 @@ def test_the_pulse_is_the_integral_of_the_gaussian_focus() -> None:
     assert beam.pulse_photons == pytest.approx(1e12)
 
 
+def test_a_focus_may_be_any_pair_or_one_width() -> None:
+    pair = Beam(photon_energy_eV=4600, pulse_photons=1e12, focus_fwhm_um=(0.5, 0.5))
+    for focus in (0.5, [0.5, 0.5], np.array([0.5, 0.5])):
+        assert Beam(photon_energy_eV=4600, pulse_photons=1e12, focus_fwhm_um=focus) == pair
+
+
 def test_a_beam_can_be_changed_by_replace() -> None:
     beam = Beam(photon_energy_eV=4600, pulse_photons=1e12, focus_fwhm_um=0.5, polarisation="y")
     harder = replace(beam, photon_energy_eV=9000.0)
@@ -60,6 +66,8 @@ def test_spectra_come_in_electronvolts() -> None:
         {"photon_energy_eV": 4600, "pulse_photons": 1e12},
         {"photon_energy_eV": 4600, "pulse_photons": 1e12, "focus_fwhm_um": 0.5, "fluence_per_um2": 1e12},
         {"photon_energy_eV": 4600, "focus_fwhm_um": 0},
+        {"photon_energy_eV": 4600, "focus_fwhm_um": (1, 2, 3)},
+        {"photon_energy_eV": 4600, "focus_fwhm_um": "wide"},
         {"photon_energy_eV": 4600, "polarisation": "z"},
     ],
 )

@@ -1,5 +1,6 @@
 """Beam: the X-rays that meet the particle."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, pi
 
@@ -31,7 +32,8 @@ class Beam:
     fluence_per_um2 : photons per square micrometre at the particle; by default 1e12.
     pulse_photons : instead of the fluence, with ``focus_fwhm_um``: the fluence is that at the centre of a
         Gaussian focus, 4 ln 2 N / (π FWHM_x FWHM_y).
-    focus_fwhm_um : full width at half maximum, one number or (x, y).
+    focus_fwhm_um : full width at half maximum, one number or (x, y).  It only sets the fluence: every
+        particle sits at the peak of the focus.
     polarisation : direction of the electric field, "x", "y", or "none" for unpolarised.
     spectrum : :class:`~orienteer.detector.spectrum.Spectrum`, ``SaseSpectrum`` or None for one line.
 
@@ -51,23 +53,29 @@ class Beam:
         fluence_per_um2: float | None = None,
         polarisation: Polarisation = "x",
         spectrum: SpectrumLike | None = None,
-        focus_fwhm_um: float | tuple[float, float] | None = None,
+        focus_fwhm_um: float | Sequence[float] | None = None,
         *,
         wavelength_A: float | None = None,
         pulse_photons: float | None = None,
     ) -> None:
         if (photon_energy_eV is None) == (wavelength_A is None):
-            raise OrienteerError("a beam needs photon_energy_eV or wavelength_A: one of the two.")
+            raise OrienteerError(
+                f"photon_energy_eV is {photon_energy_eV} and wavelength_A is {wavelength_A}.",
+                "Give one of the two.",
+            )
         if wavelength_A is not None:
             photon_energy_eV = wavelength_from_energy_A(_positive("wavelength_A", wavelength_A))
         if polarisation not in POLARISATIONS:
             raise OrienteerError(f"polarisation '{polarisation}' is not one of {', '.join(POLARISATIONS)}.")
         if focus_fwhm_um is not None:
-            pair = focus_fwhm_um if isinstance(focus_fwhm_um, tuple) else (focus_fwhm_um, focus_fwhm_um)
-            focus_fwhm_um = (_positive("focus_fwhm_um", pair[0]), _positive("focus_fwhm_um", pair[1]))
+            focus_fwhm_um = _both_widths(focus_fwhm_um)
         if pulse_photons is not None:
             if fluence_per_um2 is not None or focus_fwhm_um is None:
-                raise OrienteerError("pulse_photons goes with focus_fwhm_um, and instead of fluence_per_um2.")
+                raise OrienteerError(
+                    f"pulse_photons is {pulse_photons}, fluence_per_um2 is {fluence_per_um2} "
+                    f"and focus_fwhm_um is {focus_fwhm_um}.",
+                    "Give pulse_photons with focus_fwhm_um, or fluence_per_um2 alone.",
+                )
             fluence_per_um2 = _positive("pulse_photons", pulse_photons) / _focus_area_um2(focus_fwhm_um)
         values = {
             "photon_energy_eV": _positive("photon_energy_eV", photon_energy_eV),
@@ -120,6 +128,17 @@ class Beam:
 def _focus_area_um2(focus_fwhm_um: tuple[float, float]) -> float:
     """Area that, times the peak fluence of a Gaussian focus, gives the photons of the pulse."""
     return pi * focus_fwhm_um[0] * focus_fwhm_um[1] / (4 * log(2))
+
+
+def _both_widths(focus_fwhm_um: float | Sequence[float]) -> tuple[float, float]:
+    """Widths along x and y, from one number or two."""
+    try:
+        widths = np.atleast_1d(np.asarray(focus_fwhm_um, dtype=np.float64))
+    except (TypeError, ValueError):
+        widths = np.empty(0)
+    if widths.shape not in ((1,), (2,)):
+        raise OrienteerError(f"focus_fwhm_um is {focus_fwhm_um}; expected one or two widths.")
+    return _positive("focus_fwhm_um", widths[0]), _positive("focus_fwhm_um", widths[-1])
 
 
 def _positive(name: str, value: float | None) -> float:
