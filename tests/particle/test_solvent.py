@@ -57,6 +57,23 @@ def test_a_scale_widens_every_volume() -> None:
     assert lost[1] == pytest.approx(1.4 * lost[0])
 
 
+def test_the_volumes_are_those_of_the_published_tables() -> None:
+    """Fraser et al. (1978) for H, C, N, O; CRYSOL (1995) gives the radii of the others, as spheres."""
+    published = {"H": 5.15, "C": 16.44, "N": 2.49, "O": 9.13}
+    radii_A = {"S": 1.68, "P": 1.11, "Mg": 1.60, "Ca": 1.97, "Mn": 1.30, "Fe": 1.24, "Cu": 1.28, "Zn": 1.33}
+    published |= {element: 4 / 3 * np.pi * radius**3 for element, radius in radii_A.items()}
+    assert set(DISPLACED_VOLUME_A3) == {*published, "D"}
+    for element, volume in published.items():
+        assert DISPLACED_VOLUME_A3[element] == pytest.approx(volume, rel=0.005)
+
+
+def test_an_alanine_residue_displaces_its_partial_volume() -> None:
+    """C3 H5 N O occupies 0.74 cm³/g of water, which no table of ours enters."""
+    residue = element_table(["C", "H", "N", "O"])
+    volume = displaced_volumes_A3(residue) @ [3, 5, 1, 1]
+    assert volume == pytest.approx(71.08 / 6.02214e23 * 0.74e24, rel=0.05)
+
+
 def test_negative_densities_are_refused() -> None:
     with pytest.raises(OrienteerError, match="solvent density"):
         in_solvent(molecule(), -0.1)

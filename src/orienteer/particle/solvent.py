@@ -1,4 +1,11 @@
-"""Bulk solvent: atoms in water scatter by what they hold more than the water that they displace."""
+"""Bulk solvent: atoms in water scatter by what they hold more than the water that they displace.
+
+The displaced volumes are those of Table 1 of CRYSOL (Svergun, Barberato & Koch, J. Appl. Cryst. 28, 768,
+1995).  H, C, N and O stem from Fraser, MacRae & Suzuki (J. Appl. Cryst. 11, 693, 1978), who also proposed the
+Gaussian; S, P and the metals are spheres of radii in the International Tables for X-ray Crystallography III
+(1968).  They were compared with other programs and not with the papers: H, C, N, O, P and S with PLUMED and
+pysingfel, the metals with one transcription of CRYSOL's table.
+"""
 
 from dataclasses import replace
 
@@ -12,11 +19,11 @@ from orienteer.particle.structure import Structure
 # Electrons per Å³ of water at room temperature.
 WATER_DENSITY = 0.334
 
-# Volumes in Å³ that atoms displace: H, C, N, O and S from Fraser, MacRae & Suzuki, J. Appl. Cryst. 11, 693
-# (1978); the others, as Svergun, Barberato & Koch, J. Appl. Cryst. 28, 768 (1995) take them, are spheres.
+# Å³, fitted to measured volumes of molecules; deuterium takes as much room as hydrogen.
 DISPLACED_VOLUME_A3 = {
-    "H": 5.15, "D": 5.15, "C": 16.44, "N": 2.49, "O": 9.13, "S": 19.86, "P": 5.73,
-    "Mg": 17.16, "Ca": 31.89, "Mn": 9.20, "Fe": 7.99, "Cu": 8.78, "Zn": 9.85,
+    "H": 5.15, "D": 5.15, "C": 16.44, "N": 2.49, "O": 9.13,
+    # Spheres of radius 1.68, 1.11, 1.60, 1.97, 1.30, 1.24, 1.28 and 1.33 Å.
+    "S": 19.86, "P": 5.73, "Mg": 17.16, "Ca": 31.89, "Mn": 9.20, "Fe": 7.99, "Cu": 8.78, "Zn": 9.85,
 }  # fmt: skip
 
 
@@ -50,7 +57,7 @@ def in_solvent(
 def displaced_volumes_A3(table: ScattererTable) -> NDArray[np.float64]:
     """Volume that one atom of each kind displaces, (T,) Å³; 0 for what is no atom.
 
-    Elements without a measured value count as spheres of their covalent radius.
+    Elements that the table does not have count as spheres of their covalent radius (gemmi).
     """
     import gemmi
 
