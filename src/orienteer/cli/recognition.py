@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from orienteer.compute.reading import read_head
 from orienteer.errors import FileError, OrienteerError
 
 Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
@@ -11,10 +12,7 @@ Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
 
 def kind_of(path: Path) -> Kind:
     """The kind of a file by its content; a file of no known kind is an error that says what was tried."""
-    if path.is_dir():
-        raise FileError(path, "is a directory.", "Give the path of a file in it.")
-    if not path.exists():
-        raise FileError(path, "no such file.", "Check the path.")
+    read_head(path, "file")
     for kind, recognises in _RECOGNISERS.items():
         if recognises(path):
             return kind
