@@ -44,7 +44,7 @@ def measure(
     for k, R in enumerate(to_matrix(orientations)):
         # Row vectors times R are R^T q: the unturned structure is asked where the turned one would be seen.
         amplitude = structure.amplitude(q @ R, BEAM.photon_energy_eV)
-        exact = np.abs(amplitude) ** 2 * detector.correction(BEAM.polarisation) * experiment.factor
+        exact = np.abs(amplitude) ** 2 * detector.correction(BEAM.polarisation) * experiment.fluence_r_e2
         errors.append(float(np.linalg.norm(fast[k] - exact) / np.linalg.norm(exact)))
     transform = experiment.scattering.particles[0]
     return {

@@ -79,7 +79,7 @@ def measure(structure: Structure, options: argparse.Namespace) -> dict[str, Any]
     fast = to_numpy(experiment.expected(truth)).astype(np.float64)
     start = time.perf_counter()
     q = DETECTOR.q_inv_A(BEAM.wavelength_A)
-    scale = DETECTOR.correction(BEAM.polarisation) * experiment.factor
+    scale = DETECTOR.correction(BEAM.polarisation) * experiment.fluence_r_e2
     exact = np.array(
         [
             np.abs(structure.amplitude(q @ R, BEAM.photon_energy_eV)) ** 2 * scale
@@ -124,7 +124,7 @@ def time_kernels(structure: Structure, options: argparse.Namespace) -> list[dict
     truth = experiment.truth(0, n_frames)
     matrices = np.swapaxes(to_matrix(truth.orientation[:, 0]), 1, 2) / BEAM.wavelength_A
     points, scale = experiment.scattering.points, experiment.scattering.correction
-    weights = np.full(n_frames, experiment.factor)
+    weights = np.full(n_frames, experiment.fluence_r_e2)
     event_id = cupy.arange(n_frames, dtype=cupy.uint64)
     out = cupy.empty((n_frames, DETECTOR.n_pixels), cupy.float32)
     order = cupy.asarray(patch_order(128))

@@ -41,8 +41,8 @@ def experiment(
     )
 
 
-def photons_of(amplitude: np.ndarray, detector: Any, factor: float, fluence: float = 1.0) -> np.ndarray:
-    return np.asarray(np.abs(amplitude) ** 2 * detector.correction("x") * factor * fluence)
+def photons_of(amplitude: np.ndarray, detector: Any, fluence_r_e2: float, fluence: float = 1.0) -> np.ndarray:
+    return np.asarray(np.abs(amplitude) ** 2 * detector.correction("x") * fluence_r_e2 * fluence)
 
 
 def exact_photons(made: Experiment, shot: int, particle: Structure, detector: Any = DETECTOR) -> np.ndarray:
@@ -52,7 +52,7 @@ def exact_photons(made: Experiment, shot: int, particle: Structure, detector: An
     total = np.zeros(detector.n_pixels)
     for energy, weight in zip(truth.energy_eV[shot], truth.line_weight[shot], strict=True):
         amplitude = turned.amplitude(detector.q_inv_A(HC_EV_A / energy))
-        total += weight * photons_of(amplitude, detector, made.factor, truth.fluence[shot])
+        total += weight * photons_of(amplitude, detector, made.fluence_r_e2, truth.fluence[shot])
     return total
 
 
@@ -86,7 +86,7 @@ def test_fixed_lines_scatter_at_their_own_energies(lines: tuple[float, ...]) -> 
         turned, exact = FIRST.rotated(made.truth().orientation[shot, 0]), np.zeros(DETECTOR.n_pixels)
         for line, weight in zip(lines, share, strict=True):
             amplitude = turned.amplitude(DETECTOR.q_inv_A(BEAM.wavelength_A / line))
-            exact += weight * photons_of(amplitude, DETECTOR, made.factor)
+            exact += weight * photons_of(amplitude, DETECTOR, made.fluence_r_e2)
         assert_equal_patterns(frames[shot], exact)
 
 
@@ -136,7 +136,7 @@ def test_several_particles_add_as_fields_or_as_intensities(interference: str, ji
             particle = particle.rotated(truth.orientation[shot, m])
             fields.append(particle.translated(truth.position_A[shot, m]).amplitude(q))
         joined = [np.sum(fields, axis=0)] if interference == "always" else fields
-        exact = sum(photons_of(field, detector, made.factor, truth.fluence[shot]) for field in joined)
+        exact = sum(photons_of(field, detector, made.fluence_r_e2, truth.fluence[shot]) for field in joined)
         assert_equal_patterns(frames[shot], exact)
 
 
@@ -155,7 +155,7 @@ def test_particles_interfere_while_the_pixels_resolve_their_fringes() -> None:
     transform = far.scattering.particles[0]
     summed = sum(transform.intensity(DETECTOR.ewald_vectors, matrix)[0] for matrix in alone)
     np.testing.assert_allclose(
-        far.expected(truth[:1])[0], summed * DETECTOR.correction("x") * far.factor, rtol=1e-4
+        far.expected(truth[:1])[0], summed * DETECTOR.correction("x") * far.fluence_r_e2, rtol=1e-4
     )
 
 
@@ -175,7 +175,7 @@ def test_empty_shots_hold_background_only_and_junk_shots_hold_something_else() -
 def test_the_photons_asked_for_arrive() -> None:
     made = experiment([FIRST, SECOND], frames=400, photons_per_frame=200, detector=DETECTOR.with_mask(
         np.where(np.arange(DETECTOR.n_pixels) % 5 == 0, 2, 0)))  # fmt: skip
-    assert made.photons_per_factor * made.factor == pytest.approx(200)
+    assert made.photons_per_hit == pytest.approx(200)
     photons = np.concatenate([batch.photons for batch in made.batches(100)])
     assert photons.mean() == pytest.approx(200, abs=5 * photons.std() / np.sqrt(400))
     assert not np.concatenate([batch.dense() for batch in made.batches(100)])[:, ::5].any()

@@ -77,7 +77,7 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
             "settings": settings.model_dump_json(),
         }
         writer = writer_for(out, detector=experiment.detector, metadata=metadata)
-        n_photons = experiment.photons_per_factor * experiment.factor
+        n_photons = experiment.photons_per_hit
     prepared = time.perf_counter()
     with writer:
         for batch in track(experiment.batches(), "Simulating", settings.simulate.frames, size=len):

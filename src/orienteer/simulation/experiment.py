@@ -19,7 +19,6 @@ from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import FileError, OrienteerError
 from orienteer.fourier.sampled_transform import SampledTransform
-from orienteer.orientation.six_hundred_cell import six_hundred_cell
 from orienteer.particle.base import Particle
 from orienteer.particle.conformations import Ensemble
 from orienteer.simulation.background import checked_background, flat_background, read_background
@@ -27,9 +26,10 @@ from orienteer.simulation.centre_offset import OffsetGeometry
 from orienteer.simulation.detector_response import DetectorResponse, dead_pixels
 from orienteer.simulation.junk import junk_particles
 from orienteer.simulation.photons import draw_photons, list_photons
+from orienteer.simulation.pilot import mean_photons_of_a_hit, pilot_shots
 from orienteer.simulation.scattering import Scattering
 from orienteer.simulation.settings import SimulateSettings
-from orienteer.simulation.truth import ShotKind, Truth
+from orienteer.simulation.truth import Truth
 from orienteer.simulation.truth_sampler import TruthSampler
 from orienteer.source.patterns import Patterns
 
@@ -86,43 +86,39 @@ class Experiment:
         )  # fmt: skip
 
     @cached_property
-    def photons_per_factor(self) -> float:
-        """Mean photons of a single hit on used pixels for a factor of 1, over classes and orientations."""
-        grid = six_hundred_cell(2 if len(self._used) <= 65536 else 1)
-        quaternions, weights = to_numpy(grid.quaternions), np.exp(to_numpy(grid.log_weights))
-        parts = max(1, len(quaternions) * len(self._used) // 2**23)
-        total = 0.0
-        for c, share in enumerate(self.truth_sampler.class_weights):
-            for some in np.array_split(np.arange(len(quaternions)), parts):
-                signal = self.scattering.signal(_plain_hits(quaternions[some], c, self.beam), 1.0)
-                total += share * float(to_numpy(signal.sum(1, dtype=np.float64)) @ weights[some])
-        return total
+    def photons_per_fluence_r_e2(self) -> float:
+        """Mean photons of a single hit on used pixels for a fluence x r_e^2 of 1.
+
+        The mean is over everything that differs from hit to hit: class, orientation, size, beam centre and
+        spectrum, each as it is drawn.
+        """
+        return mean_photons_of_a_hit(self.scattering, self.truth_sampler)
 
     @cached_property
-    def factor(self) -> float:
+    def fluence_r_e2(self) -> float:
         """Mean fluence x r_e^2: from the beam, or from the photons per frame that were asked for."""
         if self.settings.photons_per_frame > 0:
-            if not self.photons_per_factor > 0:
+            if not self.photons_per_fluence_r_e2 > 0:
                 raise OrienteerError(
                     "the particle scatters nothing, so no fluence gives the photons asked for."
                 )
-            return self.settings.photons_per_frame / self.photons_per_factor
+            return self.settings.photons_per_frame / self.photons_per_fluence_r_e2
         return self.beam.fluence_inv_A2 * CLASSICAL_ELECTRON_RADIUS_A**2
+
+    @property
+    def photons_per_hit(self) -> float:
+        """Mean photons of a single hit on used pixels, without background."""
+        return self.photons_per_fluence_r_e2 * self.fluence_r_e2
 
     @cached_property
     def is_sparse(self) -> bool:
         """Whether frames come as lists of photons: counts, and fewer than 4 pixels in 10 lit."""
         if self.settings.readout == "integrating" or not self.settings.poisson:
             return False
+        shots, weight = pilot_shots(self.truth_sampler, 0, 0, 8)
         background = to_numpy(self.background)[self._used]
-        poses = six_hundred_cell(1).quaternions[::30]
-        unlit = [
-            np.exp(
-                -to_numpy(self.scattering.signal(_plain_hits(poses, c, self.beam), self.factor)) - background
-            ).mean()
-            for c in range(len(self.truth_sampler.class_weights))
-        ]
-        return bool(1 - np.mean(unlit) < 0.4)
+        unlit = np.exp(-to_numpy(self.scattering.signal(shots, self.fluence_r_e2)) - background).mean(1)
+        return bool(1 - np.average(unlit, weights=weight) < 0.4)
 
     def truth(self, first: int = 0, last: int | None = None) -> Truth:
         """What happens in frames first to last - 1."""
@@ -131,7 +127,7 @@ class Experiment:
     def expected(self, truth: Truth) -> Array:
         """Noise-free photons (N, P) float32 of signal and background, on the device of the experiment."""
         xp = namespace_of_device(self.device)
-        signal = self.scattering.signal(truth, self.factor)
+        signal = self.scattering.signal(truth, self.fluence_r_e2)
         if len(self._used) < self.detector.n_pixels:
             frames = xp.zeros((len(truth), self.detector.n_pixels), np.float32)
             frames[:, to_device(self._used, self.device)] = signal
@@ -260,18 +256,6 @@ def _as_ensemble(particles: Particle | Ensemble | Sequence[Particle]) -> Ensembl
     if isinstance(particles, Ensemble):
         return particles
     return Ensemble(tuple(particles) if isinstance(particles, Sequence) else (particles,))
-
-
-def _plain_hits(quaternions: NDArray[np.float64], particle_class: int, beam: Beam) -> Truth:
-    """Shots with nothing random: one particle of the class in each given orientation."""
-    n = len(quaternions)
-    one = np.ones(n)
-    return Truth(
-        np.arange(n, dtype=np.uint64), np.full(n, ShotKind.HIT, np.uint8),
-        np.full((n, 1), particle_class, np.int32), quaternions[:, None], np.zeros((n, 1, 3)),
-        one[:, None], np.zeros(n, bool), one, np.zeros((n, 2)),
-        np.full((n, 1), beam.photon_energy_eV), np.ones((n, 1)), one,
-    )  # fmt: skip
 
 
 def _read_fluences(path: str) -> NDArray[np.float64]:

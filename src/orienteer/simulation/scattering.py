@@ -18,7 +18,7 @@ _CHUNK_BYTES = 64 * 2**20
 
 @dataclass(frozen=True, eq=False)
 class Scattering:
-    """Expected photons in the used pixels: factor x |F|^2 x solid angle x polarisation x efficiency.
+    """Expected photons in the used pixels: fluence x r_e^2 x |F|^2 x solid angle x polarisation x efficiency.
 
     Particles of one shot either interfere (fields add, each with its phase exp(+2 pi i q.d)) or not
     (intensities add): the truth says which.
@@ -37,8 +37,8 @@ class Scattering:
     offset_geometry: OffsetGeometry | None
     device: DeviceName
 
-    def signal(self, truth: Truth, factor: float) -> Array:
-        """Expected photons (N, P) float32 in the used pixels; ``factor`` is mean fluence times r_e^2."""
+    def signal(self, truth: Truth, fluence_r_e2: float) -> Array:
+        """Expected photons (N, P) float32 in the used pixels, for a mean fluence times r_e^2 in photons."""
         xp = namespace_of_device(self.device)
         out = xp.zeros((len(truth), len(self.points)), np.float32)
         chunk = len(truth)
@@ -49,16 +49,18 @@ class Scattering:
             points, correction = self.points, self.correction
             if self.offset_geometry is not None:
                 points, correction = self.offset_geometry.at(shots.offset_m)
-            self._add_signal(out[first : first + chunk], shots, points, correction, factor)
+            self._add_signal(out[first : first + chunk], shots, points, correction, fluence_r_e2)
         return out
 
-    def _add_signal(self, out: Array, truth: Truth, points: Array, correction: Array, factor: float) -> None:
+    def _add_signal(
+        self, out: Array, truth: Truth, points: Array, correction: Array, fluence_r_e2: float
+    ) -> None:
         for shots, transform, m in self._groups(truth, ~truth.interferes):
-            self._add_intensities(out, truth, shots, m, transform, points, correction, factor)
+            self._add_intensities(out, truth, shots, m, transform, points, correction, fluence_r_e2)
         chunk = max(1, _CHUNK_BYTES // (len(self.correction.T) * 40))
         chosen = np.flatnonzero(truth.interferes)
         for first in range(0, len(chosen), chunk):
-            self._add_interfering(out, truth, chosen[first : first + chunk], points, correction, factor)
+            self._add_interfering(out, truth, chosen[first : first + chunk], points, correction, fluence_r_e2)
 
     def _groups(
         self, truth: Truth, among: NDArray[np.bool_]
@@ -76,7 +78,7 @@ class Scattering:
 
     def _add_intensities(
         self, out: Array, truth: Truth, shots: NDArray[np.int64], m: int, transform: SampledTransform,
-        points: Array, correction: Array, factor: float,
+        points: Array, correction: Array, fluence_r_e2: float,
     ) -> None:  # fmt: skip
         whole = len(shots) == len(truth)
         target = out if whole else out[to_device(shots, self.device)]
@@ -88,7 +90,7 @@ class Scattering:
         for line in range(truth.energy_eV.shape[1]):
             matrices = _matrices(truth, shots, m, line)
             # A particle s times as large scatters s^3 times the field.
-            weights = _weights(truth, shots, line, factor) * truth.size[shots, m] ** 6
+            weights = _weights(truth, shots, line, fluence_r_e2) * truth.size[shots, m] ** 6
             transform.intensity(points, matrices, correction, weights, target, add=True)
         if not whole:
             out[to_device(shots, self.device)] = target
@@ -100,7 +102,7 @@ class Scattering:
         shots: NDArray[np.int64],
         points: Array,
         correction: Array,
-        factor: float,
+        fluence_r_e2: float,
     ) -> None:
         xp = namespace_of_device(self.device)
         on_device = to_device(shots, self.device)
@@ -120,7 +122,7 @@ class Scattering:
                 phase = xp.exp(2j * np.pi * (turns - xp.rint(turns))).astype(np.complex64)
                 volume = to_device(chosen.size[some, m, None].astype(np.float32) ** 3, self.device)
                 field[index] += transform.field(own_points, matrices) * phase * volume
-            weights = to_device(_weights(chosen, np.arange(len(shots)), line, factor), self.device)
+            weights = to_device(_weights(chosen, np.arange(len(shots)), line, fluence_r_e2), self.device)
             total += (field.real**2 + field.imag**2) * scale * weights[:, None].astype(np.float32)
         out[on_device] += total
 
@@ -132,6 +134,6 @@ def _matrices(truth: Truth, shots: NDArray[np.int64], m: int, line: int) -> NDAr
     return np.asarray(rotation * scale[:, None, None])
 
 
-def _weights(truth: Truth, shots: NDArray[np.int64], line: int, factor: float) -> NDArray[np.float64]:
+def _weights(truth: Truth, shots: NDArray[np.int64], line: int, fluence_r_e2: float) -> NDArray[np.float64]:
     """(K,) fluence of the line times r_e^2."""
-    return np.asarray(factor * truth.fluence[shots] * truth.line_weight[shots, line])
+    return np.asarray(fluence_r_e2 * truth.fluence[shots] * truth.line_weight[shots, line])

@@ -52,6 +52,11 @@ class TruthSampler:
         self._block = lru_cache(maxsize=2)(self._draw_block)
 
     @property
+    def log_size_sigma(self) -> float:
+        """Standard deviation of the logarithm of the size."""
+        return _log_sigma(self.settings.size_spread)
+
+    @property
     def largest_size(self) -> float:
         """The largest size factor that can occur."""
         return float(self.size_factor(np.array(SIZE_LIMIT_SIGMA)))
@@ -78,7 +83,7 @@ class TruthSampler:
 
     def size_factor(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sizes of mean 1, log-normal, for standard normal numbers, which are cut off at 4."""
-        sigma = _log_sigma(self.settings.size_spread)
+        sigma = self.log_size_sigma
         return np.exp(sigma * np.clip(z, -SIZE_LIMIT_SIGMA, SIZE_LIMIT_SIGMA) - sigma**2 / 2)
 
     def offset_m(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
