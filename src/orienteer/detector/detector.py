@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,10 @@ from orienteer.detector.assembly import Assembly, assemble_panels, assemble_pixe
 from orienteer.detector.masks import PixelUse, check_mask
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
 from orienteer.detector.pixel_list import PixelList
+from orienteer.detector.scattering_geometry import POLARISATIONS as POLARISATIONS
+from orienteer.detector.scattering_geometry import Polarisation as Polarisation
+from orienteer.detector.scattering_geometry import ewald_vectors, polarisation_factor, solid_angle_sr
 from orienteer.errors import GeometryMismatch, OrienteerError
-
-Polarisation: TypeAlias = Literal["x", "y", "none"]
-POLARISATIONS: tuple[Polarisation, ...] = ("x", "y", "none")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -180,26 +180,22 @@ class Detector:
     @cached_property
     def ewald_vectors(self) -> NDArray[np.float64]:
         """(P, 3) k_out − k_in as unit vectors, so that q = ewald_vectors / λ; z is never positive."""
-        x, y, z = self.positions_m.T
-        distance = np.linalg.norm(self.positions_m, axis=1)
-        # cos(2θ) − 1 without the cancellation at small angles: −(x² + y²) / (r (r + z)) on the forward side.
-        forward = z > 0
-        bend = np.where(
-            forward, -(x**2 + y**2) / (distance * np.where(forward, distance + z, 1)), z / distance - 1
-        )
-        return _frozen(np.stack([x / distance, y / distance, bend], axis=1))
+        return _frozen(ewald_vectors(self.positions_m))
+
+    @cached_property
+    def area_vectors_m2(self) -> NDArray[np.float64]:
+        """(P, 3) normal times area of each pixel; zero where a stored value is no pixel."""
+        if self.pixels is not None:
+            return _frozen(self.pixels.area_vectors_m2.copy())
+        areas = np.zeros((self.n_pixels, 3))
+        for panel in self.panels:
+            areas[panel.frame_indices()] = panel.area_vector_m2
+        return _frozen(areas)
 
     @cached_property
     def solid_angle_sr(self) -> NDArray[np.float64]:
         """(P,) solid angle of each pixel: area vector along the line of sight over the distance squared."""
-        if self.pixels is not None:
-            area_vectors = self.pixels.area_vectors_m2
-        else:
-            area_vectors = np.zeros((self.n_pixels, 3))
-            for panel in self.panels:
-                area_vectors[panel.frame_indices()] = panel.area_vector_m2
-        facing_m2 = np.abs(np.einsum("pi,pi->p", area_vectors, self.directions))
-        return _frozen(facing_m2 / np.einsum("pi,pi->p", self.positions_m, self.positions_m))
+        return _frozen(solid_angle_sr(self.positions_m, self.area_vectors_m2))
 
     def q_inv_A(self, wavelength_A: float) -> NDArray[np.float64]:
         """(P, 3) scattering vectors in 1/A at a wavelength, |q| = 1/d."""
@@ -223,14 +219,7 @@ class Detector:
 
     def polarisation(self, kind: Polarisation = "x") -> NDArray[np.float64]:
         """(P,) polarisation factor: 1 − (k_out·x)² for "x", 1 − (k_out·y)² for "y", their mean for "none"."""
-        x_squared, y_squared = self.directions[:, 0] ** 2, self.directions[:, 1] ** 2
-        if kind == "x":
-            return np.asarray(1 - x_squared)
-        if kind == "y":
-            return np.asarray(1 - y_squared)
-        if kind == "none":
-            return np.asarray(1 - (x_squared + y_squared) / 2)
-        raise OrienteerError(f"polarisation '{kind}' is not one of {', '.join(POLARISATIONS)}.")
+        return np.asarray(polarisation_factor(self.directions, kind))
 
     def correction(self, kind: Polarisation = "x") -> NDArray[np.float64]:
         """(P,) solid angle × polarisation × efficiency: expected counts per |F|² · fluence · r_e²."""

@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, DeviceName, namespace_of_device
-from orienteer.detector.detector import Detector, Polarisation
+from orienteer.compute.arrays import Array, DeviceName, namespace_of_device, to_device
+from orienteer.detector.detector import Detector
+from orienteer.detector.scattering_geometry import (
+    Polarisation,
+    ewald_vectors,
+    polarisation_factor,
+    solid_angle_sr,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,43 +32,26 @@ class OffsetGeometry:
     device: DeviceName = "cpu"
 
     @cached_property
-    def _constants(self) -> tuple[Any, Array, Array, Array]:
-        xp = namespace_of_device(self.device)
+    def _of_pixels(self) -> tuple[Array, Array, Array]:
+        """Positions (P, 3), area vectors (P, 3) and efficiency (P,) on the device."""
         detector, pixels = self.detector, self.pixels
         efficiency = np.ones(len(pixels)) if detector.efficiency is None else detector.efficiency[pixels]
-        areas = _area_vectors_m2(detector)[pixels]
-        return xp, xp.asarray(detector.positions_m[pixels]), xp.asarray(areas), xp.asarray(efficiency)
+        arrays = (detector.positions_m[pixels], detector.area_vectors_m2[pixels], efficiency)
+        positions, areas, efficiency = (to_device(array, self.device) for array in arrays)
+        return positions, areas, efficiency
 
     def at(self, offset_m: Array) -> tuple[Array, Array]:
         """Ewald vectors (K, P, 3) float64 and solid angle x polarisation x efficiency (K, P) float32.
 
         offset_m : (K, 2) metres.
         """
-        xp, positions, areas, efficiency = self._constants
-        offset = xp.asarray(offset_m)
-        x = positions[:, 0] - offset[:, 0, None]
-        y = positions[:, 1] - offset[:, 1, None]
-        z = xp.broadcast_to(positions[:, 2], x.shape)
-        distance = xp.sqrt(x * x + y * y + z * z)
-        kx, ky = x / distance, y / distance
-        # cos(2 theta) - 1 without cancellation on the forward side.
-        forward = z > 0
-        bend = xp.where(
-            forward, -(x * x + y * y) / (distance * xp.where(forward, distance + z, 1)), z / distance - 1
+        xp = namespace_of_device(self.device)
+        positions, areas, efficiency = self._of_pixels
+        shift = xp.zeros((len(offset_m), 1, 3))
+        shift[:, 0, :2] = to_device(offset_m, self.device)
+        seen = positions - shift
+        vectors = ewald_vectors(seen)
+        correction = (
+            solid_angle_sr(seen, areas) * polarisation_factor(vectors, self.polarisation) * efficiency
         )
-        facing = xp.abs(areas[:, 0] * kx + areas[:, 1] * ky + areas[:, 2] * (z / distance))
-        polarised = {"x": 1 - kx * kx, "y": 1 - ky * ky, "none": 1 - (kx * kx + ky * ky) / 2}[
-            self.polarisation
-        ]
-        correction = facing / (distance * distance) * polarised * efficiency
-        return xp.stack([kx, ky, bend], axis=2), correction.astype(np.float32)
-
-
-def _area_vectors_m2(detector: Detector) -> NDArray[np.float64]:
-    """(P, 3) normal times area of every pixel."""
-    if detector.pixels is not None:
-        return detector.pixels.area_vectors_m2
-    areas = np.zeros((detector.n_pixels, 3))
-    for panel in detector.panels:
-        areas[panel.frame_indices()] = panel.area_vector_m2
-    return areas
+        return vectors, correction.astype(np.float32)
