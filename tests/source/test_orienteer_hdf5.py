@@ -143,7 +143,7 @@ def test_two_writers_cannot_share_a_file(tmp_path: Path) -> None:
         writer.append(example())
         with pytest.raises(FileError, match="being written"), writer_for(path, append=True):
             pass
-        writer.append(example())
+        writer.append(example(seed=1))
     assert len(orienteer.open(path)) == 60
 
 
@@ -156,7 +156,73 @@ def test_a_source_open_in_this_program_must_be_closed_before_appending(tmp_path:
         pass
     source.close()
     with writer_for(path, append=True) as writer:
-        writer.append(example())
+        writer.append(example(seed=1))
+
+
+def test_ids_that_the_file_has_already_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    with writer_for(path) as writer:
+        writer.append(example(seed=1))
+    again = example(seed=2)
+    ids = again.event_id.copy()
+    ids[7] = example(seed=1).event_id[3]
+    with (
+        pytest.raises(FileError, match=f"a.h5: has a frame with event id {ids[7]} already"),
+        writer_for(path, append=True) as writer,
+    ):
+        writer.append(again.with_event_ids(ids))
+    assert same(orienteer.open(path).read(), example(seed=1))
+
+
+@pytest.mark.parametrize("where", ["in one batch", "held back", "behind a commit"])
+def test_ids_that_stand_twice_in_new_frames_are_refused(tmp_path: Path, where: str) -> None:
+    with (
+        pytest.raises(FileError, match="event id 4 already"),
+        writer_for(tmp_path / "a.h5", live=where == "behind a commit", commit_every_s=0.0) as writer,
+    ):
+        counts = np.ones((3, 20), np.int32)
+        if where == "in one batch":
+            writer.append(Patterns(counts, np.array([4, 9, 4])))
+        else:
+            writer.append(Patterns(counts, np.array([4, 9, 6])))
+            writer.append(Patterns(counts, np.array([1, 2, 4])))
+
+
+def test_frames_without_names_are_numbered_on(tmp_path: Path) -> None:
+    path, counts = tmp_path / "a.h5", np.ones((3, 20), np.int32)
+    for first in (0, 6):
+        with writer_for(path, append=True) as writer:
+            writer.append(Patterns(counts))
+            writer.append(Patterns(counts))
+        assert orienteer.open(path).event_ids().tolist() == list(range(first + 6))
+    with writer_for(path, append=True) as writer:
+        writer.append(Patterns(counts, np.array([100, 50, 70])))
+        writer.append(Patterns(counts))
+    assert orienteer.open(path).event_ids(slice(12, None)).tolist() == [100, 50, 70, 101, 102, 103]
+    with (
+        pytest.raises(OrienteerError, match="cannot be numbered on"),
+        writer_for(tmp_path / "b.h5") as writer,
+    ):
+        writer.append(Patterns(counts[:1], np.array([2**64 - 1], np.uint64)))
+        writer.append(Patterns(counts))
+
+
+def test_a_source_with_another_detector_may_be_refreshed_beside_the_first(tmp_path: Path) -> None:
+    from orienteer.detector.square import square_detector
+
+    path, detector = tmp_path / "a.h5", square_detector((4, 5), pixel_size_m=1e-3, distance_m=0.1)
+    with writer_for(path, frame_shape=(4, 5), live=True, commit_every_s=0.0) as writer:
+        writer.append(example(seed=1))
+        first = orienteer.open(path)
+        second = orienteer.open(first, geometry=detector)
+        writer.append(example(seed=2))
+        assert second.refresh() == 60
+        assert second.detector is detector
+        assert len(first.read()) == 30
+        assert first.refresh() == 60
+        assert first.detector is None
+        first.close()
+        second.close()
 
 
 def test_other_files_and_other_frames_cannot_be_appended_to(tmp_path: Path) -> None:
@@ -182,7 +248,7 @@ def test_other_files_and_other_frames_cannot_be_appended_to(tmp_path: Path) -> N
         (lambda p: Patterns(p.frames, p.event_id, {}), "fluence_per_um2"),
         (lambda p: p.with_columns(fluence_per_um2=np.zeros(30, complex)), "fluence_per_um2"),
         (lambda p: p.with_columns(fluence_per_um2=np.zeros((30, 2))), "fluence_per_um2"),
-        (lambda p: p.with_columns(sample=np.array(["much longer than before"] * 30)), "sample"),
+        (lambda p: p.with_columns(sample=np.array(["much longer than before" * 4] * 30)), "sample"),
         (lambda p: Patterns(p.dense().astype(np.float64), p.event_id, p.columns), "signal"),
     ],
 )
@@ -228,7 +294,7 @@ def test_a_closed_source_says_so(tmp_path: Path) -> None:
 def test_memory_does_not_grow_with_the_number_of_frames(tmp_path: Path) -> None:
     import resource
 
-    batch = example(2000)
+    batch = Patterns(example(2000).frames, columns=example(2000).columns)
     peaks_kib = []
     for n_batches in (10, 100):
         with writer_for(tmp_path / "a.h5") as writer:

@@ -76,6 +76,29 @@ def test_files_that_carry_their_geometry_serve_as_geometry(tmp_path, ending) -> 
     assert detector.positions_m == pytest.approx(expected.positions_m, abs=1e-12)
 
 
+@pytest.mark.parametrize("n_sections", [1, 2, 3])
+def test_a_map_of_few_sections_is_no_emc_file(tmp_path, n_sections) -> None:
+    """Its header begins with n_x, n_y, n_z, read as frames, pixels and frame type; even its size fits."""
+    write_mrc(tmp_path / "map.mrc", Volume(np.ones((8, 6, n_sections), np.float32), 1.0))
+    with pytest.raises(FileError, match="no format of patterns"):
+        recognise(tmp_path / "map.mrc")
+    assert recognise_volume(tmp_path / "map.mrc") == "MRC"
+
+
+def test_words_that_could_be_a_header_are_none_where_the_size_is_another(tmp_path) -> None:
+    for frame_type in (0, 1, 2):
+        (tmp_path / "other").write_bytes(np.array([8, 6, frame_type] + [0] * 400, "<i4").tobytes())
+        with pytest.raises(FileError, match="no format of patterns"):
+            recognise(tmp_path / "other")
+
+
+def test_a_cut_emc_file_is_said_to_be_one(tmp_path) -> None:
+    write_patterns(tmp_path / "whole", ".emc")
+    (tmp_path / "cut.emc").write_bytes((tmp_path / "whole").read_bytes()[:-4])
+    with pytest.raises(FileError, match=r"cut\.emc: has \d+ bytes, where its header and lists ask for"):
+        orienteer.open(tmp_path / "cut.emc")
+
+
 def test_detectors_and_volumes_are_no_patterns(tmp_path) -> None:
     volume = Volume(np.zeros((3, 3, 3)), 1.0)
     write_dragonfly_detector(tmp_path / "detector.h5")

@@ -222,7 +222,7 @@ class _File:
 
     def camera_length_m(self, panel: str) -> float:
         directive = self.panels[panel].get("clen")
-        hint = "Give the distance: distance_m=... in Python."
+        hint = "Give the distance: --distance-m (distance_m=)."
         if directive is None:
             raise FileError(self.path, "states no camera length ('clen').", hint)
         if directive.is_location():

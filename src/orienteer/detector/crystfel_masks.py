@@ -136,18 +136,22 @@ def mask_references(settings: Mapping[str, Mapping[str, Directive]]) -> tuple[Ma
 
 def apply_mask(detector: Detector, reference: MaskReference, values: ArrayLike) -> Detector:
     """The detector with the bad pixels of a mask array (shaped as the frame, or flat) masked NEVER."""
-    bad = reference.bad_pixels(values)
-    if bad.size != detector.n_pixels:
+    if np.size(values) != detector.n_pixels:
         raise GeometryMismatch(
-            f"the mask at {reference.location} is {bad.shape}, but detector '{detector.name}' has frames of "
-            f"{detector.frame_shape}."
+            f"the mask at {reference.location} is {np.shape(values)}, but detector '{detector.name}' has "
+            f"frames of {detector.frame_shape}."
         )
+    return detector.with_mask(combine_masks(detector.mask, mask_levels(detector, reference, values)[0]))
+
+
+def mask_levels(detector: Detector, reference: MaskReference, values: ArrayLike) -> NDArray[np.uint8]:
+    """Levels (n, P) from mask arrays of n frames: NEVER at the bad pixels of the panels it is for."""
+    bad = reference.bad_pixels(values).reshape(-1, detector.n_pixels)
     of_panels = np.zeros(detector.n_pixels, dtype=bool)
     for panel in detector.panels:
         if panel.name in reference.panels:
             of_panels[panel.frame_indices()] = True
-    level = np.where(of_panels & bad.reshape(-1), PixelUse.NEVER, PixelUse.ORIENT_AND_MERGE)
-    return detector.with_mask(combine_masks(detector.mask, level))
+    return np.where(of_panels & bad, PixelUse.NEVER, PixelUse.ORIENT_AND_MERGE).astype(np.uint8)
 
 
 def apply_mask_files(

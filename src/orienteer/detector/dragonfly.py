@@ -2,13 +2,13 @@
 
 The format holds directions and no lengths: the first line of the text (or the scalars ``detd`` and
 ``ewald_rad``) gives the distance in pixels and the radius of the Ewald sphere in voxels, so a pixel size has
-to be assumed.  ``corr`` is solid angle × polarisation; what differs from that becomes the efficiency.  The
+to be assumed.  ``corr`` is solid angle × polarisation × efficiency, for the polarisation that explains it
+best.  That one belongs to the beam: a :class:`GeometryFile` tells it, the detector does not.  The
 frame of a detector that is a regular grid has two axes, x slow and y fast, as Dragonfly numbers its pixels.
 """
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
@@ -19,6 +19,7 @@ from orienteer.compute.hdf5_reading import read_whole
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import POLARISATIONS, Detector, Polarisation
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
+from orienteer.detector.geometry_file import GeometryFile
 from orienteer.detector.masks import PixelUse, check_mask
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.detector.pixel_list import panel_through, pixel_list
@@ -40,6 +41,11 @@ def looks_like_dragonfly_text(text: str) -> bool:
 
 def read_dragonfly_text(path: str | PathLike[str], pixel_size_m: float | None = None) -> Detector:
     """The detector of a Dragonfly ``.dat`` file; line 1 of old files has only the number of pixels."""
+    return dragonfly_text_geometry(path, pixel_size_m).detector
+
+
+def dragonfly_text_geometry(path: str | PathLike[str], pixel_size_m: float | None = None) -> GeometryFile:
+    """The detector of a Dragonfly ``.dat`` file with the polarisation that its ``corr`` holds."""
     path = Path(path)
     with reading(path, "geometry file"), path.open(encoding="ascii") as file:
         header = file.readline(1000).split()
@@ -71,6 +77,11 @@ def holds_dragonfly_detector(group: h5py.Group) -> bool:
 
 def read_dragonfly_group(group: h5py.Group, pixel_size_m: float | None = None) -> Detector:
     """The detector of a Dragonfly HDF5 file; fields of any shape are flattened."""
+    return dragonfly_group_geometry(group, pixel_size_m).detector
+
+
+def dragonfly_group_geometry(group: h5py.Group, pixel_size_m: float | None = None) -> GeometryFile:
+    """The detector of a Dragonfly HDF5 file with the polarisation that its ``corr`` holds."""
     path = group.file.filename
     with reading(path):
         qx = read_whole(group, "qx", "iuf", None, LARGEST_N_PIXELS)
@@ -159,7 +170,7 @@ def _from_fields(
     ewald_rad: float | None,
     pixel_size_m: float | None,
     name: str,
-) -> Detector:
+) -> GeometryFile:
     if not np.all(np.isfinite(q)) or not np.all(np.isfinite(corr)) or corr.min() < 0:
         raise OrienteerError("qx, qy, qz and corr must be finite, and corr not negative.")
     radius = _ewald_radius(q, ewald_rad)
@@ -177,7 +188,8 @@ def _from_fields(
         detector = Detector(
             pixels=pixel_list(positions_m, np.where(real, pixel_size_m**2, 0)), mask=mask, name=name
         )
-    return detector.with_efficiency(_efficiency(detector, corr))
+    efficiency, polarisation = _efficiency(detector, corr)
+    return GeometryFile(detector.with_efficiency(efficiency), polarisation=polarisation)
 
 
 def _ewald_radius(q: NDArray[np.float64], ewald_rad: float | None) -> float:
@@ -203,19 +215,24 @@ def _as_grid(positions_m: NDArray[np.float64], pixel_size_m: float) -> NDArray[n
     return positions_m.reshape(-1, n_fast, 3) if len(positions_m) % n_fast == 0 else None
 
 
-def _efficiency(detector: Detector, corr: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """What ``corr`` holds beyond solid angle × polarisation, for the polarisation that explains it best."""
+def _efficiency(
+    detector: Detector, corr: NDArray[np.float64]
+) -> tuple[NDArray[np.float64] | None, Polarisation]:
+    """What ``corr`` holds beyond solid angle × polarisation, and the polarisation that explains it best."""
     covered = detector.covered
-    ratios: list[NDArray[Any]] = []
-    for kind in POLARISATIONS:
-        ratio = np.ones(detector.n_pixels)
-        ratio[covered] = corr[covered] / detector.correction(kind)[covered]
-        ratios.append(ratio)
-    if any(np.abs(ratio - 1).max() < 1e-9 for ratio in ratios):
-        return None
-    return min(
-        ratios, key=lambda ratio: float(ratio[covered].std()) / max(float(ratio[covered].mean()), 1e-300)
-    )
+
+    def ratio(kind: Polarisation) -> NDArray[np.float64]:
+        values = np.ones(detector.n_pixels)
+        values[covered] = corr[covered] / detector.correction(kind)[covered]
+        return values
+
+    def spread(kind: Polarisation) -> float:
+        values = ratio(kind)[covered]
+        return float(values.std()) / max(float(values.mean()), 1e-300)
+
+    best = min(POLARISATIONS, key=spread)
+    efficiency = ratio(best)
+    return (None if np.abs(efficiency - 1).max() < 1e-9 else efficiency), best
 
 
 def _is_number(word: str) -> bool:

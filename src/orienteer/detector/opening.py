@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from orienteer.compute.reading import is_hdf5, read_head
+from orienteer.detector.beam import HC_EV_A
 from orienteer.detector.detector import Detector
+from orienteer.detector.geometry_file import GeometryFile
 from orienteer.errors import FileError
 
 Form: TypeAlias = Literal["Orienteer", "CrystFEL", "Dragonfly text", "Dragonfly HDF5", "SpiniFEL"]
@@ -29,7 +31,17 @@ def open_detector(
     distance_m: float | None = None,
     pixel_size_m: float | None = None,
 ) -> Detector:
-    """The detector that a file describes.
+    """The detector that a file describes; arguments as for :func:`open_geometry`."""
+    return open_geometry(path, wavelength_A, distance_m, pixel_size_m).detector
+
+
+def open_geometry(
+    path: str | os.PathLike[str],
+    wavelength_A: float | None = None,
+    distance_m: float | None = None,
+    pixel_size_m: float | None = None,
+) -> GeometryFile:
+    """The detector that a file describes, and what else the file tells.
 
     wavelength_A : only for SpiniFEL files on a flat Ewald sphere, where it cannot be derived.
     distance_m : for a ``.geom`` whose ``clen`` is a place in the data files, and for SpiniFEL files; it
@@ -39,24 +51,35 @@ def open_detector(
     path = Path(path)
     form = recognise_detector(path)
     if form == "CrystFEL":
-        from orienteer.detector.crystfel_geom import read_crystfel_geom
+        from orienteer.detector.crystfel_geom import read_crystfel
 
-        return read_crystfel_geom(path, distance_m=distance_m)
+        crystfel = read_crystfel(path, distance_m=distance_m)
+        energy_eV = crystfel.photon_energy_eV
+        return GeometryFile(
+            crystfel.detector,
+            wavelength_A=None if energy_eV is None else HC_EV_A / energy_eV,
+            masks_in_data=tuple(mask for mask in crystfel.masks if mask.file is None),
+            adu_per_photon=crystfel.adu_per_photon,
+        )
     if form == "Dragonfly text":
-        from orienteer.detector.dragonfly import read_dragonfly_text
+        from orienteer.detector.dragonfly import dragonfly_text_geometry
 
-        return read_dragonfly_text(path, pixel_size_m=pixel_size_m)
-    from orienteer.compute.hdf5_reading import open_hdf5
-    from orienteer.detector.dragonfly import read_dragonfly_group
+        return dragonfly_text_geometry(path, pixel_size_m=pixel_size_m)
+    from orienteer.compute.hdf5_reading import open_hdf5, read_text
+    from orienteer.detector.dragonfly import dragonfly_group_geometry
     from orienteer.detector.hdf5 import read_detector
-    from orienteer.detector.spinifel import read_spinifel_group
+    from orienteer.detector.polarisation import check_polarisation
+    from orienteer.detector.spinifel import spinifel_geometry
 
     with open_hdf5(path, _WHAT) as file:
         if form == "Dragonfly HDF5":
-            return read_dragonfly_group(file, pixel_size_m=pixel_size_m)
+            return dragonfly_group_geometry(file, pixel_size_m=pixel_size_m)
         if form == "SpiniFEL":
-            return read_spinifel_group(file, wavelength_A=wavelength_A, distance_m=distance_m)
-        return read_detector(_own_group(file))
+            return spinifel_geometry(file, wavelength_A=wavelength_A, distance_m=distance_m)
+        kind = read_text(file, "polarisation")
+        return GeometryFile(
+            read_detector(_own_group(file)), polarisation=check_polarisation(kind) if kind else None
+        )
 
 
 def recognise_detector(path: str | os.PathLike[str]) -> Form:

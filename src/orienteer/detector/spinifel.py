@@ -16,9 +16,11 @@ from orienteer.compute.hdf5_reading import read_numbers, read_whole
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector, Polarisation, check_wavelength
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
+from orienteer.detector.geometry_file import GeometryFile
 from orienteer.detector.masks import check_mask
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
 from orienteer.detector.pixel_list import panel_through, pixel_list
+from orienteer.detector.polarisation import polarisation_of
 from orienteer.errors import OrienteerError
 
 POSITIONS = "pixel_position_reciprocal"
@@ -38,6 +40,13 @@ def read_spinifel_group(
     wavelength_A : needed only where the vectors are flat; where they are curved it must agree with them.
     distance_m : by default the attribute ``det_distance``, else 1 m (only directions matter).
     """
+    return spinifel_geometry(group, wavelength_A, distance_m).detector
+
+
+def spinifel_geometry(
+    group: h5py.Group, wavelength_A: float | None = None, distance_m: float | None = None
+) -> GeometryFile:
+    """The detector of a SpiniFEL file with its wavelength and the polarisation that its factors are of."""
     with reading(group.file.filename):
         q_inv_m, frame_shape = _read_vectors(group)
         fine = q_inv_m.dtype == np.float64
@@ -59,7 +68,10 @@ def read_spinifel_group(
             detector = Detector(panels, frame_shape=frame_shape, name=name)
         if mask is not None:
             detector = detector.with_mask(check_mask(mask, (detector.n_pixels,)))
-        return detector.with_efficiency(_efficiency(detector, solid_angle, 1e-9 if fine else 1e-4))
+        detector = detector.with_efficiency(_efficiency(detector, solid_angle, 1e-9 if fine else 1e-4))
+        factors = _read_per_pixel(group, "polarization", "f", frame_shape)
+        kind = None if factors is None else polarisation_of(factors.astype(np.float64), detector)
+        return GeometryFile(detector, wavelength_A=A_PER_M / radius_inv_m, polarisation=kind)
 
 
 def spinifel_wavelength_A(group: h5py.Group) -> float | None:

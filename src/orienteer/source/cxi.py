@@ -1,13 +1,13 @@
 """CXI files of hits as XFEL groups write them: frames, masks, geometry, event ids and columns.
 
-What is looked for where is described in ``cxi_layout.py`` and ``cxi_geometry.py``.  A mask per frame comes as
-the column ``frame_mask`` (N, P), three-level; values under it that are negative or no number are set to zero.
+What is looked for where is described in ``cxi_layout.py``, ``cxi_masks.py`` and ``cxi_geometry.py``.  A mask
+per frame comes as the column ``frame_mask`` (N, P), three-level.
 """
 
 from __future__ import annotations
 
-import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,16 @@ from numpy.typing import NDArray
 from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_filters import load_filters
 from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
-from orienteer.detector.masks import combine_masks
 from orienteer.detector.panel import LARGEST_N_PIXELS
+from orienteer.detector.polarisation import check_polarisation
 from orienteer.errors import FileError
-from orienteer.source.base import NEVER, FileSource
-from orienteer.source.cxi_geometry import find_detector, find_masks, levels_of
+from orienteer.source.cxi_geometry import find_detector
 from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frames, find_wavelength
-from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, CxiWriter
-from orienteer.source.hdf5_growing import read_column
-from orienteer.source.patterns import Patterns
+from orienteer.source.cxi_masks import find_masks, levels_of
+from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, POLARISATION, CxiWriter
+from orienteer.source.file_source import FileSource
+from orienteer.source.hdf5_growing import read_column, read_metadata
+from orienteer.source.patterns import FRAME_MASK
 
 __all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "recognise"]
 
@@ -75,16 +76,18 @@ class CxiSource(FileSource):
         if "wavelength_A" not in self._columns:
             self._wavelength_A = find_wavelength(self._file, self.n_frames)
             names += ["wavelength_A"] if self._wavelength_A is not None else []
+        if FRAME_MASK in self._columns:
+            self._frame_mask = None
         if self._frame_mask is not None:
-            names.append("frame_mask")
+            names.append(FRAME_MASK)
             self.bytes_per_value += self._frame_mask.dtype.itemsize + 1
-        self.column_names = tuple(names)
+        self.stored_columns = tuple(names)
         if METADATA in self._file:
-            self.metadata = dict(json.loads(get_dataset(self._file, METADATA, "S", ())[()]))
-        detector = find_detector(path, self._file, self.frame_shape)
-        if detector is not None and self.mask is not None and detector.n_pixels == self.n_pixels:
-            detector = detector.with_mask(combine_masks(detector.mask, self.mask))
-        self.attach(detector)
+            self.metadata = read_metadata(self._file, METADATA)
+        if POLARISATION in self._file:
+            stored = read_array(get_dataset(self._file, POLARISATION, "S", ()))
+            self.polarisation = check_polarisation(stored.item().decode())
+        self.attach(find_detector(path, self._file, self.frame_shape))
         # The writer stores a flat list of pixels as one row, and says so.
         if "frame_shape" in self._frames.attrs:
             declared = tuple(read_numbers(self._frames, "frame_shape", "iu", (None,)).tolist())
@@ -95,22 +98,23 @@ class CxiSource(FileSource):
         """Let go of the file."""
         self._file.close()
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        rows, n = slice(first, last), last - first
+    def _read_event_ids(self, rows: slice) -> Any:
+        return None if self._event_ids is None else self._event_ids(rows)
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Any]:
+        columns = {
+            name: read_column(dataset, rows) for name, dataset in self._columns.items() if name in names
+        }
+        if self._wavelength_A is not None and "wavelength_A" in names:
+            columns["wavelength_A"] = self._wavelength_A(rows)
+        if self._frame_mask is not None and FRAME_MASK in names:
+            columns[FRAME_MASK] = self._levels(rows)
+        return columns
+
+    def _levels(self, rows: slice) -> NDArray[np.uint8]:
+        return levels_of(read_array(self._frame_mask, rows).reshape(-1, self.n_pixels))
+
+    def _read_frames(self, rows: slice) -> Any:
         # One image has no axis of frames: an empty range of it is empty all the same.
         stored = read_array(self._frames, slice(0, len(self._frames)) if self._is_one_image else rows)
-        frames = stored.reshape(-1, self.n_pixels)[:n]
-        columns = {name: read_column(dataset, rows) for name, dataset in self._columns.items()}
-        if self._wavelength_A is not None:
-            columns["wavelength_A"] = self._wavelength_A(rows)
-        if self._frame_mask is not None:
-            columns["frame_mask"] = levels_of(read_array(self._frame_mask, rows).reshape(n, self.n_pixels))
-        if "frame_mask" in columns:
-            frames = _without_masked_garbage(frames, columns["frame_mask"])
-        return Patterns(frames, self._event_ids(rows), columns)
-
-
-def _without_masked_garbage(frames: NDArray[Any], mask: NDArray[np.uint8]) -> NDArray[Any]:
-    """Frames in which values that a frame's own mask excludes are at least finite and not negative counts."""
-    garbage = (frames < 0) if frames.dtype.kind == "i" else ~np.isfinite(frames)
-    return np.where((mask == NEVER) & garbage, frames.dtype.type(0), frames)
+        return stored.reshape(-1, self.n_pixels)[: rows.stop - rows.start]

@@ -1,9 +1,6 @@
-"""Masks and geometry of CXI files.
+"""Geometry of CXI files: the first that is there counts.
 
-Masks: a whole-number ``mask`` is CXI's bit mask, where 0 is good; a boolean ``mask`` comes from analysis
-scripts and is true where a pixel is good, as ``good_pixels`` is.  A mask holds for all frames or each.
-
-Geometry, the first that is there: the detector that Orienteer's writer adds; ``xyz_map``, (3, ...) pixel
+The detector that Orienteer's writer adds; ``xyz_map``, (3, ...) pixel
 centres in metres; CXI's ``corner_positions`` (outer corner of the first pixel) with ``basis_vectors`` (slow,
 then fast).  Where all z are zero, ``distance`` is added.  Pixel sizes and a distance alone do not say where
 the beam goes, so they make no detector.
@@ -12,59 +9,20 @@ the beam goes, so they make no detector.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.hdf5_reading import check_stored, get_dataset, read_array
+from orienteer.compute.hdf5_reading import get_dataset, read_array
 from orienteer.detector.detector import Detector
 from orienteer.detector.hdf5 import holds_detector, read_detector
-from orienteer.detector.masks import combine_masks, mask_from_bad, mask_from_good
 from orienteer.detector.panel import Panel
 from orienteer.detector.pixel_list import pixel_list
 from orienteer.errors import FileError
 from orienteer.source.cxi_layout import DETECTOR
 
 OWN_DETECTOR = "orienteer_detector"
-MASK_PATHS = (f"{DETECTOR}/mask", "entry_1/data_1/mask", "entry_1/image_1/mask")
-
-
-def levels_of(mask: NDArray[Any]) -> NDArray[np.uint8]:
-    """Three-level mask from a CXI mask: true is good in a boolean one, zero is good in a bit mask."""
-    return mask_from_good(mask) if mask.dtype == bool else mask_from_bad(mask)
-
-
-def find_masks(
-    path: Path, file: h5py.File, n_frames: int, frame_shape: tuple[int, ...]
-) -> tuple[NDArray[np.uint8] | None, h5py.Dataset | None]:
-    """The mask (P,) of the whole file, and the dataset of one mask per frame; None for what is not there."""
-    constant: list[NDArray[np.uint8]] = []
-    per_frame = None
-    for place in MASK_PATHS:
-        mask = file.get(place)
-        if not isinstance(mask, h5py.Dataset):
-            continue
-        if mask.dtype.kind not in "biu" or mask.shape not in (frame_shape, (n_frames, *frame_shape)):
-            raise FileError(
-                path, f"'/{place}' is {mask.dtype} of shape {mask.shape} for frames of {frame_shape}."
-            )
-        check_stored(mask, foreign=True)
-        if mask.shape == frame_shape:
-            constant.append(levels_of(read_array(mask)))
-        else:
-            per_frame = mask
-        break
-    good = file.get(f"{DETECTOR}/good_pixels")
-    if isinstance(good, h5py.Dataset):
-        if good.dtype.kind not in "biu" or good.shape not in (frame_shape, (1, *frame_shape)):
-            raise FileError(
-                path, f"good_pixels is {good.dtype} of shape {good.shape} for frames of {frame_shape}."
-            )
-        check_stored(good, foreign=True)
-        constant.append(mask_from_good(read_array(good).reshape(frame_shape)))
-    return (combine_masks(*constant).reshape(-1) if constant else None), per_frame
 
 
 def find_detector(path: Path, file: h5py.File, frame_shape: tuple[int, ...]) -> Detector | None:

@@ -130,12 +130,12 @@ def find_wavelength(file: h5py.File, n_frames: int) -> Rows | None:
     return None
 
 
-def find_event_ids(file: h5py.File, n_frames: int) -> Rows:
-    """A stable 64-bit name of each shot.
+def find_event_ids(file: h5py.File, n_frames: int) -> Rows | None:
+    """A stable 64-bit name of each shot; None where nothing names them.
 
     The first that is there counts: ``entry_1/event_id`` as it is; the train and the pulse (or memory cell) as
     trainId * 2^16 + pulseId; machine time as seconds * 2^32 + nanoseconds; ``experiment_identifier`` as it is
-    when a whole number, else the first 8 bytes of the BLAKE2b hash of its text; the number of the frame.
+    when a whole number, else the first 8 bytes of the BLAKE2b hash of its text.
     """
 
     def per_frame(*places: str, kinds: str = "iu") -> h5py.Dataset | None:
@@ -167,7 +167,7 @@ def find_event_ids(file: h5py.File, n_frames: int) -> Rows:
         return lambda rows: _whole(identifier, rows)
     if identifier is not None and h5py.check_string_dtype(identifier.dtype) is not None:
         return lambda rows: np.array([hash_text(text) for text in read_texts(identifier, rows)], np.uint64)
-    return lambda rows: np.arange(rows.start, rows.stop, dtype=np.uint64)
+    return None
 
 
 def hash_text(text: str) -> int:

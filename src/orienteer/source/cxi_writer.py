@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,19 +11,27 @@ import numpy as np
 from orienteer.detector.beam import HC_EV_A
 from orienteer.detector.detector import Detector
 from orienteer.detector.hdf5 import write_detector
-from orienteer.errors import OrienteerError
-from orienteer.source.base import BATCH_BYTES, NEVER
+from orienteer.detector.masks import PixelUse
 from orienteer.source.cxi_geometry import OWN_DETECTOR
 from orienteer.source.cxi_layout import COLUMNS, DETECTOR, JOULE_PER_EV, SOURCE
-from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_frames
-from orienteer.source.patterns import Patterns
+from orienteer.source.cxi_masks import bits_of
+from orienteer.source.finite_source import BATCH_BYTES
+from orienteer.source.hdf5_growing import (
+    PACKED,
+    append_columns,
+    append_rows,
+    create_column,
+    create_rows,
+    write_metadata,
+)
+from orienteer.source.patterns import FRAME_MASK, Patterns
 from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "CXI"
 METADATA = "entry_1/orienteer_metadata"
+# CXI has no field for it; "x", "y" or "none".
+POLARISATION = f"{SOURCE}/orienteer_polarisation"
 CXI_VERSION = 160
-# CXI's bit for a pixel that is bad for any reason.
-PIXEL_IS_BAD = 0x80
 
 
 class CxiWriter(PatternWriter):
@@ -49,37 +56,49 @@ class CxiWriter(PatternWriter):
         stored = shape if len(shape) > 1 else (1, *shape)
         dtype = np.dtype(np.int32) if first.is_sparse else first.dense().dtype
         group = file.create_group(DETECTOR)
-        frames = create_frames(group, "data", dtype, stored)
+        frames = create_rows(group, "data", dtype, stored, rows_per_chunk=1)
         axes = {2: ":y:x", 3: ":module_identifier:y:x"}.get(len(stored), "")
         frames.attrs["frame_shape"] = np.array(shape, np.int64)
         frames.attrs["axes"] = np.bytes_(f"experiment_identifier{axes}")
         file["entry_1/data_1/data"] = h5py.SoftLink(f"/{DETECTOR}/data")
-        create_column(file["entry_1"], "event_id", np.zeros(0, np.uint64))
+        create_rows(file["entry_1"], "event_id", np.uint64)
         file["entry_1/experiment_identifier"] = file["entry_1/event_id"]
         file.create_group(COLUMNS)
         for name, column in first.columns.items():
             create_column(file[COLUMNS], name, column)
         if "wavelength_A" in first.columns:
-            create_column(file.create_group(SOURCE), "energy", np.zeros(0))
+            create_rows(file, f"{SOURCE}/energy", np.float64)
         if self.metadata:
-            file[METADATA] = self._metadata_text()
+            write_metadata(file, METADATA, self.metadata)
+        if self.polarisation is not None:
+            file[POLARISATION] = np.bytes_(self.polarisation)
+        self._start_masks(group, stored, FRAME_MASK in first.columns)
         if self.detector is not None:
             _write_geometry(group, self.detector, stored)
             write_detector(file.create_group(OWN_DETECTOR), self.detector)
 
-    def _metadata_text(self) -> np.bytes_:
-        try:
-            return np.bytes_(json.dumps(self.metadata))  # ASCII, of fixed length
-        except TypeError as error:
-            raise OrienteerError(f"{self.path}: metadata must be text and numbers ({error}).") from error
+    def _start_masks(self, group: Any, stored: tuple[int, ...], each_frame: bool) -> None:
+        """CXI's mask, for every frame where frames have masks; exact levels where no detector has them."""
+        self._levels = np.zeros(stored, np.uint8) if self.mask is None else self.mask.reshape(stored)
+        if each_frame:
+            create_rows(group, "mask", np.uint16, stored, rows_per_chunk=1)
+        elif self.mask is not None:
+            group.create_dataset("mask", data=bits_of(self._levels), **PACKED)
+        if self.mask is not None:
+            group.create_dataset("good_pixels", data=self._levels < PixelUse.NEVER, **PACKED)
+            if self.detector is None:
+                group.create_dataset("pixel_use", data=self._levels, **PACKED)
 
     def _write(self, patterns: Patterns) -> None:
         data = self._file[f"{DETECTOR}/data"]
         # Sparse frames are made dense a part at a time, so that memory stays bounded.
         step = max(1, BATCH_BYTES // (4 * patterns.n_pixels))
         for first in range(0, len(patterns), step):
-            frames = patterns[first : first + step].dense()
-            append_rows(data, frames.reshape(-1, *data.shape[1:]))
+            part = patterns[first : first + step]
+            append_rows(data, part.dense().reshape(-1, *data.shape[1:]))
+            if FRAME_MASK in part.columns:
+                levels = part.columns[FRAME_MASK].reshape(-1, *data.shape[1:])
+                append_rows(self._file[f"{DETECTOR}/mask"], bits_of(np.maximum(levels, self._levels)))
         append_rows(self._file["entry_1/event_id"], patterns.event_id)
         append_columns(self._file[COLUMNS], patterns.columns)
         if "wavelength_A" in patterns.columns:
@@ -96,11 +115,7 @@ class CxiWriter(PatternWriter):
 
 def _write_geometry(group: Any, detector: Detector, stored: tuple[int, ...]) -> None:
     """CXI's fields and the local ones that analysis programs look for."""
-    bad = (detector.mask == NEVER).reshape(stored)
-    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
-    group.create_dataset("mask", data=np.where(bad, PIXEL_IS_BAD, 0).astype(np.uint16), **packed)
-    group.create_dataset("good_pixels", data=~bad, **packed)
-    group.create_dataset("xyz_map", data=detector.positions_m.T.reshape(3, *stored), **packed)
+    group.create_dataset("xyz_map", data=detector.positions_m.T.reshape(3, *stored), **PACKED)
     group["distance"] = detector.distance_m
     if detector.panels:
         group["x_pixel_size"] = float(np.linalg.norm(detector.panels[0].fast_m))

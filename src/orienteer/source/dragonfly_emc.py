@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from orienteer.compute.reading import check_holds
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
-from orienteer.source.base import FileSource
+from orienteer.source.file_source import FileSource
 from orienteer.source.patterns import Patterns
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 from orienteer.source.writer import PatternWriter
@@ -31,14 +31,28 @@ SPARSE, DENSE_INTEGER, DENSE_FLOAT = 0, 1, 2
 _DTYPE: dict[int, np.dtype[Any]] = {DENSE_INTEGER: np.dtype("<i4"), DENSE_FLOAT: np.dtype("<f8")}
 _INT32 = np.dtype("<i4")
 _LARGEST = 2**31 - 1
+LOST = ("event ids", "columns", "detector", "mask", "frame shape", "polarisation", "metadata")
 
 
 def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
-    """Whether the first words can be N >= 0, P >= 1 and a frame type; the format has no other signature."""
-    if hdf5 is not None or len(head) < HEADER_BYTES:
+    """Whether the first words are N >= 0, P >= 1 and a frame type that the size of the file agrees with.
+
+    The format has no other signature, and a map of 1 or 2 sections has such words and such a size.  A file
+    that is called ``.emc`` and has another size is a damaged one, and the error then says what is wrong.
+    """
+    if hdf5 is not None or len(head) < HEADER_BYTES or head[208:211] == b"MAP":
         return False
     n_frames, n_pixels, frame_type = np.frombuffer(head, _INT32, 3).tolist()
-    return n_frames >= 0 and n_pixels >= 1 and frame_type in (SPARSE, DENSE_INTEGER, DENSE_FLOAT)
+    if n_frames < 0 or n_pixels < 1 or frame_type not in (SPARSE, DENSE_INTEGER, DENSE_FLOAT):
+        return False
+    expected, size = HEADER_BYTES, path.stat().st_size
+    if frame_type in _DTYPE:
+        expected += n_frames * n_pixels * _DTYPE[frame_type].itemsize
+    elif HEADER_BYTES + 8 * n_frames <= size:
+        ones, multi = np.fromfile(path, _INT32, 2 * n_frames, offset=HEADER_BYTES).reshape(2, n_frames)
+        lit_bytes = 4 * int(ones.sum(dtype=np.int64)) + 8 * int(multi.sum(dtype=np.int64))
+        expected += 8 * n_frames + lit_bytes
+    return bool(size == expected) or path.suffix.lower() == ".emc"
 
 
 def open_file(path: Path) -> EmcSource:
@@ -56,7 +70,6 @@ class EmcSource(FileSource):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._path = path
         size = path.stat().st_size
         header = self._words(_INT32, 0, 3)
         self.n_frames, n_pixels, self.frame_type = header.tolist()
@@ -75,42 +88,40 @@ class EmcSource(FileSource):
     def _index_photons(self, size: int) -> None:
         """Where the lists of each frame begin, as int64: their total passes 2^31 in real data."""
         n = self.n_frames
-        check_holds(self._path, "photons per frame", HEADER_BYTES + 8 * n, size)
+        check_holds(self.path, "photons per frame", HEADER_BYTES + 8 * n, size)
         lit = self._words(_INT32, HEADER_BYTES, 2 * n).reshape(2, n)
         if n and lit.min() < 0:
             frame = int(np.argmax((lit < 0).any(axis=0)))
             raise FileError(
-                self._path, f"frame {frame} has a negative number of lit pixels.", "The file is damaged."
+                self.path, f"frame {frame} has a negative number of lit pixels.", "The file is damaged."
             )
         self._ones, self._multi = (np.concatenate([[0], np.cumsum(row, dtype=np.int64)]) for row in lit)
         self._place_ones = HEADER_BYTES + 8 * n
         self._place_multi = self._place_ones + 4 * int(self._ones[-1])
         self._count_multi = self._place_multi + 4 * int(self._multi[-1])
-        _check_size(self._path, self._count_multi + 4 * int(self._multi[-1]), size)
+        _check_size(self.path, self._count_multi + 4 * int(self._multi[-1]), size)
 
     def _words(self, dtype: np.dtype[Any], offset: int, count: int) -> NDArray[Any]:
         """``count`` numbers from byte ``offset`` on; read, because a mapped file that shrinks would crash."""
-        values = np.fromfile(self._path, dtype, count, offset=offset)
+        values = np.fromfile(self.path, dtype, count, offset=offset)
         if len(values) != count:
-            raise FileError(self._path, f"ends after {len(values)} of {count} numbers at byte {offset}.")
+            raise FileError(self.path, f"ends after {len(values)} of {count} numbers at byte {offset}.")
         return values.astype(dtype.newbyteorder("="), copy=False)
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        event_id = np.arange(first, last, dtype=np.uint64)
+    def _read_frames(self, rows: slice) -> Any:
+        n_frames = rows.stop - rows.start
         if not self.is_sparse:
             dtype = _DTYPE[self.frame_type]
-            offset = HEADER_BYTES + first * self.n_pixels * dtype.itemsize
-            frames = self._words(dtype, offset, (last - first) * self.n_pixels)
-            return Patterns(frames.reshape(last - first, self.n_pixels), event_id)
-        ones, multi = self._ones[first : last + 1], self._multi[first : last + 1]
+            offset = HEADER_BYTES + rows.start * self.n_pixels * dtype.itemsize
+            return self._words(dtype, offset, n_frames * self.n_pixels).reshape(n_frames, self.n_pixels)
+        ones, multi = self._ones[rows.start : rows.stop + 1], self._multi[rows.start : rows.stop + 1]
         place_ones = self._words(_INT32, self._place_ones + 4 * int(ones[0]), int(ones[-1] - ones[0]))
         n_multi = int(multi[-1] - multi[0])
         place_multi = self._words(_INT32, self._place_multi + 4 * int(multi[0]), n_multi)
         count_multi = self._words(_INT32, self._count_multi + 4 * int(multi[0]), n_multi)
-        photons = join_photon_lists(
-            np.diff(ones), place_ones, np.diff(multi), place_multi, count_multi, self.n_pixels, first
+        return join_photon_lists(
+            np.diff(ones), place_ones, np.diff(multi), place_multi, count_multi, self.n_pixels, rows.start
         )
-        return Patterns(photons, event_id)
 
 
 def join_photon_lists(
@@ -156,7 +167,8 @@ class Writer(PatternWriter):
     """
 
     format: ClassVar[str] = FORMAT_NAME
-    lost_on_write: ClassVar[tuple[str, ...]] = ("event ids", "columns", "detector", "frame shape", "metadata")
+    keeps_mask: ClassVar[bool] = False
+    lost_on_write: ClassVar[tuple[str, ...]] = LOST
 
     def __init__(
         self, path: Any, *, frame_type: Literal["sparse", "integer", "float"] | None = None, **common: Any

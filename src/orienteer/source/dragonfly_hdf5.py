@@ -17,8 +17,8 @@ from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import check_stored, get_dataset
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
-from orienteer.source.base import FileSource
-from orienteer.source.dragonfly_emc import join_photon_lists
+from orienteer.source.dragonfly_emc import LOST, join_photon_lists
+from orienteer.source.file_source import FileSource
 from orienteer.source.hdf5_varying import read_varying
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
@@ -78,22 +78,22 @@ class DragonflyHdf5Source(FileSource):
         """Let go of the file."""
         self._file.close()
 
-    def _read_range(self, first: int, last: int) -> Patterns:
+    def _read_frames(self, rows: slice) -> Any:
         (ones, place_ones), (multi, place_multi), (counts, count_multi) = (
-            read_varying(rows, slice(first, last)) for rows in self._lists
+            read_varying(photon_list, rows) for photon_list in self._lists
         )
         if not np.array_equal(multi, counts):
-            frame = first + int(np.argmax(multi != counts))
+            frame = rows.start + int(np.argmax(multi != counts))
             raise OrienteerError(f"frame {frame} lists different numbers of places and counts.")
-        photons = join_photon_lists(ones, place_ones, multi, place_multi, count_multi, self.n_pixels, first)
-        return Patterns(photons, np.arange(first, last, dtype=np.uint64))
+        return join_photon_lists(ones, place_ones, multi, place_multi, count_multi, self.n_pixels, rows.start)
 
 
 class Writer(PatternWriter):
     """Writes Dragonfly's sparse HDF5; frames must be photon counts."""
 
     format: ClassVar[str] = FORMAT_NAME
-    lost_on_write: ClassVar[tuple[str, ...]] = ("event ids", "columns", "detector", "frame shape", "metadata")
+    keeps_mask: ClassVar[bool] = False
+    lost_on_write: ClassVar[tuple[str, ...]] = LOST
 
     _file: Any = None
 

@@ -8,7 +8,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from orienteer.errors import FileError, OrienteerError
-from orienteer.source.base import FileSource
+from orienteer.source.file_source import FileSource
 from orienteer.source.patterns import Patterns
 from orienteer.source.stored_array import NPY_MAGIC, file_bytes, npy_header, read_npy_header
 from orienteer.source.writer import PatternWriter
@@ -46,16 +46,18 @@ class NpySource(FileSource):
         self.n_frames = len(self._frames)
         self.bytes_per_value = self._frames.dtype.itemsize
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        frames = self._frames.rows(first, last).reshape(last - first, self.n_pixels)
-        return Patterns(frames, np.arange(first, last, dtype=np.uint64))
+    def _read_frames(self, rows: slice) -> Any:
+        return self._frames.rows(rows.start, rows.stop).reshape(rows.stop - rows.start, self.n_pixels)
 
 
 class Writer(PatternWriter):
     """Writes the frames, dense, as one array (N, *frame_shape)."""
 
     format: ClassVar[str] = FORMAT_NAME
-    lost_on_write: ClassVar[tuple[str, ...]] = ("event ids", "columns", "detector", "metadata")
+    keeps_mask: ClassVar[bool] = False
+    lost_on_write: ClassVar[tuple[str, ...]] = (
+        "event ids", "columns", "detector", "mask", "polarisation", "metadata",
+    )  # fmt: skip
 
     _file: IO[bytes] | None = None
 

@@ -1,13 +1,15 @@
 """Several NumPy arrays in a ``.npz`` file: frames or lists of photons, event ids and columns.
 
 ``frames`` (N, ...), or the photon lists ``start`` (N + 1,), ``pixel`` (L,), ``count`` (L,) and
-``frame_shape``; ``event_id`` (N,) where there are any; every other array is a column and has N rows.  A file
-with one array of any name is taken as frames.
+``frame_shape``; ``event_id`` (N,) where there are any; ``pixel_use``, the three levels of a mask in the shape
+of a frame; every other array is a column and has N rows.  A file with one array of any name is taken as
+frames.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.reading import check_holds
+from orienteer.detector.masks import check_mask
 from orienteer.errors import FileError, OrienteerError
-from orienteer.source.base import FileSource
+from orienteer.source.file_source import FileSource
 from orienteer.source.patterns import Patterns, SparsePhotons
 from orienteer.source.stored_array import StoredArray, file_bytes, npy_header, read_npy_header
 from orienteer.source.writer import PatternWriter
@@ -33,7 +36,6 @@ _ZIP_MAGIC = b"PK\x03\x04"
 _ZIP_LOCAL_HEADER_BYTES = 30
 _ENCRYPTED = 0x1
 _DEFLATE_RATIO = 1100
-_RESERVED = {"frames", "start", "pixel", "count", "frame_shape", "event_id"}
 _KINDS = {
     "frames": "biuf",
     "start": "iu",
@@ -41,7 +43,9 @@ _KINDS = {
     "count": "iu",
     "frame_shape": "iu",
     "event_id": "iu",
+    "pixel_use": "iu",
 }
+_RESERVED = set(_KINDS)
 
 
 def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
@@ -88,12 +92,17 @@ class NpzSource(FileSource):
             self.bytes_per_value = frames.dtype.itemsize
         if not 0 < self.n_pixels < 2**31:
             raise FileError(path, f"declares frames of shape {self.frame_shape}, which cannot be.")
-        self.column_names = tuple(name for name in arrays if name not in _RESERVED)
-        for name in (*self.column_names, *(["event_id"] if "event_id" in arrays else [])):
+        self.stored_columns = tuple(name for name in arrays if name not in _RESERVED)
+        for name in (*self.stored_columns, *(["event_id"] if "event_id" in arrays else [])):
             if not arrays[name].shape or len(arrays[name]) != self.n_frames:
                 raise FileError(
                     path, f"holds '{name}' of shape {arrays[name].shape} for {self.n_frames} frames."
                 )
+
+        if "pixel_use" in arrays:
+            if arrays["pixel_use"].shape != self.frame_shape:
+                raise FileError(path, f"holds 'pixel_use' of shape {arrays['pixel_use'].shape}.")
+            self.mask = check_mask(arrays["pixel_use"].all(), self.frame_shape)
 
     def _look_at_photons(self, path: Path) -> None:
         start, pixel, count, shape = (
@@ -110,26 +119,22 @@ class NpzSource(FileSource):
             raise FileError(path, f"holds {len(pixel)} pixels but {len(count)} counts.")
         self.n_frames = len(start) - 1
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        arrays = self._arrays
-        ids = (
-            arrays["event_id"].rows(first, last)
-            if "event_id" in arrays
-            else np.arange(first, last, dtype=np.uint64)
-        )
-        columns = {name: arrays[name].rows(first, last) for name in self.column_names}
+    def _read_event_ids(self, rows: slice) -> Any:
+        return self._arrays["event_id"].rows(rows.start, rows.stop) if "event_id" in self._arrays else None
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Any]:
+        return {name: self._arrays[name].rows(rows.start, rows.stop) for name in names}
+
+    def _read_frames(self, rows: slice) -> Any:
+        arrays, n_frames = self._arrays, rows.stop - rows.start
         if not self.is_sparse:
-            return Patterns(
-                arrays["frames"].rows(first, last).reshape(last - first, self.n_pixels), ids, columns
-            )
-        start = arrays["start"].rows(first, last + 1).astype(np.int64)
+            return arrays["frames"].rows(rows.start, rows.stop).reshape(n_frames, self.n_pixels)
+        start = arrays["start"].rows(rows.start, rows.stop + 1).astype(np.int64)
         begin, end = int(start[0]), int(start[-1])
         if begin < 0 or end > len(arrays["pixel"]) or np.any(np.diff(start) < 0):
-            raise OrienteerError(f"photon lists are out of order in frames {first} to {last}.")
-        photons = SparsePhotons(
-            start - begin, arrays["pixel"].rows(begin, end), arrays["count"].rows(begin, end), self.n_pixels
-        )
-        return Patterns(photons, ids, columns)
+            raise OrienteerError(f"photon lists are out of order in frames {rows.start} to {rows.stop}.")
+        pixel, count = arrays["pixel"].rows(begin, end), arrays["count"].rows(begin, end)
+        return SparsePhotons(start - begin, pixel, count, self.n_pixels)
 
 
 @dataclass(frozen=True)
@@ -182,7 +187,7 @@ class Writer(PatternWriter):
     """Writes frames or photon lists, ids and columns; arrays wait in nameless files until the end."""
 
     format: ClassVar[str] = FORMAT_NAME
-    lost_on_write: ClassVar[tuple[str, ...]] = ("detector", "metadata")
+    lost_on_write: ClassVar[tuple[str, ...]] = ("detector", "metadata", "polarisation")
 
     def _start(self, temporary: Path, first: Patterns) -> None:
         if taken := _RESERVED & set(first.columns):
@@ -219,7 +224,7 @@ class Writer(PatternWriter):
     def _rows(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
         rows: dict[str, NDArray[Any]] = {"event_id": patterns.event_id, **patterns.columns}
         if self._is_sparse:
-            photons = patterns.sparse()
+            photons = patterns.frames if patterns.is_sparse else patterns.sparse()
             rows |= {
                 "start": photons.start[1:] + self._n_entries,
                 "pixel": photons.pixel,
@@ -239,10 +244,13 @@ class Writer(PatternWriter):
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     member.write(npy_header(dtype, (n_rows, *shape)))
                     copyfileobj(spool, member, 2**20)
-            if self._is_sparse:
-                with archive.open("frame_shape.npy", "w") as member:
-                    shape_array = np.array(self.frame_shape, np.int64)
-                    member.write(npy_header(shape_array.dtype, shape_array.shape) + shape_array.tobytes())
+            sizes = np.array(self.frame_shape, np.int64)
+            constant: dict[str, NDArray[Any]] = {"frame_shape": sizes} if self._is_sparse else {}
+            if self.mask is not None:
+                constant["pixel_use"] = np.ascontiguousarray(self.mask).reshape(sizes)
+            for name, values in constant.items():
+                with archive.open(f"{name}.npy", "w") as member:
+                    member.write(npy_header(values.dtype, values.shape) + values.tobytes())
         self._discard()
 
     def _discard(self) -> None:

@@ -10,16 +10,22 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orienteer.compute.arrays import Array
 from orienteer.compute.reading import is_hdf5, read_head, reading
+from orienteer.detector.geometry_file import GeometryFile
 from orienteer.errors import FileError, OrienteerError
-from orienteer.source.base import FileSource, Source
+from orienteer.source.base import Source
+from orienteer.source.file_source import FileSource
+from orienteer.source.geometry import with_geometry, with_wavelength
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
 
 if TYPE_CHECKING:
-    from orienteer.detector.detector import Detector
+    from orienteer.detector.detector import Detector, Polarisation
 
 # One module per format, asked in this order; each has the names of FormatModule.
 FORMATS: tuple[str, ...] = (
@@ -58,14 +64,16 @@ class FormatModule(Protocol):
 
 def open(
     data: str | PathLike[str] | Patterns | Source | Array,
-    geometry: str | PathLike[str] | Detector | None = None,
+    geometry: str | PathLike[str] | Detector | GeometryFile | None = None,
+    wavelength_A: float | None = None,
 ) -> Source:
     """The patterns in a file of any known format, or in an array; nothing is read yet.
 
     Parameters
     ----------
-    data : a path, an array of frames (N, ...), or :class:`Patterns`.
-    geometry : a detector or the path of one, for data that carry none; it replaces the data's own.
+    data : a path, an array of frames (N, ...), :class:`Patterns` or any other source.
+    geometry : a detector or the path of one; it replaces the data's own, whose mask is kept.
+    wavelength_A : of events that carry none.
     """
     if isinstance(data, str | PathLike):
         path = Path(data)
@@ -83,9 +91,8 @@ def open(
             raise OrienteerError(f"an array of shape {data.shape} holds no frames; expected (n_frames, ...).")
         shape = tuple(data.shape[1:])
         source = InMemorySource(Patterns(data.reshape(len(data), math.prod(shape))), shape)
-    if geometry is not None:
-        cast(FileSource, source).attach(_detector_of(geometry))
-    return source
+    source = with_wavelength(source, wavelength_A)
+    return source if geometry is None else with_geometry(source, _geometry_of(geometry))
 
 
 def recognise(path: str | PathLike[str]) -> str:
@@ -102,15 +109,28 @@ def writer_for(
     path: str | PathLike[str],
     format: str | None = None,
     *,
+    like: Source | None = None,
     detector: Detector | None = None,
     frame_shape: tuple[int, ...] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    mask: NDArray[np.uint8] | None = None,
+    polarisation: Polarisation | None = None,
     **options: Any,
 ) -> PatternWriter:
     """A writer for a new file; the format is named, or follows from the ending of the path.
 
+    like : a source, whose detector, mask, polarisation, frame shape and metadata hold where none are given.
     options : what only some formats take, such as ``live=True`` of Orienteer's own files.
     """
+    common: dict[str, Any] = {
+        "detector": detector,
+        "frame_shape": frame_shape,
+        "metadata": metadata,
+        "mask": mask,
+        "polarisation": polarisation,
+    }
+    if like is not None:
+        common = {name: getattr(like, name) if value is None else value for name, value in common.items()}
     for module in _modules():
         if (
             format.lower() == module.FORMAT_NAME.lower()
@@ -118,9 +138,7 @@ def writer_for(
             else fspath(path).lower().endswith(module.EXTENSIONS)
         ):
             try:
-                return module.Writer(
-                    path, detector=detector, frame_shape=frame_shape, metadata=metadata, **options
-                )
+                return module.Writer(path, **common, **options)
             except TypeError as error:
                 if not options:
                     raise
@@ -133,12 +151,12 @@ def writer_for(
     raise FileError(path, "has an ending that no format claims.", f"Known formats: {known}.")
 
 
-def _detector_of(geometry: str | PathLike[str] | Detector) -> Detector:
-    if not isinstance(geometry, str | PathLike):
-        return geometry
-    from orienteer.detector.opening import open_detector
+def _geometry_of(geometry: str | PathLike[str] | Detector | GeometryFile) -> GeometryFile:
+    if isinstance(geometry, str | PathLike):
+        from orienteer.detector.opening import open_geometry
 
-    return open_detector(geometry)
+        return open_geometry(geometry)
+    return geometry if isinstance(geometry, GeometryFile) else GeometryFile(geometry)
 
 
 def _modules() -> tuple[FormatModule, ...]:
@@ -168,4 +186,7 @@ def _hint(path: Path) -> str:
         return f"It looks like a detector ({recognise_detector(path)}): give it with --geometry (geometry=)."
     with suppress(OrienteerError):
         return f"It looks like a volume ({recognise_volume(path)}): open it with orienteer.open_volume()."
+    for module in _modules():
+        if path.name.lower().endswith(module.EXTENSIONS):
+            return f"By its name it should be {module.FORMAT_NAME}: it is damaged or incomplete."
     return f"Known formats: {', '.join(format_names())}."

@@ -5,9 +5,9 @@ Every dataset carries checksums, and so does the structure of the file; nothing 
 
 from __future__ import annotations
 
-import json
 import math
 import time
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,19 @@ import numpy as np
 from orienteer.compute.hdf5_file import LiveFile, open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import get_dataset, get_group, read_array, read_numbers, read_text
 from orienteer.compute.reading import reading
+from orienteer.detector.masks import check_mask
+from orienteer.detector.polarisation import check_polarisation
 from orienteer.errors import FileError
-from orienteer.source.base import FileSource
+from orienteer.source.file_source import FileSource
+from orienteer.source.finite_source import Result
+from orienteer.source.hdf5_growing import read_column, read_metadata
 from orienteer.source.orienteer_hdf5_writer import (
     FORMAT_MARK,
     FORMAT_NAME,
     FORMAT_VERSION,
     OrienteerHdf5Writer,
 )
-from orienteer.source.patterns import Patterns, SparsePhotons
+from orienteer.source.patterns import SparsePhotons
 
 __all__ = ["EXTENSIONS", "FORMAT_NAME", "OrienteerHdf5Source", "Writer", "open_file", "recognise"]
 
@@ -57,7 +61,6 @@ class OrienteerHdf5Source(FileSource):
 
     def __init__(self, path: str | PathLike[str]) -> None:
         super().__init__(path)
-        self._file_path = Path(path)
         self._file: h5py.File | None = None
         self.refresh()
 
@@ -74,26 +77,25 @@ class OrienteerHdf5Source(FileSource):
 
     def refresh(self) -> int:
         """Look at the file again; how many frames it has now."""
-        attached = self.detector
         for attempt in range(_LIVE_ATTEMPTS):
             try:
-                with reading(self._file_path):
-                    self.close()
-                    self._file = open_hdf5_for_reading(self._file_path)
+                with reading(self.path):
+                    self._file = None  # not closed: a source with another detector may share it
+                    self._file = open_hdf5_for_reading(self.path)
                     self._look(self._file)
+                    self.apply_given()
                 break
             except FileError:
                 live = self.is_live
-                self.close()
+                self._file = None
                 if not live or attempt + 1 == _LIVE_ATTEMPTS:
                     raise
                 time.sleep(_LIVE_PAUSE_S)
-        if attached is not None:
-            self.detector = attached
         return self.n_frames
 
     def _look(self, file: h5py.File) -> None:
-        path = self._file_path
+        path = self.path
+        self.detector = self.mask = self.polarisation = None
         version = int(read_numbers(file, "format_version", "iu"))
         if not 1 <= version <= FORMAT_VERSION:
             raise FileError(
@@ -122,32 +124,42 @@ class OrienteerHdf5Source(FileSource):
         columns = get_group(file, "columns")
         names = list(columns)
         self._columns = {name: get_dataset(columns, name, "biufcS", rows=rows) for name in names}
-        self.column_names = tuple(names)
-        self.metadata = json.loads(get_dataset(file, "metadata", "S", (1,))[0])
+        self.stored_columns = tuple(names)
+        self.metadata = read_metadata(file, "metadata")
         self.metadata["creator"] = read_text(file, "creator")
+        polarisation = read_text(file, "polarisation")
+        self.polarisation = check_polarisation(polarisation) if polarisation else None
+        if "mask" in file:
+            levels = read_array(get_dataset(file, "mask", "u", self.frame_shape))
+            self.mask = check_mask(levels, self.frame_shape)
         if "detector" in file:
             from orienteer.detector.hdf5 import read_detector
 
             self.attach(read_detector(get_group(file, "detector")))
         self.n_frames = rows
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        for attempt in range(_LIVE_ATTEMPTS):
-            if self._file is None:
-                raise FileError(self._file_path, "has been closed.", "Open it again.")
-            try:
-                return self._read_once(slice(first, last))
-            except OSError:
-                if not self.is_live or attempt + 1 == _LIVE_ATTEMPTS:
-                    raise
-                time.sleep(_LIVE_PAUSE_S)
-                self.refresh()
-        raise FileError(self._file_path, "could not be read.")
+    def _attempt(self, read: Callable[[], Result]) -> Result:
+        with reading(self.path):
+            for attempt in range(_LIVE_ATTEMPTS):
+                if not self._file:
+                    raise FileError(self.path, "has been closed.", "Open it again.")
+                try:
+                    return read()
+                except OSError:
+                    if not self.is_live or attempt + 1 == _LIVE_ATTEMPTS:
+                        raise
+                    time.sleep(_LIVE_PAUSE_S)
+                    self.refresh()
+        raise FileError(self.path, "could not be read.")
 
-    def _read_once(self, rows: slice) -> Patterns:
-        frames = self._read_photons(rows) if self.is_sparse else self._read_dense(rows)
-        columns = {name: _read_column(column, rows) for name, column in self._columns.items()}
-        return Patterns(frames, read_array(self._event_id, rows), columns)
+    def _read_frames(self, rows: slice) -> Any:
+        return self._read_photons(rows) if self.is_sparse else self._read_dense(rows)
+
+    def _read_event_ids(self, rows: slice) -> Any:
+        return read_array(self._event_id, rows)
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Any]:
+        return {name: read_column(self._columns[name], rows, bytes_are_text=False) for name in names}
 
     def _read_dense(self, rows: slice) -> Any:
         return read_array(self._frames, rows).reshape(rows.stop - rows.start, self.n_pixels)
@@ -158,16 +170,8 @@ class OrienteerHdf5Source(FileSource):
         start[0] = self._end[rows.start - 1] if rows.start else 0
         if start[0] < 0 or start[-1] > self.n_entries or np.any(np.diff(start) < 0):
             raise FileError(
-                self._file_path, f"has photon lists out of order in frames {rows.start} to {rows.stop}."
+                self.path, f"has photon lists out of order in frames {rows.start} to {rows.stop}."
             )
         entries = slice(int(start[0]), int(start[-1]))
         pixel, count = read_array(self._pixel, entries), read_array(self._count, entries)
         return SparsePhotons(start - start[0], pixel, count, self.n_pixels)
-
-
-def _read_column(dataset: h5py.Dataset, rows: slice) -> Any:
-    values = read_array(dataset, rows)
-    if "characters" in dataset.attrs:
-        width = max(1, int(read_numbers(dataset, "characters", "iu")))
-        return np.char.decode(values, "utf-8").astype(f"U{width}")
-    return values

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import h5py
 import numpy as np
@@ -18,13 +16,20 @@ from numpy.typing import NDArray
 
 import orienteer
 from orienteer.compute.atomic import atomic_path
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError
+from orienteer.source.hdf5_growing import (
+    PACKED,
+    as_stored,
+    columns_as_stored,
+    create_column,
+    create_rows,
+    write_metadata,
+    write_rows,
+)
 from orienteer.source.hdf5_recovery import clear_marks_of_dead_writer, only_writer
-from orienteer.source.patterns import Patterns, concatenate
+from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
+from orienteer.source.stored_ids import first_double, first_stored_id, largest_stored_id
 from orienteer.source.writer import PatternWriter
-
-if TYPE_CHECKING:
-    from orienteer.detector.detector import Detector
 
 FORMAT_NAME = "Orienteer"
 FORMAT_MARK = "orienteer patterns"
@@ -32,10 +37,7 @@ FORMAT_VERSION = 1
 # Version 1.10 of the file format: readable by every HDF5 since 2016, with checksums over all metadata and
 # readers beside a writer.
 _LIBRARY_VERSION = ("v110", "v110")
-_CHUNK_BYTES = 2**18
 _BUFFER_BYTES = 8 * 2**20
-_CHECKED = {"fletcher32": True}
-_PACKED = {"fletcher32": True, "shuffle": True, "compression": "gzip", "compression_opts": 1}
 
 
 class OrienteerHdf5Writer(PatternWriter):
@@ -59,15 +61,13 @@ class OrienteerHdf5Writer(PatternWriter):
         self,
         path: str | PathLike[str],
         *,
-        detector: Detector | None = None,
-        frame_shape: tuple[int, ...] | None = None,
-        metadata: Mapping[str, Any] | None = None,
         storage: Literal["sparse", "dense"] | None = None,
         append: bool = False,
         live: bool = False,
         commit_every_s: float = 1.0,
+        **common: Any,
     ) -> None:
-        super().__init__(path, detector=detector, frame_shape=frame_shape, metadata=metadata)
+        super().__init__(path, **common)
         self._storage = storage
         self._append = append
         self._in_place = append or live
@@ -118,6 +118,7 @@ class OrienteerHdf5Writer(PatternWriter):
             self._file = self._create(temporary, first, keep_open=True)
 
     def _write(self, patterns: Patterns) -> None:
+        self._refuse_known_ids(patterns.event_id)
         stored = self._as_stored(patterns)
         self._held.append(stored)
         self._held_bytes += _n_bytes(stored)
@@ -147,20 +148,24 @@ class OrienteerHdf5Writer(PatternWriter):
             file.attrs["creator"] = np.bytes_(f"orienteer {orienteer.__version__}")
             file.attrs["frame_shape"] = np.array(shape, dtype=np.int64)
             file.create_dataset(
-                "committed", data=np.zeros(1, np.int64), maxshape=(None,), chunks=(1,), **_CHECKED
+                "committed", data=np.zeros(1, np.int64), maxshape=(None,), chunks=(1,), fletcher32=True
             )
-            _create_rows(file, "event_id", np.dtype(np.uint64), ())
+            create_rows(file, "event_id", np.uint64)
             if first.is_sparse if self._storage is None else self._storage == "sparse":
-                _create_rows(file, "photons/end", np.dtype(np.int64), ())
-                _create_rows(file, "photons/pixel", np.dtype(np.int32), ())
-                _create_rows(file, "photons/count", np.dtype(np.int32), ())
+                create_rows(file, "photons/end", np.int64)
+                create_rows(file, "photons/pixel", np.int32)
+                create_rows(file, "photons/count", np.int32)
             else:
                 dtype = np.dtype(np.int32) if first.is_sparse else first.frames.dtype
-                _create_rows(file, "frames", dtype, shape)
+                create_rows(file, "frames", dtype, shape)
             file.create_group("columns")
             for name, column in first.columns.items():
-                self._create_column(file, name, column)
-            self._write_metadata(file)
+                create_column(file["columns"], name, column)
+            write_metadata(file, "metadata", self.metadata)
+            if self.polarisation is not None:
+                file.attrs["polarisation"] = np.bytes_(self.polarisation)
+            if self.mask is not None and self.detector is None:
+                file.create_dataset("mask", data=self.mask.reshape(shape), chunks=shape, **PACKED)
             if self.detector is not None:
                 from orienteer.detector.hdf5 import write_detector
 
@@ -172,26 +177,6 @@ class OrienteerHdf5Writer(PatternWriter):
             return file
         file.close()
         return None
-
-    def _create_column(self, file: h5py.File, name: str, column: NDArray[Any]) -> None:
-        if not name or "/" in name or name.startswith("."):
-            raise OrienteerError(f"{self.path}: '{name}' cannot be the name of a column.")
-        if column.dtype.kind == "U":
-            width = column.dtype.itemsize // 4
-            encoded = np.dtype(f"S{max(1, 4 * width)}")  # UTF-8 takes up to four bytes a character
-            _create_rows(file, f"columns/{name}", encoded, column.shape[1:]).attrs["characters"] = width
-        elif column.dtype.kind in "biufcS":
-            _create_rows(file, f"columns/{name}", column.dtype, column.shape[1:])
-        else:
-            raise OrienteerError(f"{self.path}: column '{name}' of type {column.dtype} cannot be stored.")
-
-    def _write_metadata(self, file: h5py.File) -> None:
-        try:
-            text = json.dumps(self.metadata).encode()
-        except TypeError as error:
-            raise OrienteerError(f"{self.path}: metadata must be text and numbers ({error}).") from error
-        dtype = h5py.string_dtype("utf-8", len(text))
-        file.create_dataset("metadata", data=np.array([text], dtype=dtype), chunks=(1,), **_CHECKED)
 
     def _continue(self) -> None:
         """Take up an existing file where its last commit left it."""
@@ -209,44 +194,39 @@ class OrienteerHdf5Writer(PatternWriter):
             self.detector = existing.detector or self.detector
             self._n_frames = self.n_written = len(existing)
             self._n_entries = existing.n_entries
+            self.mask = existing.mask if existing.detector is None else existing.detector.mask
         clear_marks_of_dead_writer(self.path)
         self._file = _open_in_place(self.path)
+        self.next_id = largest_stored_id(self._file["event_id"], self._n_frames) + 1
         self._started = True
+
+    def _refuse_known_ids(self, ids: NDArray[np.uint64]) -> None:
+        known = first_double(ids)
+        if known is None and len(ids) and int(ids.min()) < self.next_id:
+            held = [patterns.event_id for patterns in self._held]
+            known = first_double(np.concatenate([ids, *held]))
+            if known is None:
+                known = first_stored_id(self._file["event_id"], self._n_frames, ids)
+        if known is not None:
+            raise FileError(
+                self.path,
+                f"has a frame with event id {known} already; ids are unique in a file.",
+                "Give the frames ids of their own, or none, to have them numbered on.",
+            )
 
     def _as_stored(self, patterns: Patterns) -> Patterns:
         """The batch in the storage, columns and types of the file, or an error that names what differs."""
         file = self._file
-        names = set(file["columns"])
-        if set(patterns.columns) != names:
-            differing = ", ".join(sorted(names ^ set(patterns.columns)))
-            raise OrienteerError(f"{self.path}: the batch and the file differ in the columns {differing}.")
-        columns = {
-            name: self._column_as_stored(file["columns"][name], patterns.columns[name]) for name in names
-        }
+        columns = columns_as_stored(file["columns"], patterns.columns)
         if "photons" in file:
-            return Patterns(patterns.sparse(), patterns.event_id, columns)
-        frames = patterns.dense()
-        wanted = file["frames"].dtype
-        if frames.dtype != wanted:
-            if not np.can_cast(frames.dtype, wanted, "safe"):
-                raise OrienteerError(
-                    f"{self.path}: frames of {frames.dtype} do not fit in a file of {wanted}."
-                )
-            frames = frames.astype(wanted)
+            frames: Any = patterns.frames
+            if not isinstance(frames, SparsePhotons):
+                # The batch has been checked: negative counts lie under the mask.
+                frames = Patterns(np.maximum(frames, 0), columns=patterns.columns).sparse()
+        else:
+            shape = (len(patterns), *(self.frame_shape or ()))
+            frames = as_stored(file["frames"], patterns.dense().reshape(shape)).reshape(len(patterns), -1)
         return Patterns(frames, patterns.event_id, columns)
-
-    def _column_as_stored(self, dataset: h5py.Dataset, column: NDArray[Any]) -> NDArray[Any]:
-        wanted = (
-            np.dtype(f"U{dataset.attrs['characters']}") if "characters" in dataset.attrs else dataset.dtype
-        )
-        if column.shape[1:] != dataset.shape[1:] or not np.can_cast(column.dtype, wanted, "safe"):
-            raise OrienteerError(
-                f"{self.path}: column '{dataset.name.rpartition('/')[2]}' is {column.dtype} of shape "
-                f"{column.shape[1:]} in this batch, but {wanted} of shape {dataset.shape[1:]} in the file."
-            )
-        if wanted.kind == "U":
-            return np.char.encode(column, "utf-8").astype(dataset.dtype)
-        return column.astype(wanted, copy=False)
 
     def _write_held(self) -> None:
         if not self._held or self._file is None:
@@ -254,18 +234,17 @@ class OrienteerHdf5Writer(PatternWriter):
         patterns = concatenate(self._held)
         self._held, self._held_bytes = [], 0
         first, last = self._n_frames, self._n_frames + len(patterns)
-        if patterns.is_sparse:
-            photons = patterns.sparse()
-            entries = self._n_entries
-            _write_rows(self._file["photons/pixel"], entries, photons.pixel)
-            _write_rows(self._file["photons/count"], entries, photons.count)
-            _write_rows(self._file["photons/end"], first, photons.start[1:] + entries)
+        if isinstance(patterns.frames, SparsePhotons):
+            photons, entries = patterns.frames, self._n_entries
+            write_rows(self._file["photons/pixel"], entries, photons.pixel)
+            write_rows(self._file["photons/count"], entries, photons.count)
+            write_rows(self._file["photons/end"], first, photons.start[1:] + entries)
             self._n_entries += len(photons.pixel)
         else:
-            _write_rows(self._file["frames"], first, patterns.frames.reshape(-1, *(self.frame_shape or ())))
+            write_rows(self._file["frames"], first, patterns.frames.reshape(-1, *(self.frame_shape or ())))
         for name, column in patterns.columns.items():
-            _write_rows(self._file["columns"][name], first, column)
-        _write_rows(self._file["event_id"], first, patterns.event_id)
+            write_rows(self._file["columns"][name], first, column)
+        write_rows(self._file["event_id"], first, patterns.event_id)
         self._n_frames = last
 
 
@@ -282,23 +261,6 @@ def _open_in_place(path: Path) -> h5py.File:
             raise
         hint = "Close the source that reads it in this program, then append."
         raise FileError(path, "is open in this program, and cannot be written too.", hint) from error
-
-
-def _create_rows(file: h5py.File, name: str, dtype: Any, shape: tuple[int, ...]) -> h5py.Dataset:
-    """An empty table of rows that can grow; chunks hold about a quarter of a MiB."""
-    row_bytes = max(1, np.dtype(dtype).itemsize * math.prod(shape))
-    rows = max(1, _CHUNK_BYTES // row_bytes)
-    return file.create_dataset(
-        name, (0, *shape), dtype, maxshape=(None, *shape), chunks=(rows, *shape), **_PACKED
-    )
-
-
-def _write_rows(dataset: h5py.Dataset, first: int, values: NDArray[Any]) -> None:
-    last = first + len(values)
-    if len(dataset) < last:
-        dataset.resize(last, axis=0)
-    if len(values):
-        dataset[first:last] = values
 
 
 def _n_bytes(patterns: Patterns) -> int:

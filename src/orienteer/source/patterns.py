@@ -16,6 +16,7 @@ from orienteer.compute.arrays import (
     to_device,
     to_numpy,
 )
+from orienteer.detector.masks import PixelUse
 from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.source.sparse_photons import (
     SparsePhotons,
@@ -23,9 +24,13 @@ from orienteer.source.sparse_photons import (
     concatenate_photons,
     dense_from_photons,
     photons_from_dense,
+    photons_without,
 )
 
-__all__ = ["Patterns", "SparsePhotons", "concatenate", "first_bad_frame"]
+__all__ = ["FRAME_MASK", "Patterns", "SparsePhotons", "concatenate", "first_bad_frame"]
+
+# The column with a mask for every frame.
+FRAME_MASK = "frame_mask"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +44,10 @@ class Patterns:
     event_id : (N,) uint64, the stable name of each shot; unique in a data set.  It stays in host memory.
         Where nothing is given the frames are numbered from 0.
     columns : per-frame metadata, each (N, ...).  Names carry their unit (``wavelength_A``); what only a
-        simulation can know starts with ``truth_`` and is never read by a reconstruction.
+        simulation can know starts with ``truth_`` and is never read by a reconstruction.  ``frame_mask``
+        (N, P) uint8 holds levels of ``PixelUse``: what it forbids counts nowhere, and lists leave it out.
+    has_event_ids : whether ``event_id`` are names; mere numbers are not kept by a writer, which counts on
+        from what it has written.  By default, whether event ids were given.
 
     >>> patterns = Patterns(np.array([[0, 2, 0, 1], [0, 0, 0, 0]]))
     >>> patterns.sparse().pixel
@@ -53,6 +61,7 @@ class Patterns:
     frames: Array
     event_id: Array = None
     columns: Mapping[str, Array] = field(default_factory=dict)
+    has_event_ids: bool | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.frames, SparsePhotons):
@@ -66,6 +75,8 @@ class Patterns:
                 raise OrienteerError(
                     f"frames are {self.frames.dtype}; expected whole numbers (counts) or floats (signal)."
                 )
+        if self.has_event_ids is None:
+            object.__setattr__(self, "has_event_ids", self.event_id is not None)
         if self.event_id is None:
             object.__setattr__(self, "event_id", np.arange(len(self), dtype=np.uint64))
         object.__setattr__(self, "event_id", _as_event_ids(self.event_id))
@@ -79,6 +90,12 @@ class Patterns:
         for name, column in {"event_id": self.event_id, **columns}.items():
             if column.ndim == 0 or len(column) != len(self):
                 raise OrienteerError(f"column '{name}' has shape {column.shape} for {len(self)} frames.")
+        mask = columns.get(FRAME_MASK)
+        if mask is not None and (mask.dtype != np.uint8 or mask.shape != (len(self), self.n_pixels)):
+            raise OrienteerError(
+                f"column '{FRAME_MASK}' is {mask.dtype} of shape {mask.shape}; expected uint8 of shape "
+                f"{(len(self), self.n_pixels)}."
+            )
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -109,6 +126,7 @@ class Patterns:
             self.frames[_index_for(self.frames, frames)],
             self.event_id[_index_for(self.event_id, frames)],
             {name: column[_index_for(column, frames)] for name, column in self.columns.items()},
+            self.has_event_ids,
         )
 
     @property
@@ -128,28 +146,49 @@ class Patterns:
 
     @property
     def photons(self) -> Array:
-        """Photons (int64) or summed signal (float64, NaN adds nothing) of each frame: (N,)."""
+        """Photons (int64) or summed signal (float64, NaN adds nothing) of each frame, masks obeyed: (N,)."""
+        frames = self.without_forbidden().frames
+        if isinstance(frames, SparsePhotons):
+            return frames.photons
+        if frames.dtype.kind != "f":
+            return frames.sum(axis=1, dtype=np.int64)
+        xp = array_namespace(frames)
+        return xp.where(xp.isnan(frames), 0, frames).sum(axis=1, dtype=np.float64)
+
+    @property
+    def forbidden(self) -> Array | None:
+        """(N, P) bool: what the masks of the frames forbid; None where frames have none."""
+        mask = self.columns.get(FRAME_MASK)
+        return None if mask is None else mask >= PixelUse.NEVER
+
+    def without_forbidden(self, never_used: Array | None = None) -> "Patterns":
+        """The patterns with nothing in pixels that a frame's mask, or ``never_used`` (P,) bool, forbids."""
+        forbidden = self.forbidden
+        if never_used is not None:
+            forbidden = never_used[None, :] if forbidden is None else forbidden | never_used
+        if forbidden is None:
+            return self
         if isinstance(self.frames, SparsePhotons):
-            return self.frames.photons
-        if self.frames.dtype.kind != "f":
-            return self.frames.sum(axis=1, dtype=np.int64)
-        xp = array_namespace(self.frames)
-        return xp.where(xp.isnan(self.frames), 0, self.frames).sum(axis=1, dtype=np.float64)
+            frames: Array = photons_without(self.frames, forbidden)
+        else:
+            frames = array_namespace(self.frames).where(forbidden, self.frames.dtype.type(0), self.frames)
+        return Patterns(frames, self.event_id, self.columns, self.has_event_ids)
 
     def dense(self) -> Array:
         """The frames as an (N, P) array: as stored, or int32 when made from lists of photons."""
         return dense_from_photons(self.frames) if isinstance(self.frames, SparsePhotons) else self.frames
 
     def sparse(self) -> SparsePhotons:
-        """The frames as lists of photons; they must be counts."""
-        if isinstance(self.frames, SparsePhotons):
-            return self.frames
+        """The frames as lists of photons, without what their masks forbid; they must be counts."""
+        frames = self.without_forbidden().frames
+        if isinstance(frames, SparsePhotons):
+            return frames
         if self.frames.dtype.kind == "f":
             raise OrienteerError(
                 f"frames are {self.frames.dtype} signal, which has no list of photons.",
                 "Turn the signal into counts first: Patterns(np.rint(frames).astype(np.int32)).",
             )
-        return photons_from_dense(self.frames)
+        return photons_from_dense(frames)
 
     def to(self, device: DeviceName) -> "Patterns":
         """The same patterns in the memory of a device; ids and text columns stay in host memory."""
@@ -164,17 +203,22 @@ class Patterns:
         else:
             frames = to_device(self.frames, device)
         numbers = {n: to_device(c, device) if c.dtype.kind in "biufc" else c for n, c in self.columns.items()}
-        return Patterns(frames, self.event_id, numbers)
+        return Patterns(frames, self.event_id, numbers, self.has_event_ids)
 
     def with_columns(self, **columns: Array) -> "Patterns":
         """The same frames with columns added or replaced."""
-        return Patterns(self.frames, self.event_id, {**self.columns, **columns})
+        return Patterns(self.frames, self.event_id, {**self.columns, **columns}, self.has_event_ids)
+
+    def with_event_ids(self, event_id: Array) -> "Patterns":
+        """The same frames under these names."""
+        return Patterns(self.frames, event_id, self.columns)
 
 
 def concatenate(parts: Sequence[Patterns]) -> Patterns:
     """The frames of all parts in order; all must have the same pixels and the same columns.
 
-    The result is sparse when every part is, and dense otherwise.
+    The result is sparse when every part is, and dense otherwise.  Frames without names that would have the
+    same number twice are numbered anew.
     """
     if not parts:
         raise OrienteerError("there is nothing to concatenate: the list of patterns is empty.")
@@ -190,11 +234,15 @@ def concatenate(parts: Sequence[Patterns]) -> Patterns:
             names = ", ".join(sorted(set(part.columns) ^ set(first.columns)))
             raise OrienteerError(f"patterns cannot be joined: only some of them have the columns {names}.")
     if all(part.is_sparse for part in parts):
-        frames: Array = concatenate_photons([part.sparse() for part in parts])
+        frames: Array = concatenate_photons([part.frames for part in parts])
     else:
         frames = _join([part.dense() for part in parts])
     columns = {name: _join([part.columns[name] for part in parts]) for name in first.columns}
-    return Patterns(frames, np.concatenate([part.event_id for part in parts]), columns)
+    ids = np.concatenate([part.event_id for part in parts])
+    are_names = all(part.has_event_ids for part in parts)
+    if not are_names and len(np.unique(ids)) < len(ids):
+        ids = np.arange(len(ids), dtype=np.uint64)
+    return Patterns(frames, ids, columns, are_names)
 
 
 def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tuple[int, str] | None:
@@ -217,6 +265,8 @@ def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tupl
         bad, what = ~xp.isfinite(frames), "a value that is not a finite number"
     if never_used is not None:
         bad = bad & ~xp.asarray(never_used)[None, :]
+    if patterns.forbidden is not None:
+        bad = bad & ~patterns.forbidden
     rows = bad.any(axis=1)
     if not bool(rows.any()):
         return None

@@ -108,6 +108,16 @@ def dense_from_photons(photons: SparsePhotons) -> Array:
     return frames
 
 
+def photons_without(photons: SparsePhotons, forbidden: Array) -> SparsePhotons:
+    """The lists without the entries at forbidden pixels, which are (N, P) or (1, P) bool."""
+    xp = array_namespace(photons.count)
+    frame = repeat_each(xp.arange(len(photons)), photons.start[1:] - photons.start[:-1])
+    kept = ~xp.asarray(forbidden)[frame if len(forbidden) == len(photons) else 0, photons.pixel]
+    n_kept = xp.zeros(len(kept) + 1, dtype=np.int64)
+    n_kept[1:] = xp.cumulative_sum(kept, dtype=np.int64)
+    return SparsePhotons(n_kept[photons.start], photons.pixel[kept], photons.count[kept], photons.n_pixels)
+
+
 def concatenate_photons(parts: list[SparsePhotons]) -> SparsePhotons:
     """The frames of all parts, one after another."""
     xp = array_namespace(parts[0].start)

@@ -9,7 +9,7 @@ ignores; without them frames are numbered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
 from orienteer.detector.panel import LARGEST_N_PIXELS
-from orienteer.detector.spinifel import read_spinifel_group, spinifel_wavelength_A, write_spinifel_group
+from orienteer.detector.spinifel import spinifel_geometry, spinifel_wavelength_A, write_spinifel_group
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
-from orienteer.source.base import FileSource
-from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_frames
+from orienteer.source.file_source import FileSource
+from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_rows
 from orienteer.source.patterns import Patterns
 from orienteer.source.writer import PatternWriter
 
@@ -68,7 +68,7 @@ class SpinifelSource(FileSource):
             self._file.close()
             raise
         wavelength = () if self.wavelength_A is None else ("wavelength_A",)
-        self.column_names = (*self._columns, *wavelength)
+        self.stored_columns = (*self._columns, *wavelength)
 
     def _find_frames(self, path: Path) -> None:
         shape = self._intensities.shape
@@ -102,7 +102,8 @@ class SpinifelSource(FileSource):
             wavelength_A = spinifel_wavelength_A(self._file)
         if wavelength_A is None:
             return None
-        detector = read_spinifel_group(self._file, wavelength_A=wavelength_A)
+        geometry = spinifel_geometry(self._file, wavelength_A=wavelength_A)
+        detector, self.polarisation = geometry.detector, geometry.polarisation
         if detector.n_pixels != self.n_pixels:
             raise GeometryMismatch(
                 f"frames have {self.n_pixels} pixels, but pixel_position_reciprocal has {detector.n_pixels}."
@@ -114,16 +115,21 @@ class SpinifelSource(FileSource):
         """Let go of the file."""
         self._file.close()
 
-    def _read_range(self, first: int, last: int) -> Patterns:
-        rows = slice(first, last)
-        frames = read_array(self._intensities, rows).reshape(last - first, self.n_pixels)
-        columns = {name: _one_particle(read_array(dataset, rows)) for name, dataset in self._columns.items()}
-        if self.wavelength_A is not None:
-            columns["wavelength_A"] = np.full(last - first, self.wavelength_A)
-        numbered = np.arange(first, last, dtype=np.uint64)
-        return Patterns(
-            frames, numbered if self._event_id is None else read_array(self._event_id, rows), columns
-        )
+    def _read_frames(self, rows: slice) -> Any:
+        return read_array(self._intensities, rows).reshape(rows.stop - rows.start, self.n_pixels)
+
+    def _read_event_ids(self, rows: slice) -> Any:
+        return None if self._event_id is None else read_array(self._event_id, rows)
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Any]:
+        columns = {
+            name: _one_particle(read_array(dataset, rows))
+            for name, dataset in self._columns.items()
+            if name in names
+        }
+        if "wavelength_A" in names:
+            columns["wavelength_A"] = np.full(rows.stop - rows.start, self.wavelength_A)
+        return columns
 
 
 def _one_particle(values: NDArray[Any]) -> NDArray[Any]:
@@ -145,6 +151,8 @@ class Writer(PatternWriter):
         "metadata",
     )
 
+    keeps_frame_mask: ClassVar[bool] = False
+
     _file: Any = None
 
     def _start(self, temporary: Path, first: Patterns) -> None:
@@ -160,12 +168,12 @@ class Writer(PatternWriter):
                 "Give metadata={'wavelength_A': ...} or a column wavelength_A.",
             )
         self._file = h5py.File(temporary, "w")
-        write_spinifel_group(self._file, self.detector, wavelength_A)
+        write_spinifel_group(self._file, self.detector, wavelength_A, self.polarisation or "x")
         self._file.attrs["wavelength_A"] = wavelength_A
         shape = self._file["solid_angle"].shape
         dtype = np.dtype(np.int32) if first.is_sparse else first.dense().dtype
-        create_frames(self._file, "intensities", dtype, shape)
-        create_column(self._file, "event_id", np.zeros(0, np.uint64))
+        create_rows(self._file, "intensities", dtype, shape, rows_per_chunk=1)
+        create_rows(self._file, "event_id", np.uint64)
         self._truth = self._file.create_group("_truth")
         for name, column in _truth(first).items():
             create_column(self._truth, name, column)

@@ -24,9 +24,9 @@ WANTED = {
 class Summary:
     """Sums over the frames that were looked at (M of them, N in the file, P pixels each).
 
-    photons : (M,) float64, counts of each frame over pixels that are not masked "never".
+    photons : (M,) float64, counts of each frame over pixels that no mask, also of the frame, forbids.
     lit_pixels : (M,) int64, such pixels with at least one photon.
-    total : (P,) float64, sum of the frames.
+    total : (P,) float64, sum of the frames over such pixels.
     wavelength_A : median over the frames; None when nobody knows.
     missing : the keys of ``WANTED`` that are not there.
     """
@@ -55,7 +55,8 @@ class Summary:
             "photons_per_frame": _statistics(self.photons),
             "lit_pixels_per_frame": _statistics(self.lit_pixels),
             "lit_pixels_histogram": {"edges": edges.tolist(), "frames": counts.tolist()},
-            "mask": _mask_counts(detector),
+            "mask": _mask_counts(source.mask if detector is None else detector.mask),
+            "polarisation": source.polarisation,
             "wavelength_A": wavelength,
             "resolution_edge_A": edge_A,
             "resolution_corner_A": corner_A,
@@ -79,15 +80,15 @@ def blocks_to_look_at(n_frames: int, n_wanted: int, block: int = 256) -> list[sl
 
 def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float | None = None) -> Summary:
     """Read the batches once and keep the sums; memory is one batch and a few numbers per frame."""
-    used = (
-        np.ones(source.n_pixels, bool) if source.detector is None else source.detector.mask != PixelUse.NEVER
-    )
+    mask = source.mask if source.detector is None else source.detector.mask
+    used = np.ones(source.n_pixels, bool) if mask is None else mask != PixelUse.NEVER
     photons, lit, wavelengths = [], [], []
     total = np.zeros(source.n_pixels)
     examples: Patterns | None = None
     for batch in batches:
-        examples = examples if examples is not None else batch
-        counts, n_lit, added = _count(batch, used)
+        allowed = batch.without_forbidden(~used)
+        examples = examples if examples is not None else allowed
+        counts, n_lit, added = _count(allowed)
         photons.append(counts)
         lit.append(n_lit)
         total += added
@@ -99,7 +100,7 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
     missing = {
         "detector": source.detector is None,
         "wavelength_A": wavelength_A is None,
-        "mask": source.detector is not None and bool(used.all()),
+        "mask": (source.detector is not None or mask is not None) and bool(used.all()),
     }
     return Summary(
         source=source,
@@ -112,19 +113,13 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
     )
 
 
-def _count(batch: Patterns, used: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Photons (N,) and lit pixels (N,) of each frame over the used pixels, and the sum of the frames (P,)."""
+def _count(batch: Patterns) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Photons (N,) and lit pixels (N,) of each frame, and the sum of the frames (P,)."""
     if isinstance(batch.frames, SparsePhotons):
-        sparse = batch.frames
-        kept = used[sparse.pixel]
-        frame = np.repeat(np.arange(len(batch)), np.diff(sparse.start))
-        counts = np.bincount(frame, sparse.count * kept, minlength=len(batch))
-        return (
-            counts,
-            np.bincount(frame, kept, minlength=len(batch)).astype(np.int64),
-            np.bincount(sparse.pixel, sparse.count, minlength=batch.n_pixels).astype(np.float64),
-        )
-    frames = np.where(used, np.nan_to_num(np.asarray(batch.frames, np.float64)), 0.0)
+        photons = batch.frames
+        total = np.bincount(photons.pixel, photons.count, minlength=batch.n_pixels)
+        return photons.photons, np.diff(photons.start), total.astype(np.float64)
+    frames = np.nan_to_num(np.asarray(batch.frames, np.float64))
     return frames.sum(1), (frames >= 0.5).sum(1), frames.sum(0)
 
 
@@ -156,10 +151,8 @@ def _statistics(values: NDArray[Any]) -> dict[str, float]:
     }
 
 
-def _mask_counts(detector: Detector | None) -> dict[str, int]:
-    if detector is None:
-        return {}
-    return {use.name.lower(): int((detector.mask == use).sum()) for use in PixelUse}
+def _mask_counts(mask: NDArray[np.uint8] | None) -> dict[str, int]:
+    return {} if mask is None else {use.name.lower(): int((mask == use).sum()) for use in PixelUse}
 
 
 def _resolution(detector: Detector | None, wavelength_A: float | None) -> tuple[float | None, float | None]:

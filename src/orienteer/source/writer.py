@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.atomic import atomic_path
 from orienteer.compute.reading import writing
-from orienteer.errors import GeometryMismatch, OrienteerError
-from orienteer.source.base import NEVER
+from orienteer.detector.masks import PixelUse, combine_masks
+from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.source.base import shapes_fit
 from orienteer.source.patterns import Patterns, first_bad_frame
 
 if TYPE_CHECKING:
-    from orienteer.detector.detector import Detector
+    from orienteer.detector.detector import Detector, Polarisation
+
+_LARGEST_ID = 2**64 - 1
 
 
 class PatternWriter(ABC):
@@ -36,11 +40,18 @@ class PatternWriter(ABC):
     detector : the pixels; formats without geometry ignore it.
     frame_shape : shape of one frame; by default that of the detector, else flat.
     metadata : constant facts of the whole file, such as ``seed`` and ``settings``: text or numbers.
+    mask : (P,) levels of pixels that the data forbid, combined with the mask of the detector.
+    polarisation : of the beam; by default ``metadata["polarisation"]``.
+
+    Frames without names are numbered on from the largest id that was written.  A format that has no place
+    for masks writes nothing where they say "never", so that a hot pixel does not come back as signal.
     """
 
     format: ClassVar[str] = ""
     # What the format has no place for, in words for the user.
     lost_on_write: ClassVar[tuple[str, ...]] = ()
+    keeps_mask: ClassVar[bool] = True
+    keeps_frame_mask: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -49,17 +60,24 @@ class PatternWriter(ABC):
         detector: Detector | None = None,
         frame_shape: tuple[int, ...] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        mask: NDArray[np.uint8] | None = None,
+        polarisation: Polarisation | None = None,
     ) -> None:
         self.path = Path(path)
-        self.detector = detector
         self.metadata = dict(metadata or {})
+        self.polarisation = _polarisation(polarisation or self.metadata.get("polarisation"))
         self.frame_shape = frame_shape if frame_shape is not None else getattr(detector, "frame_shape", None)
-        if detector is not None and math.prod(self.frame_shape or ()) != detector.n_pixels:
+        if detector is not None and not shapes_fit(detector.frame_shape, self.frame_shape or ()):
             raise GeometryMismatch(
                 f"{self.path}: frames of shape {self.frame_shape} do not fit a detector of "
-                f"{detector.n_pixels} pixels."
+                f"{detector.n_pixels} pixels ({detector.frame_shape})."
             )
+        if mask is not None and detector is not None:
+            detector = detector.with_mask(combine_masks(detector.mask, mask))
+        self.detector = detector
+        self.mask = mask if detector is None else detector.mask
         self.n_written = 0
+        self.next_id = 0
         self._started = False
         self._closing: ExitStack | None = None
 
@@ -94,7 +112,8 @@ class PatternWriter(ABC):
             raise OrienteerError(f"{self.path}: use the writer in a 'with' block before adding frames.")
         patterns = patterns.to("cpu")
         self._check(patterns)
-        with writing(self.path):
+        patterns = self._named(self._obeying_masks(patterns))
+        with _naming(self.path), writing(self.path):
             if not self._started:
                 self.frame_shape = self.frame_shape or (patterns.n_pixels,)
                 self._start(self._temporary, patterns)
@@ -102,6 +121,7 @@ class PatternWriter(ABC):
             if len(patterns):
                 self._write(patterns)
         self.n_written += len(patterns)
+        self.next_id = max(self.next_id, int(patterns.event_id.max()) + 1 if len(patterns) else 0)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -115,7 +135,7 @@ class PatternWriter(ABC):
             return
         with stack:
             try:
-                with writing(self.path):
+                with _naming(self.path), writing(self.path):
                     if not self._started:
                         self._start_empty()
                     self._finish()
@@ -131,13 +151,51 @@ class PatternWriter(ABC):
             )
         self._start(self._temporary, Patterns(np.zeros((0, math.prod(self.frame_shape)), dtype=np.int32)))
 
+    def _named(self, patterns: Patterns) -> Patterns:
+        """The patterns with event ids: their own, or numbers that go on from those written."""
+        if patterns.has_event_ids:
+            return patterns
+        if self.next_id + len(patterns) > _LARGEST_ID:
+            raise OrienteerError(
+                f"{self.path}: frames without event ids cannot be numbered on from {self.next_id - 1}.",
+                "Give them event ids.",
+            )
+        first = np.uint64(self.next_id)
+        return patterns.with_event_ids(first + np.arange(len(patterns), dtype=np.uint64))
+
+    def _obeying_masks(self, patterns: Patterns) -> Patterns:
+        """The patterns without what masks forbid, where the file has no place for those masks."""
+        if not self.keeps_mask:
+            return patterns.without_forbidden(self._never_used)
+        return patterns if self.keeps_frame_mask else patterns.without_forbidden()
+
+    @property
+    def _never_used(self) -> NDArray[np.bool_] | None:
+        return None if self.mask is None else np.asarray(self.mask) == PixelUse.NEVER
+
     def _check(self, patterns: Patterns) -> None:
         if self.frame_shape is not None and math.prod(self.frame_shape) != patterns.n_pixels:
             raise GeometryMismatch(
                 f"{self.path}: frames have {patterns.n_pixels} pixels, but the file holds frames of "
                 f"{math.prod(self.frame_shape)} ({' x '.join(str(n) for n in self.frame_shape)})."
             )
-        mask = getattr(self.detector, "mask", None)
-        bad = first_bad_frame(patterns, None if mask is None else np.asarray(mask) == NEVER)
+        bad = first_bad_frame(patterns, self._never_used)
         if bad is not None:
             raise OrienteerError(f"{self.path}: frame {self.n_written + bad[0]} {bad[1]}; it is not written.")
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Give every error the name of the final file: formats know only the temporary one."""
+    try:
+        yield
+    except OrienteerError as error:
+        if str(path) in error.message:
+            raise
+        raise FileError(path, error.message, error.hint) from error
+
+
+def _polarisation(kind: Any) -> Polarisation | None:
+    from orienteer.detector.polarisation import check_polarisation
+
+    return None if kind is None else check_polarisation(kind)

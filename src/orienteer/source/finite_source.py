@@ -1,0 +1,289 @@
+"""FiniteSource: a set of frames that is read by ranges of frame numbers, in a file or in memory."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.compute.arrays import Array, DeviceName
+from orienteer.detector.masks import PixelUse, combine_masks
+from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.source.base import shapes_fit
+from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate, first_bad_frame
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector, Polarisation
+
+BATCH_BYTES = 64 * 2**20
+WAVELENGTH = "wavelength_A"
+Result = TypeVar("Result")
+FrameMask = Callable[[slice], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user or a geometry file adds to the data.
+
+    detector : takes the place of that of the data.
+    wavelength_A : of the events that carry none.
+    polarisation, metadata : where the data say nothing.
+    frame_masks : each gives levels (n, P) for a range of frames.
+    """
+
+    detector: Detector | None = None
+    wavelength_A: float | None = None
+    polarisation: Polarisation | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    frame_masks: tuple[FrameMask, ...] = ()
+
+
+class FiniteSource(ABC):
+    """What all sources of a known number of frames share: choosing frames, batches, geometry and checks.
+
+    A subclass sets ``format``, ``frame_shape``, ``stored_columns``, ``is_sparse``, ``n_frames`` and, where
+    the data have them, ``mask``, ``polarisation`` and ``metadata``, calls ``attach`` with its own detector,
+    and gives ``_read_frames`` and, where there are any, ``_read_event_ids`` and ``_read_columns``.  Every
+    batch is checked before it is handed out.
+    """
+
+    format: str = ""
+    path: Path | None = None
+    detector: Detector | None = None
+    mask: NDArray[np.uint8] | None = None
+    polarisation: Polarisation | None = None
+    frame_shape: tuple[int, ...] = ()
+    stored_columns: tuple[str, ...] = ()
+    is_sparse: bool = False
+    n_frames: int = 0
+    bytes_per_value: int = 4
+    given: Given = Given()
+
+    def __init__(self) -> None:
+        self.metadata: dict[str, Any] = {}
+
+    @abstractmethod
+    def _read_frames(self, rows: slice) -> Array:
+        """Frames ``rows.start:rows.stop`` as (n, P) or SparsePhotons; 0 <= start <= stop <= n_frames."""
+
+    def _read_event_ids(self, rows: slice) -> Array | None:
+        """The names of these frames; None where frames have none and are numbered."""
+        return None
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
+        """These columns (all of them among ``stored_columns``) of these frames."""
+        return {}
+
+    def _attempt(self, read: Callable[[], Result]) -> Result:
+        """Read, with the errors and the patience of this kind of source."""
+        return read()
+
+    def close(self) -> None:  # noqa: B027 - most sources hold nothing open
+        """Let go of what is open; a source made by ``with_detector`` shares it."""
+
+    def refresh(self) -> int:
+        """Look again for new frames; how many there are now."""
+        return self.n_frames
+
+    def __len__(self) -> int:
+        return self.n_frames
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        shape = " x ".join(str(n) for n in self.frame_shape)
+        geometry = "" if self.detector is not None else ", no geometry"
+        columns = f", columns {', '.join(self.column_names)}" if self.column_names else ""
+        storage = "sparse" if self.is_sparse else "dense"
+        frames = f"{len(self)} frames of {shape} pixels, {storage}"
+        return f"<{self.format} {self.name!r}: {frames}{geometry}{columns}>"
+
+    @property
+    def name(self) -> str:
+        """The path, or "array" for data that have no file."""
+        return "array" if self.path is None else str(self.path)
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        return math.prod(self.frame_shape)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns that ``read`` returns with the frames."""
+        names = list(self.stored_columns)
+        names += [WAVELENGTH] if self.given.wavelength_A is not None else []
+        names += [FRAME_MASK] if self.given.frame_masks else []
+        return tuple(dict.fromkeys(names))
+
+    @property
+    def frames_per_batch(self) -> int:
+        """Frames that fit in 64 MiB: of their dense form, or for sparse frames of a quarter of it."""
+        frame_bytes = self.n_pixels * self.bytes_per_value // (4 if self.is_sparse else 1)
+        return max(1, BATCH_BYTES // max(1, frame_bytes))
+
+    @property
+    def never_used(self) -> NDArray[np.bool_] | None:
+        """Pixels that may hold anything, NaN included: (P,) bool; None when every pixel counts."""
+        mask = self.mask if self.detector is None else self.detector.mask
+        return None if mask is None else np.asarray(mask) == PixelUse.NEVER
+
+    def attach(self, detector: Detector | None) -> None:
+        """Take the detector that the data carry; what its mask forbids, the data forbid."""
+        if detector is None:
+            return
+        self.detector = self._merged(detector)
+        # Where the detector has no pixel at all, another geometry may have one.
+        forbidden = np.where(detector.covered, detector.mask, np.uint8(0))
+        self.mask = forbidden if self.mask is None else combine_masks(self.mask, forbidden)
+
+    def with_detector(self, detector: Detector) -> Self:
+        """The same data with this detector, whose mask is combined with that of the data by maximum."""
+        return self.with_given(replace(self.given, detector=detector))
+
+    def with_given(self, given: Given) -> Self:
+        """The same data with what the user or a geometry file adds to them."""
+        other = copy(self)
+        other.given = given
+        other.apply_given()
+        return other
+
+    def apply_given(self) -> None:
+        """Put what was given in place, also after the data have been looked at again."""
+        if self.given.detector is not None:
+            self.detector = self._merged(self.given.detector)
+        self.polarisation = self.polarisation or self.given.polarisation
+        self.metadata = {**self.given.metadata, **self.metadata}
+
+    def _merged(self, detector: Detector) -> Detector:
+        if not shapes_fit(detector.frame_shape, self.frame_shape):
+            theirs, mine = (" x ".join(map(str, s)) for s in (detector.frame_shape, self.frame_shape))
+            raise GeometryMismatch(
+                f"{self.name}: frames have {self.n_pixels} pixels ({mine}), but the geometry "
+                f"'{detector.name}' describes {detector.n_pixels} ({theirs}).",
+                f"Give the geometry of this detector, or try: orienteer inspect {self.name}",
+            )
+        if self.mask is None or bool((self.mask <= detector.mask).all()):
+            return detector
+        return detector.with_mask(combine_masks(detector.mask, self.mask))
+
+    def read(self, frames: slice | ArrayLike = slice(None)) -> Patterns:
+        """The chosen frames (a slice, a boolean mask, or indices in any order) with their columns."""
+        return self._choose(frames, self._patterns, concatenate, Patterns.__getitem__)
+
+    def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
+        """The names (n,) of the chosen frames; no frame is read."""
+        return self._choose(
+            frames, lambda rows: self._named(rows)[0], np.concatenate, lambda ids, order: ids[order]
+        )
+
+    def read_columns(
+        self, names: Collection[str] | None = None, frames: slice | ArrayLike = slice(None)
+    ) -> dict[str, NDArray[Any]]:
+        """Columns (n, ...) of the chosen frames by name, by default all of them; no frame is read."""
+        wanted = self.column_names if names is None else tuple(names)
+        if unknown := [name for name in wanted if name not in self.column_names]:
+            known = ", ".join(self.column_names) or "none"
+            raise OrienteerError(f"{self.name}: there is no column '{unknown[0]}'.", f"Columns: {known}.")
+        return self._choose(
+            frames,
+            lambda rows: self._all_columns(wanted, rows),
+            lambda parts: {name: np.concatenate([part[name] for part in parts]) for name in wanted},
+            lambda columns, order: {name: column[order] for name, column in columns.items()},
+        )
+
+    def batches(self, size: int | None = None, device: DeviceName = "cpu") -> Iterator[Patterns]:
+        """All frames in order, ``size`` at a time (by default as many as fit in 64 MiB)."""
+        step = self.frames_per_batch if size is None else size
+        if step < 1:
+            raise OrienteerError(f"a batch of {step} frames was asked for; it needs at least 1.")
+        for first in range(0, len(self), step):
+            rows = slice(first, min(first + step, len(self)))
+            yield self._attempt(partial(self._patterns, rows)).to(device)
+
+    def _choose(
+        self,
+        frames: slice | ArrayLike,
+        read: Callable[[slice], Result],
+        join: Callable[[list[Result]], Result],
+        take: Callable[[Result, NDArray[np.int64]], Result],
+    ) -> Result:
+        """Read the chosen frames, in as few ranges as possible."""
+        if isinstance(frames, slice) and frames.step in (None, 1):
+            first, last, _ = frames.indices(len(self))
+            return self._attempt(lambda: read(slice(first, max(first, last))))
+        indices = self._indices(frames)
+        ordered, back = np.unique(indices, return_inverse=True)
+        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1) if len(ordered) else []
+        ranges = [slice(int(run[0]), int(run[-1]) + 1) for run in runs] or [slice(0, 0)]
+        return take(join([self._attempt(partial(read, rows)) for rows in ranges]), back)
+
+    def _indices(self, frames: slice | ArrayLike) -> NDArray[np.int64]:
+        if isinstance(frames, slice):
+            return np.arange(len(self))[frames]
+        chosen = np.atleast_1d(np.asarray(frames, dtype=None if np.size(frames) else np.int64))
+        if chosen.dtype.kind == "b" and chosen.shape == (len(self),):
+            return np.flatnonzero(chosen)
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise OrienteerError(
+                f"{self.name}: frames are chosen by a slice, a mask of {len(self)} or whole numbers, "
+                f"not by {chosen.dtype} of shape {chosen.shape}."
+            )
+        chosen = chosen.astype(np.int64)
+        wrong = (chosen < -len(self)) | (chosen >= len(self))
+        if wrong.any():
+            raise OrienteerError(
+                f"{self.name}: frame {chosen[wrong][0]} was asked for; there are {len(self)}."
+            )
+        return chosen % len(self) if len(self) else chosen
+
+    def _named(self, rows: slice) -> tuple[NDArray[np.uint64], bool]:
+        """The ids of these frames, and whether they are names and not mere numbers."""
+        ids = self._read_event_ids(rows)
+        if ids is None:
+            return np.arange(rows.start, rows.stop, dtype=np.uint64), False
+        return np.asarray(ids).astype(np.uint64, copy=False), True
+
+    def _all_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
+        stored = [name for name in names if name in self.stored_columns]
+        columns = self._read_columns(stored, rows)
+        n, given = rows.stop - rows.start, self.given
+        if given.wavelength_A is not None and WAVELENGTH in names:
+            found = columns.get(WAVELENGTH, np.full(n, np.nan))
+            columns[WAVELENGTH] = np.where(np.isnan(found), given.wavelength_A, found)
+        if given.frame_masks and FRAME_MASK in names:
+            masks = [mask(rows) for mask in given.frame_masks]
+            own = [columns[FRAME_MASK]] if FRAME_MASK in columns else []
+            columns[FRAME_MASK] = combine_masks(*own, *masks)
+        return {name: columns[name] for name in names}
+
+    def _patterns(self, rows: slice) -> Patterns:
+        ids, are_names = self._named(rows)
+        columns = self._all_columns(self.column_names, rows)
+        patterns = Patterns(self._read_frames(rows), ids, columns, has_event_ids=are_names)
+        n = rows.stop - rows.start
+        if len(patterns) != n or patterns.n_pixels != self.n_pixels:
+            found = f"{len(patterns)} frames of {patterns.n_pixels} pixels"
+            raise FileError(self.name, f"gave {found}, where {n} of {self.n_pixels} were expected.")
+        bad = first_bad_frame(patterns, self.never_used)
+        if bad is not None:
+            raise FileError(self.name, f"frame {rows.start + bad[0]} {bad[1]}.", _hint(patterns.frames))
+        return patterns
+
+
+def _hint(frames: Array) -> str:
+    if getattr(frames, "dtype", np.dtype(int)).kind == "f":
+        return "Give a geometry whose mask excludes bad pixels, or calibrate the frames again."
+    return "The file is damaged, or its values are not photon counts."

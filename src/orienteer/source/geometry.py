@@ -1,0 +1,87 @@
+"""Data joined with a geometry file: its detector, the masks it places inside the data, and its defaults."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.hdf5_file import open_hdf5_for_reading
+from orienteer.compute.hdf5_reading import get_dataset, read_array
+from orienteer.compute.reading import is_hdf5, read_head, reading
+from orienteer.detector.crystfel_masks import MaskReference, apply_mask, mask_levels
+from orienteer.detector.geometry_file import GeometryFile
+from orienteer.source.base import Source
+from orienteer.source.finite_source import FiniteSource, FrameMask
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+
+def with_geometry(source: Source, geometry: GeometryFile) -> Source:
+    """The same data with a detector and what its file tells.
+
+    The file's wavelength holds for events that carry none, its polarisation where the data do not say, and
+    its ``adu_per_photon`` is kept in the metadata.
+    """
+    detector, frame_masks = _with_masks_in_data(source, geometry)
+    if not isinstance(source, FiniteSource):
+        return source.with_detector(detector)
+    facts = {"adu_per_photon": dict(geometry.adu_per_photon)} if geometry.adu_per_photon else {}
+    return source.with_given(
+        replace(
+            source.given,
+            detector=detector,
+            wavelength_A=source.given.wavelength_A or geometry.wavelength_A,
+            polarisation=source.given.polarisation or geometry.polarisation,
+            metadata={**facts, **source.given.metadata},
+            frame_masks=(*source.given.frame_masks, *frame_masks),
+        )
+    )
+
+
+def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
+    """The same data with a wavelength for events that carry none."""
+    if wavelength_A is None or not isinstance(source, FiniteSource):
+        return source
+    return source.with_given(replace(source.given, wavelength_A=wavelength_A))
+
+
+def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detector, list[FrameMask]]:
+    """The detector with every mask that the data file has for all frames, and those it has for each."""
+    detector = geometry.detector
+    each_frame: list[tuple[MaskReference, h5py.Dataset]] = []
+    for reference in geometry.masks_in_data:
+        mask = _find(source.path, reference.location)
+        if mask is None:
+            where = source.path or "these data"
+            warnings.warn(f"{where}: the geometry's mask {reference.location} is not in it.", stacklevel=3)
+        elif mask.ndim and (len(mask), prod(mask.shape[1:])) == (source.n_frames, detector.n_pixels):
+            each_frame.append((reference, mask))
+        else:
+            with reading(mask.file.filename):
+                detector = apply_mask(detector, reference, read_array(mask))
+
+    def levels(reference: MaskReference, mask: h5py.Dataset, rows: slice) -> NDArray[np.uint8]:
+        return mask_levels(detector, reference, read_array(mask, rows))
+
+    return detector, [partial(levels, reference, mask) for reference, mask in each_frame]
+
+
+def _find(path: Path | None, location: str) -> h5py.Dataset | None:
+    """The dataset of a mask in the data file, which stays open; None where there is none."""
+    if path is None or not is_hdf5(read_head(path)):
+        return None
+    with reading(path):
+        file = open_hdf5_for_reading(path)
+        name = location.lstrip("/")
+        if name not in file:
+            return None
+        return get_dataset(file, name, "biu", foreign=True)
