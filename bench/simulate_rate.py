@@ -3,7 +3,7 @@
     python bench/simulate_rate.py [--pdb FILE] [--device cuda] [--frames N] [--keep]
 
 128 x 128 pixels, 12 A at the middle of a side.  On the GPU the kernels are also timed one by one, for all
-variants of the interpolation (taps per axis, paired loads, order of the pixels).
+variants of the interpolation (taps per axis, order of the pixels).
 """
 
 import argparse
@@ -106,14 +106,6 @@ def measure(structure: Structure, options: argparse.Namespace) -> dict[str, Any]
     }
 
 
-def patch_order(side: int, patch: tuple[int, int] = (4, 8)) -> np.ndarray:
-    """Pixels of a square detector such that each warp of 32 covers a patch."""
-    index = np.arange(side * side, dtype=np.int32).reshape(
-        side // patch[0], patch[0], side // patch[1], patch[1]
-    )
-    return index.transpose(0, 2, 1, 3).reshape(-1)
-
-
 def time_kernels(structure: Structure, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Seconds per kernel for every variant of the interpolation, on the GPU."""
     import cupy
@@ -127,27 +119,24 @@ def time_kernels(structure: Structure, options: argparse.Namespace) -> list[dict
     weights = np.full(n_frames, experiment.fluence_r_e2)
     event_id = cupy.arange(n_frames, dtype=cupy.uint64)
     out = cupy.empty((n_frames, DETECTOR.n_pixels), cupy.float32)
-    order = cupy.asarray(patch_order(128))
     rows = []
     for width in (4, 5, 6):
         transform = SampledTransform.from_particle(
             structure, q_max, BEAM.photon_energy_eV, error=options.accuracy, width=width, device="cuda"
         )
-        for paired in (False, True):
-            for in_patches in (False, True):
-                variant = {"paired": paired, "order": order if in_patches else None}
+        for order in (None, experiment.scattering.order):
 
-                def interpolate(transform: Any = transform, variant: Any = variant) -> None:
-                    transform.intensity(points, matrices, scale, weights, out, **variant)
+            def interpolate(transform: Any = transform, order: Any = order) -> None:
+                transform.intensity(points, matrices, scale, weights, out, order=order)
 
-                interpolate()
-                seconds = seconds_of(interpolate, "cuda", 5)
-                rows.append({
-                    "width": width, "paired": paired, "patches": in_patches,
-                    "grid_MiB": transform.n_bytes / 2**20,
-                    "interpolate_frames_per_second": n_frames / seconds,
-                    "points_per_second": n_frames * DETECTOR.n_pixels / seconds,
-                })  # fmt: skip
+            interpolate()
+            seconds = seconds_of(interpolate, "cuda", 5)
+            rows.append({
+                "width": width, "patches": order is not None,
+                "grid_MiB": transform.n_bytes / 2**20,
+                "interpolate_frames_per_second": n_frames / seconds,
+                "points_per_second": n_frames * DETECTOR.n_pixels / seconds,
+            })  # fmt: skip
     draw_photons(out, 1, event_id)
     seconds = seconds_of(lambda: draw_photons(out, 1, event_id), "cuda", 5)
     counts = draw_photons(out, 1, event_id)

@@ -45,6 +45,20 @@ def gather(grid, coefficients, x, y, z, W, D, tap_x, tap_y, tap_z, total):  # ty
     return real, imag
 
 
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def value_at(grid, coefficients, points, kp, p, m, origin, limit, W, D, tap_x, tap_y, tap_z, total):  # type: ignore[no-untyped-def]
+    """Value at ``m @ points[kp, p]``; NaN beyond the limit and for points that are not numbers."""
+    qx, qy, qz = points[kp, p, 0], points[kp, p, 1], points[kp, p, 2]
+    x = m[0, 0] * qx + m[0, 1] * qy + m[0, 2] * qz
+    y = m[1, 0] * qx + m[1, 1] * qy + m[1, 2] * qz
+    z = m[2, 0] * qx + m[2, 1] * qy + m[2, 2] * qz
+    real = imag = np.float32(np.nan)
+    if x * x + y * y + z * z <= limit:
+        x, y, z = x + origin, y + origin, z + origin
+        real, imag = gather(grid, coefficients, x, y, z, W, D, tap_x, tap_y, tap_z, total)
+    return real, imag
+
+
 @cache
 def compiled_kernels(width: int, degree: int) -> tuple[Any, Any]:
     """(field, intensity): the two kernels for this width and degree."""
@@ -55,69 +69,33 @@ def compiled_kernels(width: int, degree: int) -> tuple[Any, Any]:
         K, P = out.shape
         tasks = (P + _PIXELS_PER_TASK - 1) // _PIXELS_PER_TASK
         for task in prange(K * tasks):
-            k = task // tasks
-            first = (task % tasks) * _PIXELS_PER_TASK
+            k, first = task // tasks, (task % tasks) * _PIXELS_PER_TASK
             kp = k if points.shape[0] > 1 else 0
             m = matrices[k]
             tap_x, tap_y = np.empty(W, np.float32), np.empty(W, np.float32)
             tap_z, total = np.empty(W, np.float32), np.empty(2 * W, np.float32)
             for p in range(first, min(P, first + _PIXELS_PER_TASK)):
-                qx, qy, qz = points[kp, p, 0], points[kp, p, 1], points[kp, p, 2]
-                x = m[0, 0] * qx + m[0, 1] * qy + m[0, 2] * qz
-                y = m[1, 0] * qx + m[1, 1] * qy + m[1, 2] * qz
-                z = m[2, 0] * qx + m[2, 1] * qy + m[2, 2] * qz
-                if x * x + y * y + z * z <= limit:
-                    real, imag = gather(
-                        grid,
-                        coefficients,
-                        x + origin,
-                        y + origin,
-                        z + origin,
-                        W,
-                        D,
-                        tap_x,
-                        tap_y,
-                        tap_z,
-                        total,
-                    )
-                    out[k, p] = complex(real, imag)
-                else:
-                    out[k, p] = complex(np.nan, np.nan)
+                real, imag = value_at(
+                    grid, coefficients, points, kp, p, m, origin, limit, W, D, tap_x, tap_y, tap_z, total
+                )
+                out[k, p] = complex(real, imag)
 
     @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
     def intensity(grid, coefficients, points, matrices, origin, limit, scale, weights, add, out):  # type: ignore[no-untyped-def]
         K, P = out.shape
         tasks = (P + _PIXELS_PER_TASK - 1) // _PIXELS_PER_TASK
         for task in prange(K * tasks):
-            k = task // tasks
-            first = (task % tasks) * _PIXELS_PER_TASK
+            k, first = task // tasks, (task % tasks) * _PIXELS_PER_TASK
             kp = k if points.shape[0] > 1 else 0
             ks = k if scale.shape[0] > 1 else 0
-            m = matrices[k]
-            weight = weights[k]
+            m, weight = matrices[k], weights[k]
             tap_x, tap_y = np.empty(W, np.float32), np.empty(W, np.float32)
             tap_z, total = np.empty(W, np.float32), np.empty(2 * W, np.float32)
             for p in range(first, min(P, first + _PIXELS_PER_TASK)):
-                qx, qy, qz = points[kp, p, 0], points[kp, p, 1], points[kp, p, 2]
-                x = m[0, 0] * qx + m[0, 1] * qy + m[0, 2] * qz
-                y = m[1, 0] * qx + m[1, 1] * qy + m[1, 2] * qz
-                z = m[2, 0] * qx + m[2, 1] * qy + m[2, 2] * qz
-                value = np.float32(np.nan)
-                if x * x + y * y + z * z <= limit:
-                    real, imag = gather(
-                        grid,
-                        coefficients,
-                        x + origin,
-                        y + origin,
-                        z + origin,
-                        W,
-                        D,
-                        tap_x,
-                        tap_y,
-                        tap_z,
-                        total,
-                    )
-                    value = (real * real + imag * imag) * scale[ks, p] * weight
+                real, imag = value_at(
+                    grid, coefficients, points, kp, p, m, origin, limit, W, D, tap_x, tap_y, tap_z, total
+                )
+                value = (real * real + imag * imag) * scale[ks, p] * weight
                 out[k, p] = out[k, p] + value if add else value
 
     return field, intensity

@@ -16,22 +16,38 @@ and a sharp cut would ring far beyond the particle.  So:
 
 from dataclasses import dataclass
 from math import ceil, log, pi, sqrt
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.machine import memory_GiB
+from orienteer.errors import OrienteerError
 from orienteer.fourier.interpolation_kernel import InterpolationKernel
-from orienteer.particle.base import Particle
 
 _SLAB_BYTES = 64 * 2**20
+
+
+class CompactObject(Protocol):
+    """An object near the origin whose transform is known on grids, as that of every particle is."""
+
+    @property
+    def radius_A(self) -> float:
+        """Everything lies within this distance of the origin."""
+        ...
+
+    def amplitude_on_grid(
+        self, axis_inv_A: NDArray[np.float64], photon_energy_eV: float | None = None
+    ) -> NDArray[np.complex128]:
+        """The transform on the cubic grid axis x axis x axis, (n, n, n) electrons."""
+        ...
 
 
 @dataclass(frozen=True)
 class FineGrid:
     """Values G on a cubic grid, for interpolation anywhere within ``q_max``.
 
-    values : (m, m, m or m + 1) complex64; the last axis is padded to even length so that rows stay aligned.
+    values : (m, m, m) complex64.
     spacing_inv_A : distance between grid points.
     centre : index of q = 0 along every axis.
     """
@@ -41,26 +57,74 @@ class FineGrid:
     centre: int
 
 
+@dataclass(frozen=True)
+class CoarseGrid:
+    """The grid on which an object of a radius is taken, chosen for an error.
+
+    box_A : L, the box of the density.
+    q_cut_inv_A : Q, where the taper has fallen to 0.
+    beta : shape of the taper.
+    """
+
+    box_A: float
+    q_cut_inv_A: float
+    beta: float
+
+    @classmethod
+    def chosen(cls, radius_A: float, q_max_inv_A: float, error: float) -> "CoarseGrid":
+        """The smallest grid that keeps the error."""
+        decay = (log(1 / error) + 3) / pi
+        padding = sqrt(decay * radius_A / q_max_inv_A)
+        return cls(2 * (radius_A + padding), q_max_inv_A + decay / padding, decay * pi)
+
+    @property
+    def n_least(self) -> int:
+        """Points along an axis, before they are rounded up to a length that is quick to transform."""
+        return 2 * ceil(self.q_cut_inv_A * self.box_A)
+
+
+def check_memory(
+    n: int, m: float, itemsize: int, radius_A: float, q_max_inv_A: float, *, from_object: bool
+) -> None:
+    """Refuse a transform whose grids would not fit in memory, before any of it is taken.
+
+    n, m : points along an axis of the coarse and of the fine grid.
+    itemsize : bytes of a value while it is transformed.
+    from_object : whether the coarse grid is yet to be made, which takes the most memory.
+    """
+    # The object's own non-uniform FFT works on a grid twice as large as its result, and in batches of 1 GiB.
+    of_coarse = 16.0 * n**3
+    coarse = 5 * of_coarse + min(8 * of_coarse, 2.0**30) if from_object else 0.0
+    fine = of_coarse + 2.0 * itemsize * max(n, m) ** 3 + 8.0 * m**3
+    needed, free = max(coarse, fine) / 2**30, memory_GiB()[1]
+    if needed > free:
+        raise OrienteerError(
+            f"the transform of an object of radius {radius_A:,.0f} A up to {q_max_inv_A:.4g} 1/A needs about "
+            f"{needed:,.2f} GiB of memory, and {free:.3g} GiB are free.",
+            "The radius counts from the origin: centre the particle there if it is not.  Otherwise ask for "
+            "less: a coarser resolution at the edge, or a smaller particle.",
+        )
+
+
+def fine_size(box_A: float, diameter_A: float, kernel: InterpolationKernel, q_max_inv_A: float) -> float:
+    """Points of the fine grid along an axis, about."""
+    return 2 * q_max_inv_A * max(box_A, kernel.oversampling * diameter_A) + kernel.width + 4
+
+
 def coarse_density(
-    particle: Particle, photon_energy_eV: float | None, q_max_inv_A: float, error: float
+    particle: CompactObject, photon_energy_eV: float | None, q_max_inv_A: float, grid: CoarseGrid
 ) -> tuple[NDArray[np.complex128], float]:
     """The particle's tapered density in electrons per voxel, centre at n // 2, and the voxel in A."""
     from scipy.fft import fftn, fftshift, ifftshift, next_fast_len
 
-    radius = max(particle.radius_A, 0.5 / q_max_inv_A)
-    decay = (log(1 / error) + 3) / pi
-    padding = sqrt(decay * radius / q_max_inv_A)
-    box = 2 * (radius + padding)
-    q_cut = q_max_inv_A + decay / padding
-    n = 2 * next_fast_len(ceil(q_cut * box))
-    axis = (np.arange(n) - n // 2) / box
-    taper = _taper(np.abs(axis), q_max_inv_A, q_cut, decay * pi)
-    values = np.array(particle.amplitude_on_grid(axis, photon_energy_eV), dtype=np.complex128)
-    values *= taper[:, None, None]
+    n = 2 * next_fast_len(grid.n_least // 2)
+    axis = (np.arange(n) - n // 2) / grid.box_A
+    taper = _taper(np.abs(axis), q_max_inv_A, grid.q_cut_inv_A, grid.beta)
+    values = particle.amplitude_on_grid(axis, photon_energy_eV) * taper[:, None, None]
     values *= taper[:, None]
     values *= taper
     density = fftn(ifftshift(values), norm="forward", workers=-1, overwrite_x=True)
-    return fftshift(density), box / n
+    return fftshift(density), grid.box_A / n
 
 
 def fine_grid(
@@ -85,10 +149,7 @@ def fine_grid(
     kept = np.arange(-centre, centre + 1) % n_fine
     for axis in (2, 1, 0):
         values = _transform_axis(values, axis, correction, voxel % n_fine, n_fine, kept)
-    m = 2 * centre + 1
-    padded = np.zeros((m, m, m + 1), np.complex64)
-    padded[:, :, :m] = values
-    return FineGrid(padded, spacing, centre)
+    return FineGrid(np.ascontiguousarray(values, np.complex64), spacing, centre)
 
 
 def _transform_axis(

@@ -9,10 +9,17 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, is_on_gpu, namespace_of_device, to_device
 from orienteer.errors import OrienteerError
-from orienteer.fourier.gridding import FineGrid, coarse_density, fine_grid
+from orienteer.fourier.gridding import (
+    CoarseGrid,
+    CompactObject,
+    FineGrid,
+    check_memory,
+    coarse_density,
+    fine_grid,
+    fine_size,
+)
 from orienteer.fourier.interpolate import interpolate_field, interpolate_intensity
 from orienteer.fourier.interpolation_kernel import WIDTHS, InterpolationKernel, kernel_for_error
-from orienteer.particle.base import Particle
 
 # A grid that stays in the last-level cache is read several times faster than one that does not.
 _CACHE_BYTES = 64 * 2**20
@@ -30,7 +37,7 @@ class SampledTransform:
 
     A point beyond ``q_max_inv_A``, or one that is not a number, gives NaN.
 
-    grid : (m, m, row) complex64 on the CPU or the GPU; the results are on the same device.
+    grid : (m, m, m) complex64 on the CPU or the GPU; the results are on the same device.
     spacing_inv_A, centre : grid spacing, and index of q = 0.
     kernel : the interpolation kernel.
     q_max_inv_A : largest \\|q\\| that can be asked for.
@@ -47,7 +54,7 @@ class SampledTransform:
 
     @classmethod
     def from_particle(
-        cls, particle: Particle, q_max_inv_A: float, photon_energy_eV: float | None = None, *,
+        cls, particle: CompactObject, q_max_inv_A: float, photon_energy_eV: float | None = None, *,
         error: float = 1e-4, width: int | None = None, device: DeviceName = "cpu",
     ) -> Self:  # fmt: skip
         """The transform of a particle, in electrons, with anomalous terms when an energy is given.
@@ -56,10 +63,15 @@ class SampledTransform:
         width : taps per axis; by default the fewest whose grid stays small (fewer taps need a finer grid).
         """
         _check(error, q_max_inv_A)
-        diameter = 2 * max(particle.radius_A, 0.5 / q_max_inv_A)
-        kernel = _choose_kernel(error, width, diameter * q_max_inv_A)
-        density, voxel = coarse_density(particle, photon_energy_eV, q_max_inv_A, error / 10)
-        grid = fine_grid(density, voxel, diameter, kernel, q_max_inv_A, _precision(error))
+        if not 0 <= particle.radius_A < np.inf:
+            raise OrienteerError(f"the radius of the particle is {particle.radius_A:g} A; it must be finite.")
+        radius = max(particle.radius_A, 0.5 / q_max_inv_A)
+        kernel = _choose_kernel(error, width, 2 * radius * q_max_inv_A)
+        coarse, dtype = CoarseGrid.chosen(radius, q_max_inv_A, error / 10), _precision(error)
+        m = fine_size(coarse.box_A, 2 * radius, kernel, q_max_inv_A)
+        check_memory(coarse.n_least, m, dtype.itemsize, radius, q_max_inv_A, from_object=True)
+        density, voxel = coarse_density(particle, photon_energy_eV, q_max_inv_A, coarse)
+        grid = fine_grid(density, voxel, 2 * radius, kernel, q_max_inv_A, dtype)
         return cls._of(grid, kernel, q_max_inv_A, error, device)
 
     @classmethod
@@ -75,11 +87,15 @@ class SampledTransform:
         density = np.asarray(density)
         if density.ndim != 3 or len(set(density.shape)) != 1 or density.size == 0:
             raise OrienteerError(f"the density has shape {density.shape}; expected a cube (n, n, n).")
+        if not 0 < voxel_A < np.inf:
+            raise OrienteerError(f"the voxel is {voxel_A:g} A; it must be positive and finite.")
         q_max = q_max_inv_A if q_max_inv_A is not None else 3**0.5 / (2 * voxel_A)
         _check(error, q_max)
-        diameter = len(density) * voxel_A
+        diameter, dtype = len(density) * voxel_A, _precision(error)
         kernel = _choose_kernel(error, width, diameter * q_max)
-        grid = fine_grid(density * voxel_A**3, voxel_A, diameter, kernel, q_max, _precision(error))
+        m = fine_size(diameter, diameter, kernel, q_max)
+        check_memory(len(density), m, dtype.itemsize, diameter / 2, q_max, from_object=False)
+        grid = fine_grid(density * voxel_A**3, voxel_A, diameter, kernel, q_max, dtype)
         return cls._of(grid, kernel, q_max, error, device)
 
     @classmethod
@@ -100,20 +116,21 @@ class SampledTransform:
             grid, self.spacing_inv_A, self.centre, self.kernel, self.q_max_inv_A, self.error
         )
 
-    def field(self, points: Array, matrices: Array, **variant: Any) -> Array:
+    def field(self, points: Array, matrices: Array, *, order: Array | None = None) -> Array:
         """F at ``matrices[k] @ points[p]`` in the object's units: (K, P) complex64, on the grid's device.
 
         points : (P, 3) shared by all k, or (K, P, 3).
         matrices : (K, 3, 3) or (3, 3); their products with the points are in 1/A.
-        variant : ``order``, ``paired`` of the GPU kernel.
+        order : (P,) int32 on the device, the order in which a GPU takes the points; the result is the same.
         """
         points, matrices, out = self._prepare(points, matrices, np.complex64, None)
-        interpolate_field(self.grid, self._coefficients, points, matrices, *self._frame(), out, **variant)
+        _check_order(order, out)
+        interpolate_field(self.grid, self._coefficients, points, matrices, *self._frame(), out, order=order)
         return out
 
     def intensity(
         self, points: Array, matrices: Array, scale: Array | None = None, weights: Array | None = None,
-        out: Array | None = None, *, add: bool = False, **variant: Any,
+        out: Array | None = None, *, add: bool = False, order: Array | None = None,
     ) -> Array:  # fmt: skip
         """weights[k] * scale[p] * \\|F\\|^2 at ``matrices[k] @ points[p]``: (K, P) float32, on its device.
 
@@ -122,6 +139,7 @@ class SampledTransform:
         out : written when given; added to when ``add`` is true (a sum over spectral lines, say).
         """
         points, matrices, out = self._prepare(points, matrices, np.float32, out)
+        _check_order(order, out)
         K, P = out.shape
         scale = self._array(np.ones(P) if scale is None else scale, np.float32)
         scale = scale[None] if scale.ndim == 1 else scale
@@ -131,17 +149,9 @@ class SampledTransform:
                 f"scale {scale.shape} and weights {weights.shape} do not fit {K} matrices and {P} points."
             )
         interpolate_intensity(
-            self.grid,
-            self._coefficients,
-            points,
-            matrices,
-            *self._frame(),
-            scale,
-            weights,
-            out,
-            add=add,
-            **variant,
-        )
+            self.grid, self._coefficients, points, matrices, *self._frame(), scale, weights, out,
+            add=add, order=order,
+        )  # fmt: skip
         return out
 
     def _frame(self) -> tuple[float, float]:
@@ -190,12 +200,19 @@ class SampledTransform:
         return points, matrices, out
 
 
+def _check_order(order: Array | None, out: Array) -> None:
+    if order is not None and (order.shape != out.shape[1:] or order.dtype != np.int32):
+        raise OrienteerError(f"order is {order.dtype}{order.shape}; expected int32{out.shape[1:]}.")
+
+
 def _choose_kernel(error: float, width: int | None, extent: float) -> InterpolationKernel:
     """The narrowest kernel whose grid fits in cache; ``extent`` is diameter times q_max, in speckles.
 
     Fields get half of the error, because intensities show it magnified; four fifths of that is the kernel's.
     """
-    kernels = {w: kernel_for_error(w, 0.4 * error) for w in ([width] if width else WIDTHS)}
+    if width is not None and width not in WIDTHS:
+        raise OrienteerError(f"the width is {width} taps; it must be one of {', '.join(map(str, WIDTHS))}.")
+    kernels = {w: kernel_for_error(w, 0.4 * error) for w in (WIDTHS if width is None else [width])}
     sizes = {
         w: 8 * (2 * extent * kernel.oversampling + w + 3) ** 3
         for w, kernel in kernels.items()
@@ -212,8 +229,8 @@ def _choose_kernel(error: float, width: int | None, extent: float) -> Interpolat
     return chosen
 
 
-def _precision(error: float) -> Any:
-    return np.complex128 if error < 1e-5 else np.complex64
+def _precision(error: float) -> np.dtype[Any]:
+    return np.dtype(np.complex128 if error < 1e-5 else np.complex64)
 
 
 def _check(error: float, q_max: float) -> None:

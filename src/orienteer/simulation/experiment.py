@@ -18,6 +18,7 @@ from orienteer.detector.beam import HC_EV_A, Beam
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import FileError, OrienteerError
+from orienteer.fourier.interpolate import patch_order
 from orienteer.fourier.sampled_transform import SampledTransform
 from orienteer.particle.base import Particle
 from orienteer.particle.conformations import Ensemble
@@ -175,6 +176,10 @@ class Experiment:
         """Whether any pixel has background."""
         return bool(to_numpy(self.background).any())
 
+    def _pixel_order(self) -> Array | None:
+        order = patch_order(self._used, self.detector.frame_shape) if self.device == "cuda" else None
+        return None if order is None else to_device(order, self.device)
+
     def _widest_coherent_A(self) -> float:
         """Separation up to which the particles of a shot interfere.
 
@@ -225,7 +230,7 @@ class Experiment:
             tuple(sample(particle, settings.accuracy) for particle in ensemble.particles),
             tuple(sample(lump, max(settings.accuracy, 1e-3)) for lump in junk),
             to_device(points, self.device), to_device(correction, self.device), offset_geometry,
-            self.device,
+            self._pixel_order(), self.device,
         )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Scattering:
     points : (P, 3) float64 Ewald vectors of the used pixels, on the device.
     correction : (P,) float32, on the device.
     offset_geometry : for shots whose beam is off centre; None when no shot is.
+    order : (P,) int32 on the device, the order in which a GPU takes the pixels; None for theirs.
     """
 
     particles: tuple[SampledTransform, ...]
@@ -35,6 +36,7 @@ class Scattering:
     points: Array
     correction: Array
     offset_geometry: OffsetGeometry | None
+    order: Array | None
     device: DeviceName
 
     def signal(self, truth: Truth, fluence_r_e2: float) -> Array:
@@ -91,7 +93,7 @@ class Scattering:
             matrices = _matrices(truth, shots, m, line)
             # A particle s times as large scatters s^3 times the field.
             weights = _weights(truth, shots, line, fluence_r_e2) * truth.size[shots, m] ** 6
-            transform.intensity(points, matrices, correction, weights, target, add=True)
+            transform.intensity(points, matrices, correction, weights, target, add=True, order=self.order)
         if not whole:
             out[to_device(shots, self.device)] = target
 
@@ -121,7 +123,7 @@ class Scattering:
                 turns = xp.matmul(own_points, to_device(place, self.device)[:, :, None])[..., 0]
                 phase = xp.exp(2j * np.pi * (turns - xp.rint(turns))).astype(np.complex64)
                 volume = to_device(chosen.size[some, m, None].astype(np.float32) ** 3, self.device)
-                field[index] += transform.field(own_points, matrices) * phase * volume
+                field[index] += transform.field(own_points, matrices, order=self.order) * phase * volume
             weights = to_device(_weights(chosen, np.arange(len(shots)), line, fluence_r_e2), self.device)
             total += (field.real**2 + field.imag**2) * scale * weights[:, None].astype(np.float32)
         out[on_device] += total
