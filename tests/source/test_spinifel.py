@@ -62,13 +62,36 @@ def test_frames_geometry_and_truth_are_read(tmp_path, axis_first, dtype) -> None
         assert np.array_equal(patterns.frames, INTENSITIES.reshape(N, -1))
         assert np.array_equal(patterns.columns["truth_orientation"], QUATERNIONS[:, 0])
         assert patterns.columns["truth_class"].tolist() == [0, 1, 0, 1, 0]
-        assert np.array_equal(patterns.columns["truth_fluence"], np.linspace(1, 2, N))
+        assert patterns.columns["truth_fluence"] == pytest.approx(np.linspace(1, 2, N) / 1.5)
+        assert source.metadata["mean_fluence"] == 1.5
         assert patterns.columns["truth_beam_offset_pixels"].shape == (N, 2)
         assert patterns.columns["wavelength_A"] == pytest.approx(WAVELENGTH_A, rel=1e-5)
         assert source.detector is not None
         assert source.detector.positions_m == pytest.approx(positions_m().reshape(-1, 3), abs=1e-6)
         assert np.array_equal(source.read([3, 1]).frames, INTENSITIES[[3, 1]].reshape(2, -1))
         assert source.read(slice(2, 3)).event_id.tolist() == [2]
+
+
+@pytest.mark.parametrize("shape", [(N, 4), (N, 1, 4), (N, 3, 4)])
+def test_one_orientation_or_several_have_their_own_columns(tmp_path, shape) -> None:
+    write_as_skopi(tmp_path / "a.h5")
+    quaternions = RANDOM.normal(size=shape)
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        replaced(file, "orientations", quaternions)
+    with opened(tmp_path / "a.h5") as source:
+        columns = source.read_columns()
+        if len(shape) == 3 and shape[1] > 1:
+            assert np.array_equal(columns["truth_orientations"], quaternions)
+            assert "truth_orientation" not in columns
+        else:
+            assert np.array_equal(columns["truth_orientation"], quaternions.reshape(N, 4))
+        with Writer(tmp_path / "b.h5", detector=source.detector, metadata=source.metadata) as writer:
+            writer.append(source.read())
+    with opened(tmp_path / "b.h5") as again:
+        for name, column in columns.items():
+            assert again.read_columns()[name] == pytest.approx(column), name
+    with h5py.File(tmp_path / "b.h5") as file:
+        assert file["fluences"][()] == pytest.approx(np.linspace(1, 2, N))
 
 
 def test_flat_vectors_need_the_wavelength(tmp_path) -> None:
@@ -150,6 +173,7 @@ def replaced(file: h5py.File, name: str, data) -> None:
         (lambda f: replaced(f, "orientations", np.zeros((N, 1, 3))), FileError, "quaternions"),
         (lambda f: replaced(f, "orientations", np.zeros((N + 1, 1, 4))), FileError, "for 5 frames"),
         (lambda f: replaced(f, "fluences", 1.0), FileError, "for 5 frames"),
+        (lambda f: replaced(f, "fluences", np.zeros(N)), FileError, "mean 0"),
         (lambda f: f.__setitem__("event_id", np.zeros(3, np.uint64)), FileError, "event_id"),
     ],
 )

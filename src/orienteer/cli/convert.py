@@ -11,6 +11,7 @@ from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
 from orienteer.errors import FileError, OrienteerError
+from orienteer.source.base import Source
 
 GEOMETRY_ENDINGS = (".geom", ".dat")
 
@@ -27,6 +28,9 @@ def convert(
     geometry: Geometry = None,
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
+    renumber: Annotated[
+        bool, typer.Option("--renumber", help="Number the frames from 0 instead of keeping their event ids.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert patterns, geometries (.geom, Dragonfly) or volumes (.mrc, .h5) to another format.
@@ -41,7 +45,8 @@ def convert(
     elif kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS):
         report = _convert_detector(source, target, to, geometry, wavelength_A, distance_m, kind == "patterns")
     elif kind == "patterns":
-        report = _convert_patterns(source, target, to, geometry, wavelength_A, distance_m)
+        patterns = open_patterns(source, geometry, wavelength_A, distance_m)
+        report = _convert_patterns(patterns, target, to, renumber)
     else:
         raise FileError(
             source, "is an atomic structure, which convert does not rewrite.", "Try: orienteer simulate"
@@ -53,27 +58,20 @@ def convert(
     print_losses(report.get("lost", ()))
 
 
-def _convert_patterns(
-    source: Path,
-    target: Path,
-    to: str | None,
-    geometry: Path | None,
-    wavelength_A: float | None,
-    distance_m: float | None,
-) -> dict[str, Any]:
+def _convert_patterns(patterns: Source, target: Path, to: str | None, renumber: bool) -> dict[str, Any]:
     from orienteer.source.opening import writer_for
+    from orienteer.source.patterns import Patterns
 
-    patterns = open_patterns(source, geometry, wavelength_A, distance_m)
-    writer = writer_for(target, to, detector=patterns.detector, frame_shape=patterns.frame_shape)
+    writer = writer_for(target, to, like=patterns)
     with writer:
         for batch in track(patterns.batches(), "Converting", len(patterns), size=len):
-            writer.append(batch)
+            writer.append(Patterns(batch.frames, columns=batch.columns) if renumber else batch)
     return {
         "from": patterns.format,
         "to": writer.format,
         "file": str(target),
         "frames": len(patterns),
-        "lost": list(writer.lost_on_write),
+        "lost": writer.losses(patterns),
     }
 
 
@@ -93,22 +91,26 @@ def _convert_detector(
     distance_m: float | None,
     from_patterns: bool,
 ) -> dict[str, Any]:
-    from orienteer.detector.opening import open_detector
+    from orienteer.detector.opening import open_geometry
     from orienteer.detector.writing import write_detector_file
 
     if from_patterns:
         patterns = open_patterns(source, geometry, wavelength_A, distance_m)
-        detector = patterns.detector
+        detector, polarisation = patterns.detector, patterns.polarisation
         if detector is None:
             raise OrienteerError(f"{source}: carries no detector to write.", "Give --geometry FILE.")
         wavelength_A = wavelength_A or _first_wavelength(patterns)
     else:
-        detector = open_detector(source, wavelength_A=wavelength_A, distance_m=distance_m)
-    name = write_detector_file(target, detector, to, wavelength_A=wavelength_A)
+        opened = open_geometry(source, wavelength_A=wavelength_A, distance_m=distance_m)
+        detector, polarisation = opened.detector, opened.polarisation
+        wavelength_A = wavelength_A or opened.wavelength_A
+    name = write_detector_file(
+        target, detector, to, wavelength_A=wavelength_A, polarisation=polarisation or "x"
+    )
     return {"from": "detector", "to": name, "file": str(target), "pixels": detector.n_pixels}
 
 
-def _first_wavelength(patterns: Any) -> float | None:
+def _first_wavelength(patterns: Source) -> float | None:
     if "wavelength_A" not in patterns.column_names or not len(patterns):
         return None
-    return float(patterns.read(slice(0, 1)).columns["wavelength_A"][0])
+    return float(patterns.read_columns(["wavelength_A"], slice(0, 1))["wavelength_A"][0])

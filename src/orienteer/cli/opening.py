@@ -11,9 +11,9 @@ def open_patterns(
     wavelength_A: float | None = None,
     distance_m: float | None = None,
 ) -> Source:
-    """The patterns of a file, with a geometry file when one is given."""
-    from orienteer.detector.opening import open_detector
+    """The patterns of a file, with a geometry file and a wavelength when they are given."""
+    from orienteer.detector.opening import open_geometry
     from orienteer.source.opening import open as open_source
 
-    detector = open_detector(geometry, wavelength_A=wavelength_A, distance_m=distance_m) if geometry else None
-    return open_source(file, geometry=detector)
+    given = open_geometry(geometry, wavelength_A=wavelength_A, distance_m=distance_m) if geometry else None
+    return open_source(file, geometry=given, wavelength_A=wavelength_A)

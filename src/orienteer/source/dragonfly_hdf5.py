@@ -105,6 +105,11 @@ class Writer(PatternWriter):
             self._file.create_dataset(name, (0,), kind, maxshape=(None,), chunks=(_CHUNK,))
 
     def _write(self, patterns: Patterns) -> None:
+        if not patterns.is_sparse and patterns.frames.dtype.kind == "f":
+            raise OrienteerError(
+                f"photon lists hold counts, and these frames are {patterns.frames.dtype} signal.",
+                "Write .emc, .cxi or .h5, which hold signal, or turn it into counts first.",
+            )
         photons = patterns.sparse()
         several = photons.count > 1
         # Entries of each kind before entry e, so that a frame's share is a slice.

@@ -211,7 +211,7 @@ class OrienteerHdf5Writer(PatternWriter):
             raise FileError(
                 self.path,
                 f"has a frame with event id {known} already; ids are unique in a file.",
-                "Give the frames ids of their own, or none, to have them numbered on.",
+                "Give the frames ids of their own, or none to have them numbered (convert --renumber).",
             )
 
     def _as_stored(self, patterns: Patterns) -> Patterns:

@@ -2,9 +2,10 @@
 
 The wavelength follows from the curvature of ``pixel_position_reciprocal``: the vectors lie on the Ewald
 sphere.  Where they are flat, ``open_file`` needs it as an argument; without it the source has no detector.
-Truth becomes the columns ``truth_orientation`` (N, 4), ``truth_class``, ``truth_fluence`` and
-``truth_beam_offset_pixels``.  The writer adds ``event_id`` and the attribute ``wavelength_A``, which SpiniFEL
-ignores; without them frames are numbered.
+Truth becomes the columns ``truth_orientation`` (N, 4), or ``truth_orientations`` (N, M, 4) where a shot has M
+particles, ``truth_class``, ``truth_fluence``, which is relative to the mean that the metadata keep as
+``mean_fluence``, and ``truth_beam_offset_pixels``.  The writer adds ``event_id`` and the attributes
+``wavelength_A`` and, of the fluences, ``mean``, which SpiniFEL ignores; without ids frames are numbered.
 """
 
 from __future__ import annotations
@@ -29,13 +30,16 @@ from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "SpiniFEL"
 EXTENSIONS = (".spinifel.h5",)
-# Column -> the dataset that holds it; SpiniFEL's scripts spell one of them in two ways.
+# Dataset -> the column that it becomes; SpiniFEL's scripts spell one of them in two ways.
 TRUTH = {
-    "truth_orientation": ("orientations",),
-    "truth_class": ("conformation", "conformations"),
-    "truth_fluence": ("fluences",),
-    "truth_beam_offset_pixels": ("beam_offsets",),
+    "orientations": "truth_orientation",
+    "conformation": "truth_class",
+    "conformations": "truth_class",
+    "fluences": "truth_fluence",
+    "beam_offsets": "truth_beam_offset_pixels",
 }
+SEVERAL = "truth_orientations"
+MEAN_FLUENCE = "mean_fluence"
 
 
 def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
@@ -79,20 +83,34 @@ class SpinifelSource(FileSource):
 
     def _find_truth(self, path: Path) -> dict[str, Any]:
         found = {}
-        for column, names in TRUTH.items():
-            for name in names:
-                if name in self._file:
-                    found[column] = get_dataset(self._file, name, "iuf")
-        for column, dataset in found.items():
-            if len(dataset.shape) == 0 or len(dataset) != self.n_frames:
-                raise FileError(
-                    path, f"'{dataset.name}' has shape {dataset.shape} for {self.n_frames} frames."
-                )
-            if column == "truth_orientation" and (dataset.ndim < 2 or dataset.shape[-1] != 4):
-                raise FileError(
-                    path, f"'{dataset.name}' has shape {dataset.shape}; expected quaternions (.., 4)."
-                )
+        for name, column in TRUTH.items():
+            if name not in self._file:
+                continue
+            dataset = get_dataset(self._file, name, "iuf")
+            if dataset.ndim == 0 or len(dataset) != self.n_frames:
+                raise FileError(path, f"'{name}' has shape {dataset.shape} for {self.n_frames} frames.")
+            if name == "orientations":
+                if dataset.ndim not in (2, 3) or dataset.shape[-1] != 4 or dataset.shape[1] < 1:
+                    raise FileError(
+                        path, f"'{name}' has shape {dataset.shape}; expected quaternions (.., 4)."
+                    )
+                column = SEVERAL if dataset.ndim == 3 and dataset.shape[1] > 1 else column
+            found[column] = dataset
+        if "truth_fluence" in found and self.n_frames:
+            self.metadata[MEAN_FLUENCE] = self._mean_fluence(path, found["truth_fluence"])
         return found
+
+    def _mean_fluence(self, path: Path, fluences: h5py.Dataset) -> float:
+        mean = read_numbers(fluences, "mean") if "mean" in fluences.attrs else read_array(fluences).mean()
+        if not 0 < mean < np.inf:
+            raise FileError(path, f"has fluences of mean {mean}, which is no fluence.")
+        return float(mean)
+
+    def apply_given(self) -> None:
+        """Flat vectors become a detector with the wavelength that was given."""
+        if self.wavelength_A is None and self.given.wavelength_A is not None:
+            self._find_geometry(self.given.wavelength_A)
+        super().apply_given()
 
     def _find_geometry(self, wavelength_A: float | None) -> float | None:
         """Attach the detector; the wavelength in A, or None where nobody knows it."""
@@ -122,19 +140,14 @@ class SpinifelSource(FileSource):
         return None if self._event_id is None else read_array(self._event_id, rows)
 
     def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Any]:
-        columns = {
-            name: _one_particle(read_array(dataset, rows))
-            for name, dataset in self._columns.items()
-            if name in names
-        }
+        columns = {name: read_array(self._columns[name], rows) for name in names if name in self._columns}
+        if "truth_orientation" in columns:
+            columns["truth_orientation"] = columns["truth_orientation"].reshape(-1, 4)
+        if "truth_fluence" in columns:
+            columns["truth_fluence"] = columns["truth_fluence"] / self.metadata.get(MEAN_FLUENCE, 1.0)
         if "wavelength_A" in names:
             columns["wavelength_A"] = np.full(rows.stop - rows.start, self.wavelength_A)
         return columns
-
-
-def _one_particle(values: NDArray[Any]) -> NDArray[Any]:
-    """Orientations (N, 1, 4) of one particle per shot as (N, 4); everything else as it is."""
-    return values[:, 0] if values.ndim == 3 and values.shape[1] == 1 else values
 
 
 class Writer(PatternWriter):
@@ -145,7 +158,7 @@ class Writer(PatternWriter):
 
     format: ClassVar[str] = FORMAT_NAME
     lost_on_write: ClassVar[tuple[str, ...]] = (
-        "columns other than the truth of SpiniFEL",
+        "columns",
         "wavelengths that differ from shot to shot",
         "panel names and groups",
         "metadata",
@@ -165,7 +178,7 @@ class Writer(PatternWriter):
         if wavelength_A is None:
             raise OrienteerError(
                 f"{self.path}: a SpiniFEL file needs the wavelength, and these frames have none.",
-                "Give metadata={'wavelength_A': ...} or a column wavelength_A.",
+                "Give --wavelength-A (a column wavelength_A, or metadata={'wavelength_A': ...}).",
             )
         self._file = h5py.File(temporary, "w")
         write_spinifel_group(self._file, self.detector, wavelength_A, self.polarisation or "x")
@@ -175,15 +188,41 @@ class Writer(PatternWriter):
         create_rows(self._file, "intensities", dtype, shape, rows_per_chunk=1)
         create_rows(self._file, "event_id", np.uint64)
         self._truth = self._file.create_group("_truth")
-        for name, column in _truth(first).items():
+        for name, column in self._truth_of(first).items():
             create_column(self._truth, name, column)
+        if "fluences" in self._truth:
+            self._truth["fluences"].attrs["mean"] = self._mean_fluence
 
     def _write(self, patterns: Patterns) -> None:
         frames = patterns.dense()
         intensities = self._file["intensities"]
         append_rows(intensities, frames.reshape(len(patterns), *intensities.shape[1:]))
         append_rows(self._file["event_id"], patterns.event_id)
-        append_columns(self._truth, _truth(patterns))
+        append_columns(self._truth, self._truth_of(patterns))
+
+    @property
+    def _mean_fluence(self) -> float:
+        return float(self.metadata.get(MEAN_FLUENCE, 1.0))
+
+    def _truth_of(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
+        """What SpiniFEL keeps of the columns, by its own names; orientations are (N, M, 4)."""
+        columns = patterns.columns
+        # Where a class is spelled in two ways, the first is SpiniFEL's own.
+        names = {column: name for name, column in reversed(TRUTH.items())}
+        kept = {name: columns[column] for column, name in names.items() if column in columns}
+        if "fluences" in kept:
+            kept["fluences"] = kept["fluences"] * self._mean_fluence
+        if SEVERAL in columns:
+            kept["orientations"] = columns[SEVERAL]
+        elif "orientations" in kept:
+            kept["orientations"] = kept["orientations"][:, None, :]
+        return kept
+
+    def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        kept = {*TRUTH.values(), SEVERAL, "wavelength_A"} - (
+            {"truth_orientation"} if SEVERAL in names else set()
+        )
+        return tuple(name for name in names if name not in kept)
 
     def _finish(self) -> None:
         for name in list(self._truth):
@@ -196,16 +235,6 @@ class Writer(PatternWriter):
     def _discard(self) -> None:
         if self._file is not None:
             self._file.close()
-
-
-def _truth(patterns: Patterns) -> dict[str, NDArray[Any]]:
-    """What SpiniFEL keeps of the columns, by its own names; orientations become (N, 1, 4)."""
-    kept = {
-        names[0]: patterns.columns[column] for column, names in TRUTH.items() if column in patterns.columns
-    }
-    if "orientations" in kept and kept["orientations"].ndim == 2:
-        kept["orientations"] = kept["orientations"][:, None, :]
-    return kept
 
 
 def _wavelength_A(metadata: Mapping[str, Any], first: Patterns) -> float | None:

@@ -18,7 +18,7 @@ from orienteer.compute.atomic import atomic_path
 from orienteer.compute.reading import writing
 from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
-from orienteer.source.base import shapes_fit
+from orienteer.source.base import Source, shapes_fit
 from orienteer.source.patterns import Patterns, first_bad_frame
 
 if TYPE_CHECKING:
@@ -80,6 +80,26 @@ class PatternWriter(ABC):
         self.next_id = 0
         self._started = False
         self._closing: ExitStack | None = None
+
+    def losses(self, source: Source) -> list[str]:
+        """What of this source the format has no place for, in words for the user."""
+        mask = source.mask if source.detector is None else source.detector.mask
+        there: dict[str, Any] = {
+            "event ids": source.read(slice(0, 1)).has_event_ids,
+            "columns": ", ".join(self._lost_columns(source.column_names)),
+            "detector": source.detector is not None,
+            "mask": mask is not None and bool(mask.any()),
+            "frame shape": len(source.frame_shape) > 1,
+            "metadata": ", ".join(source.metadata),
+            "polarisation": source.polarisation,
+            "sparse storage: frames are written dense": source.is_sparse,
+        }
+        lost = [(words, there.get(words, True)) for words in self.lost_on_write]
+        return [f"{words} ({what})" if isinstance(what, str) else words for words, what in lost if what]
+
+    def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Which of these columns are not kept, in a format that does not keep all."""
+        return names
 
     @abstractmethod
     def _start(self, temporary: Path, first: Patterns) -> None:

@@ -1,0 +1,115 @@
+"""``orienteer convert`` keeps what the new format can hold, and says what it cannot."""
+
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import orienteer
+from orienteer.detector.crystfel_write import write_crystfel_geom
+from orienteer.detector.square import square_detector
+from orienteer.source.opening import writer_for
+from orienteer.source.patterns import Patterns
+
+COUNTS = np.random.default_rng(1).poisson(0.5, (7, 24)).astype(np.int32)
+DETECTOR = square_detector((4, 6), pixel_size_m=1e-3, distance_m=0.02)
+
+
+def write_masked_cxi(path: str) -> None:
+    """A facility's file: hot pixel under the mask, no geometry, no wavelength."""
+    frames = COUNTS.copy()
+    frames[:, 5] = 10**6
+    with h5py.File(path, "w") as file:
+        file["entry_1/data_1/data"] = frames.reshape(7, 4, 6)
+        file["entry_1/data_1/mask"] = np.where(np.arange(24) == 5, 0x4, 0).astype(np.uint16).reshape(4, 6)
+
+
+@pytest.mark.parametrize("name", ["out.h5", "out.cxi", "out.npz"])
+@pytest.mark.parametrize("geometry", [False, True])
+def test_the_mask_of_the_data_is_kept_with_and_without_a_geometry(
+    run: Any, name: str, geometry: bool
+) -> None:
+    write_masked_cxi("hits.cxi")
+    write_crystfel_geom("a.geom", DETECTOR)
+    result = run("convert", "hits.cxi", name, *(["--geometry", "a.geom"] if geometry else []))
+    assert result.status == 0, result.errors
+    assert np.flatnonzero(orienteer.open(name).mask).tolist() == [5]
+    assert run("inspect", name, "--json", "--no-picture").json["photons_per_frame"]["max"] < 10**6
+
+
+def test_metadata_and_polarisation_go_along(run: Any) -> None:
+    with writer_for("a.h5", detector=DETECTOR, metadata={"seed": 8}, polarisation="y") as writer:
+        writer.append(Patterns(COUNTS, columns={"wavelength_A": np.full(7, 2.0)}))
+    for name in ("b.cxi", "c.h5"):
+        assert run("convert", "a.h5", name).status == 0
+        source = orienteer.open(name)
+        assert source.metadata["seed"] == 8
+        assert source.polarisation == "y"
+    assert run("convert", "a.h5", "d.spinifel.h5").status == 0
+    assert orienteer.open("d.spinifel.h5").polarisation == "y"
+    assert run("convert", "a.h5", "e.dat").status == 0
+    assert orienteer.open(COUNTS, geometry="e.dat").polarisation == "y"
+    assert run("convert", "e.dat", "f.dat").status == 0
+    assert orienteer.open(COUNTS, geometry="f.dat").polarisation == "y"
+
+
+def test_the_wavelength_reaches_the_writer(run: Any) -> None:
+    write_masked_cxi("hits.cxi")
+    write_crystfel_geom("a.geom", DETECTOR)
+    assert run("convert", "hits.cxi", "a.h5", "--wavelength-A", 1.25).status == 0
+    assert orienteer.open("a.h5").read_columns()["wavelength_A"].tolist() == [1.25] * 7
+    told = run("convert", "hits.cxi", "a.spinifel.h5", "--geometry", "a.geom")
+    assert told.status == 1
+    assert "--wavelength-A" in told.errors
+    told = run("convert", "hits.cxi", "a.spinifel.h5", "--wavelength-A", 1.25)
+    assert "--geometry" in told.errors
+    given = ("--geometry", "a.geom", "--wavelength-A", 1.25)
+    assert run("convert", "hits.cxi", "a.spinifel.h5", *given).status == 0
+    assert orienteer.open("a.spinifel.h5").read_columns()["wavelength_A"] == pytest.approx(1.25)
+
+
+def test_all_that_is_lost_is_said_and_nothing_else(run: Any) -> None:
+    columns = {"wavelength_A": np.full(7, 2.0), "hit_score": np.arange(7.0)}
+    with writer_for("a.h5", detector=DETECTOR, metadata={"seed": 8}, polarisation="y") as writer:
+        writer.append(Patterns(COUNTS, columns=columns))
+    lost = " ".join(run("convert", "a.h5", "b.emc", "--json").json["lost"])
+    for word in ("event ids", "hit_score", "detector", "frame shape", "polarisation", "seed"):
+        assert word in lost
+    assert run("convert", "a.h5", "b.cxi", "--json").json["lost"] == []
+    assert run("convert", "a.h5", "c.h5", "--json").json["lost"] == []
+    lost = " ".join(run("convert", "a.h5", "d.spinifel.h5", "--json").json["lost"])
+    assert "hit_score" in lost
+    assert "wavelength_A" not in lost
+    np.save("bare.npy", COUNTS)
+    assert run("convert", "bare.npy", "bare.emc", "--json").json["lost"] == []
+
+
+def test_ids_that_stand_twice_can_be_numbered_anew(run: Any) -> None:
+    np.savez("twice.npz", frames=COUNTS, event_id=np.array([1, 2, 3, 4, 5, 6, 1]))
+    told = run("convert", "twice.npz", "a.h5")
+    assert told.status == 1
+    assert "--renumber" in told.errors
+    assert run("convert", "twice.npz", "a.h5", "--renumber").status == 0
+    assert orienteer.open("a.h5").event_ids().tolist() == list(range(7))
+
+
+def test_signal_does_not_become_photon_lists(run: Any) -> None:
+    np.save("signal.npy", COUNTS + 0.5)
+    told = run("convert", "signal.npy", "a.emc.h5")
+    assert told.status == 1
+    assert "a.emc.h5" in told.errors
+    assert ".emc" in told.errors
+
+
+def test_a_flat_spinifel_file_takes_its_wavelength_from_the_command_line(run: Any) -> None:
+    with writer_for("a.spinifel.h5", detector=DETECTOR, metadata={"wavelength_A": 2.0}) as writer:
+        writer.append(Patterns(COUNTS))
+    with h5py.File("a.spinifel.h5", "r+") as file:
+        del file.attrs["wavelength_A"]
+        vectors = file["pixel_position_reciprocal"][()]
+        vectors[..., 2] = 0
+        file["pixel_position_reciprocal"][...] = vectors
+    assert "detector" in run("inspect", "a.spinifel.h5", "--json", "--no-picture").json["missing"]
+    told = run("inspect", "a.spinifel.h5", "--json", "--no-picture", "--wavelength-A", 2.0).json
+    assert told["missing"].keys() <= {"mask"}
