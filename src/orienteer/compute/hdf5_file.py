@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import h5py
 
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+from orienteer.compute.reading import HDF5_SIGNATURE
+
 # Superblock version 3 with 8-byte offsets: signature, version, two sizes, flags, four addresses, checksum.
 _LAYOUT = struct.Struct("<8sBBBBQQQQI")
 _LIVE = 0x04
@@ -54,7 +55,7 @@ def read_superblock(path: Path) -> Superblock | None:
     if len(head) < _LAYOUT.size:
         return None
     superblock = Superblock(*_LAYOUT.unpack(head))
-    if superblock.signature != _SIGNATURE or superblock.version != 3 or superblock.offset_bytes != 8:
+    if superblock.signature != HDF5_SIGNATURE or superblock.version != 3 or superblock.offset_bytes != 8:
         return None
     if jenkins_lookup3(head[:-4]) != superblock.checksum:
         raise OSError("the checksum of the HDF5 superblock is wrong")

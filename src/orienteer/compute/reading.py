@@ -34,7 +34,7 @@ _DAMAGE = (
 Content: TypeAlias = io.BufferedReader | gzip.GzipFile
 OUT_OF_MEMORY = "needs more memory than there is."
 HEAD_BYTES = 1 << 16
-_HDF5_SIGNATURE, _GZIP_SIGNATURE = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
+HDF5_SIGNATURE, _GZIP_SIGNATURE = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool =
 
 def is_hdf5(head: bytes) -> bool:
     """Whether the HDF5 signature stands at the start or behind a user block of 512, 1024, ... bytes."""
-    return any(head.startswith(_HDF5_SIGNATURE, at) for at in (0, *(1 << power for power in range(9, 16))))
+    return any(head.startswith(HDF5_SIGNATURE, at) for at in (0, *(1 << power for power in range(9, 16))))
 
 
 @contextmanager
