@@ -57,7 +57,7 @@ def measure(structure: Structure, options: argparse.Namespace) -> dict[str, Any]
     set_up = time.perf_counter() - start
 
     def make_all() -> None:
-        for batch in experiment.batches():
+        for batch in experiment.batches(device=options.device):
             len(batch)
 
     make_all()
@@ -71,7 +71,7 @@ def measure(structure: Structure, options: argparse.Namespace) -> dict[str, Any]
         path = Path(folder) / "frames.h5"
         with writer_for(path, "Orienteer", detector=experiment.detector) as writer:
             for batch in experiment.batches():
-                writer.append(batch.to("cpu"))
+                writer.append(batch)
         written = time.perf_counter() - start
         size = path.stat().st_size
 
@@ -96,7 +96,7 @@ def measure(structure: Structure, options: argparse.Namespace) -> dict[str, Any]
         "set_up_seconds": set_up,
         "frames_per_second_to_disk": options.frames / written,
         "bytes_per_frame_on_disk": size / options.frames,
-        "batch": experiment.batch_size,
+        "batch": experiment.frames_per_batch,
         "photons_of_first_frame": int(photons[0]),
         "direct_sum_seconds_per_frame": direct,
         "times_faster_than_own_direct_sum": direct * options.frames / made,

@@ -1,6 +1,5 @@
 """The experiment: every effect against an exact calculation, and frames that do not depend on batching."""
 
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.beam import HC_EV_A, Beam
+from orienteer.detector.masks import PixelUse
 from orienteer.detector.spectrum import SaseSpectrum, Spectrum
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, OrienteerError
@@ -16,7 +16,6 @@ from orienteer.particle.bodies import sphere
 from orienteer.particle.conformations import Ensemble
 from orienteer.particle.structure import Structure, blobs
 from orienteer.simulation.experiment import Experiment, simulate
-from orienteer.simulation.random_streams import first_event_id
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind
 
@@ -252,24 +251,24 @@ def test_an_integrating_detector_shows_photons_or_raw_signal_with_its_gain() -> 
     assert set(np.unique(stage)) == {0, 1, 2}
     np.testing.assert_array_equal(stage, (counts > 20).astype(int) + (counts > 500))
     made = experiment(**common)
+    assert "frame_mask" not in made.column_names
     np.testing.assert_allclose(made.response.calibrate(raw.dense(), stage), calibrated.dense())
 
 
-def test_memory_does_not_grow_with_the_number_of_frames() -> None:
-    made = experiment(frames=10**12, photons_per_frame=30, batch=64, fluence_jitter=0.2, accuracy=1e-3)
-    next(made.batches())
-
-    def peak_bytes(n_frames: int) -> int:
-        tracemalloc.start()
-        for batch in made.batches(last=n_frames):
-            assert len(batch)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return peak
-
-    few, many = peak_bytes(512), peak_bytes(6144)
-    # A second block of truth may be held beside the first; twelve times the frames need no more.
-    assert many < few + 2 * 2**20
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_saturated_values_are_masked_in_their_frame_alone(calibrated: bool) -> None:
+    made = experiment(frames=4, photons_per_frame=1e5, readout="integrating", saturation_photons=300.0,
+                      fluence_jitter=0.5, calibrated=calibrated)  # fmt: skip
+    counts = experiment(frames=4, photons_per_frame=1e5, fluence_jitter=0.5).patterns(0, 4).dense()
+    patterns = made.patterns(0, 4)
+    mask = patterns.columns["frame_mask"]
+    assert mask.dtype == np.uint8
+    np.testing.assert_array_equal(mask, np.where(counts >= 300, PixelUse.NEVER, 0))
+    assert 0 < (mask > 0).any(0).mean() < 1
+    assert patterns.dense().max() == 300
+    # The column is there when nothing saturates too, as every batch of a file has the same columns.
+    dark = experiment(frames=4, photons_per_frame=10, readout="integrating", saturation_photons=300.0)
+    assert not dark.patterns(0, 4).columns["frame_mask"].any()
 
 
 def test_measured_fluences_come_from_a_file(tmp_path: Path) -> None:
@@ -287,19 +286,37 @@ def test_an_experiment_without_pixels_is_refused() -> None:
         experiment(detector=DETECTOR.with_mask(np.full(DETECTOR.n_pixels, 2)))
 
 
-def test_the_public_function_yields_patterns_with_their_truth() -> None:
+def test_the_public_function_gives_patterns_with_their_truth() -> None:
     settings = SimulateSettings(frames=5, batch=2, photons_per_frame=40)
     batches = list(simulate(sphere(30), BEAM, DETECTOR, settings, seed=3, device="cpu"))
     assert [len(batch) for batch in batches] == [2, 2, 1]
-    assert np.concatenate([batch.event_id for batch in batches]).tolist() == [
-        first_event_id(3) + frame for frame in range(5)
-    ]
     for name in ("wavelength_A", "truth_orientation", "truth_fluence", "truth_class", "truth_kind",
-                 "truth_offset_m",
-                 "truth_size", "truth_energy_eV"):  # fmt: skip
+                 "truth_offset_m", "truth_size", "truth_energy_eV"):  # fmt: skip
         assert name in batches[0].columns
     given = simulate(FIRST, BEAM, DETECTOR, settings, orientations=random_uniform(5, seed=1), device="cpu")
-    np.testing.assert_allclose(next(given).columns["truth_orientation"], random_uniform(5, seed=1)[:2])
+    found = next(iter(given)).columns["truth_orientation"]
+    np.testing.assert_allclose(found, random_uniform(5, seed=1)[:2])
+
+
+@pytest.mark.parametrize("seed", [-5, 1.5, "seven", 2**64])
+def test_a_seed_that_is_no_seed_is_refused(seed: Any) -> None:
+    with pytest.raises(OrienteerError, match="seed"):
+        Experiment(FIRST, BEAM, DETECTOR, seed=seed, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("orientations", [[1, 0, 0]]), ("orientations", [[0, 0, 0, 0]]), ("orientations", "up"),
+        ("orientations", [[1, 0, 0, np.nan]]), ("orientations", np.zeros((0, 4))),
+        ("fluences", ["bright"]), ("fluences", [[1.0, 2.0]]), ("background", "dark"), ("background", [1.0]),
+        ("particles", "3iyf.pdb"), ("particles", [FIRST, 7]), ("particles", []),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused_in_words(name: str, value: Any) -> None:
+    arguments = {"particles": FIRST, "beam": BEAM, "detector": DETECTOR, "device": "cpu", name: value}
+    with pytest.raises(OrienteerError, match=name.rstrip("s").replace("orientation", "[oO]rientation")):
+        Experiment(**arguments)
 
 
 @pytest.mark.gpu

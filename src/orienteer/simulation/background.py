@@ -26,7 +26,10 @@ def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> N
 
 def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.float32]:
     """Expected background photons per pixel (P,), checked, and zero where pixels are never used."""
-    background = np.asarray(values, np.float32)
+    try:
+        background = np.asarray(values, np.float32)
+    except (TypeError, ValueError) as error:
+        raise OrienteerError(f"the background must be photons for each pixel ({error}).") from error
     if background.size != detector.n_pixels:
         raise GeometryMismatch(
             f"the background has shape {background.shape}, but detector '{detector.name}' has "

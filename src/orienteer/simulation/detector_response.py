@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,19 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.simulation.photons import draw_normal
 from orienteer.simulation.random_streams import random_stream
+
+
+class ReadOut(NamedTuple):
+    """What an integrating detector shows.
+
+    adu : (N, P) float32, the raw signal in whole ADU.
+    stage : (N, P) uint8, the gain stage of each pixel.
+    saturated : (N, P) bool, where the signal was cut off.
+    """
+
+    adu: Array
+    stage: Array
+    saturated: Array
 
 
 @dataclass(frozen=True)
@@ -35,11 +49,8 @@ class DetectorResponse:
         """ADU per photon of each stage."""
         return np.array([self.gain_adu, *(self.gain_adu * ratio for ratio in self.ratios)], np.float32)
 
-    def read_out(self, photons: Array, seed: int, event_id: Array) -> tuple[Array, Array]:
-        """Raw signal (N, P) float32 in whole ADU, and the gain stage (N, P) uint8 of each pixel.
-
-        photons : (N, P), counted or expected.
-        """
+    def read_out(self, photons: Array, seed: int, event_id: Array) -> ReadOut:
+        """What the detector shows of photons (N, P), counted or expected."""
         xp = array_namespace(photons)
         signal = photons.astype(xp.float32)
         stage = xp.zeros(signal.shape, dtype=xp.uint8)
@@ -49,7 +60,8 @@ class DetectorResponse:
         adu = signal * gain
         if self.noise_adu > 0:
             adu += xp.float32(self.noise_adu) * draw_normal(adu, seed, event_id)
-        return xp.round(xp.minimum(adu, xp.float32(self.saturation_photons) * gain)), stage
+        limit = xp.float32(self.saturation_photons) * gain
+        return ReadOut(xp.round(xp.minimum(adu, limit)), stage, adu >= limit)
 
     def calibrate(self, adu: Array, stage: Array) -> Array:
         """Signal in photons (N, P) float32 from raw ADU and gain stage, as a facility calibrates it."""

@@ -5,7 +5,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ValidationError
 
+import orienteer
 from orienteer.compute.arrays import (
     Array,
     DeviceName,
@@ -14,38 +16,37 @@ from orienteer.compute.arrays import (
     to_device,
     to_numpy,
 )
-from orienteer.detector.beam import HC_EV_A, Beam
+from orienteer.detector.beam import Beam
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
-from orienteer.errors import FileError, OrienteerError
-from orienteer.fourier.interpolate import patch_order
-from orienteer.fourier.sampled_transform import SampledTransform
+from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.particle.base import Particle
 from orienteer.particle.conformations import Ensemble
 from orienteer.simulation.background import checked_background, flat_background, read_background
-from orienteer.simulation.centre_offset import OffsetGeometry
 from orienteer.simulation.detector_response import DetectorResponse, dead_pixels
-from orienteer.simulation.junk import junk_particles
 from orienteer.simulation.photons import draw_photons, list_photons
 from orienteer.simulation.pilot import mean_photons_of_a_hit, pilot_shots
-from orienteer.simulation.scattering import Scattering
+from orienteer.simulation.preparation import prepare_scattering, widest_coherent_A
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import Truth
 from orienteer.simulation.truth_sampler import TruthSampler
-from orienteer.source.patterns import Patterns
+from orienteer.source.finite_source import FiniteSource
+from orienteer.source.patterns import FRAME_MASK, Patterns
 
 CLASSICAL_ELECTRON_RADIUS_A = 2.8179403e-5
+GAIN_STAGE = "gain_stage"
 _N_JUNK = 4
 # Bytes of a batch of dense frames: small enough for a laptop, large enough to keep a device busy.
 _BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 512 * 2**20}
 
 
-class Experiment:
-    """A simulated single-particle experiment.
+class Experiment(FiniteSource):
+    """A simulated single-particle experiment: a source of patterns that are made when they are read.
 
     Making one prepares the transforms (seconds); after that a frame costs about a millisecond.  Frame i is
     the same in any batch, with any number of threads, and, but for the last digit of its intensities, on any
-    device.  Anomalous terms are those of the mean photon energy.
+    device.  Iterating gives batches in host memory; ``batches(device="cuda")`` leaves them on the GPU.
+    Anomalous terms are those of the mean photon energy.
 
     particles : one particle, an :class:`Ensemble`, or several particles in equal shares.
     settings : every imperfection; ideal by default.
@@ -54,8 +55,12 @@ class Experiment:
     fluences : measured fluences to draw from, scaled to mean 1.
     background : (P,) expected background photons, added to that of the settings.
 
-    detector : the detector with its dead pixels masked.  Pixels masked "never" hold no photons.
+    ``detector`` and ``mask`` show the dead pixels as "never"; pixels masked so are not simulated: they hold
+    no photons, or NaN from an integrating detector.  When such a detector can saturate, the column
+    ``frame_mask`` says "never" for each value that it cut off: that value says only "at least this much".
     """
+
+    format = "simulation"
 
     def __init__(
         self, particles: Particle | Ensemble | Sequence[Particle], beam: Beam, detector: Detector,
@@ -63,28 +68,51 @@ class Experiment:
         orientations: ArrayLike | None = None, fluences: ArrayLike | None = None,
         background: ArrayLike | None = None,
     ) -> None:  # fmt: skip
-        settings = SimulateSettings() if settings is None else settings
-        self.settings = settings if seed is None else settings.model_copy(update={"seed": seed})
+        super().__init__()
+        self.settings = settings = _with_seed(SimulateSettings() if settings is None else settings, seed)
         self.beam, self.device = beam, choose_device(device)
         ensemble = _as_ensemble(particles)
-        self.detector = self._with_dead_pixels(detector)
-        self._used = np.flatnonzero(
-            (self.detector.mask < PixelUse.NEVER) & (self.detector.solid_angle_sr > 0)
-        )
+        # Kept apart from ``detector``, for which another description of the pixels may be given later.
+        self._simulated = detector = _with_dead_pixels(detector, settings)
+        self._used = np.flatnonzero((detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0))
         if len(self._used) == 0:
             raise OrienteerError("every pixel of the detector is masked; there is nothing to simulate.")
-        if fluences is None and self.settings.fluence_file:
-            fluences = _read_fluences(self.settings.fluence_file)
+        if fluences is None and settings.fluence_file:
+            fluences = _read_fluences(settings.fluence_file)
         self.truth_sampler = TruthSampler(
-            self.settings, beam, ensemble.weights, [p.radius_A for p in ensemble.particles],
-            _N_JUNK, orientations, fluences, self._widest_coherent_A(),
+            settings, beam, ensemble.weights, [p.radius_A for p in ensemble.particles],
+            _N_JUNK, orientations, fluences,
+            widest_coherent_A(detector, self._used, beam, settings.interference),
         )  # fmt: skip
         self.background = self._background(background)
-        self.scattering = self._prepare(ensemble)
+        self.scattering = prepare_scattering(ensemble, detector, self._used, self.truth_sampler, self.device)
         self.response = DetectorResponse(
-            self.settings.gain_adu, self.settings.noise_adu, self.settings.gain_thresholds_photons,
-            self.settings.gain_ratios, self.settings.saturation_photons or np.inf,
+            settings.gain_adu, settings.noise_adu, settings.gain_thresholds_photons,
+            settings.gain_ratios, settings.saturation_photons or np.inf,
         )  # fmt: skip
+
+        self.frame_shape, self.n_frames = detector.frame_shape, settings.frames
+        self.polarisation = beam.polarisation
+        self.attach(detector)
+        self.stored_columns = (*self.truth(0, 0).columns(), *self._columns_of_pixels)
+        self.metadata = {
+            "creator": f"orienteer {orienteer.__version__}",
+            "seed": settings.seed,
+            "settings": f'{{"simulate": {settings.model_dump_json()}}}',
+        }
+
+    def __iter__(self) -> Iterator[Patterns]:
+        return self.batches()
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+        return "simulation"
+
+    @property
+    def frames_per_batch(self) -> int:
+        """Frames of a batch when none is given."""
+        return self.settings.batch or max(1, _BATCH_BYTES[self.device] // (8 * self.n_pixels))
 
     @cached_property
     def photons_per_fluence_r_e2(self) -> float:
@@ -112,7 +140,7 @@ class Experiment:
         return self.photons_per_fluence_r_e2 * self.fluence_r_e2
 
     @cached_property
-    def is_sparse(self) -> bool:
+    def is_sparse(self) -> bool:  # type: ignore[override]  # known only when somebody asks
         """Whether frames come as lists of photons: counts, and fewer than 4 pixels in 10 lit."""
         if self.settings.readout == "integrating" or not self.settings.poisson:
             return False
@@ -120,6 +148,11 @@ class Experiment:
         background = to_numpy(self.background)[self._used]
         unlit = np.exp(-to_numpy(self.scattering.signal(shots, self.fluence_r_e2)) - background).mean(1)
         return bool(1 - np.average(unlit, weights=weight) < 0.4)
+
+    @cached_property
+    def has_background(self) -> bool:
+        """Whether any pixel has background."""
+        return bool(to_numpy(self.background).any())
 
     def truth(self, first: int = 0, last: int | None = None) -> Truth:
         """What happens in frames first to last - 1."""
@@ -129,8 +162,8 @@ class Experiment:
         """Noise-free photons (N, P) float32 of signal and background, on the device of the experiment."""
         xp = namespace_of_device(self.device)
         signal = self.scattering.signal(truth, self.fluence_r_e2)
-        if len(self._used) < self.detector.n_pixels:
-            frames = xp.zeros((len(truth), self.detector.n_pixels), np.float32)
+        if len(self._used) < self.n_pixels:
+            frames = xp.zeros((len(truth), self.n_pixels), np.float32)
             frames[:, to_device(self._used, self.device)] = signal
         else:
             frames = signal
@@ -140,98 +173,64 @@ class Experiment:
 
     def patterns(self, first: int, last: int) -> Patterns:
         """Frames first to last - 1 with their truth, on the device of the experiment."""
-        truth = self.truth(first, last)
-        expected, columns = self.expected(truth), dict(truth.columns())
+        truth, settings = self.truth(first, last), self.settings
+        frames, columns = self.expected(truth), dict(truth.columns())
         event_id = to_device(truth.event_id, self.device)
-        frames: Array = (
-            draw_photons(expected, self.settings.seed, event_id) if self.settings.poisson else expected
-        )
-        if self.settings.readout == "integrating":
-            frames, stage = self.response.read_out(frames, self.settings.seed, event_id)
-            if self.settings.calibrated:
-                frames = self.response.calibrate(frames, stage)
-            else:
-                columns["gain_stage"] = stage
+        if settings.poisson:
+            frames = draw_photons(frames, settings.seed, event_id)
+        if settings.readout == "integrating":
+            shown = self.response.read_out(frames, settings.seed, event_id)
+            frames = self.response.calibrate(shown.adu, shown.stage) if settings.calibrated else shown.adu
             # A pixel that is not read has no value at all, which a dark pixel has.
-            never = np.flatnonzero(self.detector.mask == PixelUse.NEVER)
+            never = np.flatnonzero(self._simulated.mask == PixelUse.NEVER)
             frames[:, to_device(never, self.device)] = np.nan
+            of_pixels = {GAIN_STAGE: shown.stage, FRAME_MASK: shown.saturated * np.uint8(PixelUse.NEVER)}
+            columns |= {name: of_pixels[name] for name in self._columns_of_pixels}
         elif self.is_sparse:
             frames = list_photons(frames)
         return Patterns(frames, truth.event_id, columns)
 
-    def batches(self, size: int | None = None, first: int = 0, last: int | None = None) -> Iterator[Patterns]:
-        """All frames in order, ``size`` at a time, in memory that does not grow with their number."""
-        size = size or self.settings.batch or self.batch_size
-        last = self.settings.frames if last is None else last
-        for start in range(first, last, size):
-            yield self.patterns(start, min(start + size, last))
+    # What a source of frames is asked for.
+
+    def _patterns(self, rows: slice) -> Patterns:
+        if self.given.frame_masks:
+            return super()._patterns(rows)
+        return self.patterns(rows.start, rows.stop)
+
+    def _read_frames(self, rows: slice) -> Array:
+        return self.patterns(rows.start, rows.stop).to("cpu").frames
+
+    def _read_event_ids(self, rows: slice) -> Array:
+        return np.arange(rows.start, rows.stop, dtype=np.uint64) + np.uint64(
+            self.truth_sampler.first_event_id
+        )
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
+        """The truth needs no frames; what differs from pixel to pixel is made with them."""
+        table: dict[str, Array] = dict(self.truth(rows.start, rows.stop).columns())
+        if not set(names) <= set(table):
+            table = dict(self.patterns(rows.start, rows.stop).to("cpu").columns)
+        return {name: table[name] for name in names}
 
     @property
-    def batch_size(self) -> int:
-        """Frames of a batch when none is given."""
-        return max(1, _BATCH_BYTES[self.device] // (8 * self.detector.n_pixels))
-
-    @cached_property
-    def has_background(self) -> bool:
-        """Whether any pixel has background."""
-        return bool(to_numpy(self.background).any())
-
-    def _pixel_order(self) -> Array | None:
-        order = patch_order(self._used, self.detector.frame_shape) if self.device == "cuda" else None
-        return None if order is None else to_device(order, self.device)
-
-    def _widest_coherent_A(self) -> float:
-        """Separation up to which the particles of a shot interfere.
-
-        The pulse is coherent across all of them, but a pixel averages fringes narrower than itself.
-        """
-        pixel_q = np.sqrt(np.median(self.detector.solid_angle_sr[self._used])) / self.beam.wavelength_A
-        return float({"always": np.inf, "never": -1.0, "auto": 0.5 / pixel_q}[self.settings.interference])
-
-    def _with_dead_pixels(self, detector: Detector) -> Detector:
+    def _columns_of_pixels(self) -> tuple[str, ...]:
+        """Columns with a value for every pixel; they are there always or never, as files need it."""
         settings = self.settings
-        dead = dead_pixels(detector, settings.dead_pixel_fraction, settings.dead_panels, settings.seed)
-        return detector.with_mask(np.where(dead, PixelUse.NEVER, detector.mask)) if dead.any() else detector
+        if settings.readout == "counting":
+            return ()
+        raw = () if settings.calibrated else (GAIN_STAGE,)
+        return (*raw, FRAME_MASK) if settings.saturation_photons > 0 else raw
 
     def _background(self, given: ArrayLike | None) -> Array:
-        settings = self.settings
-        total = np.zeros(self.detector.n_pixels, np.float32)
+        settings, detector = self.settings, self._simulated
+        total = np.zeros(detector.n_pixels, np.float32)
         if settings.background_photons > 0:
-            total += flat_background(self.detector, settings.background_photons, settings.background_slope)
+            total += flat_background(detector, settings.background_photons, settings.background_slope)
         if settings.background_file:
-            total += read_background(settings.background_file, self.detector)
+            total += read_background(settings.background_file, detector)
         if given is not None:
-            total += checked_background(given, self.detector)
+            total += checked_background(given, detector)
         return to_device(total, self.device)
-
-    def _prepare(self, ensemble: Ensemble) -> Scattering:
-        sampler, settings = self.truth_sampler, self.settings
-        points = self.detector.ewald_vectors[self._used]
-        largest = np.linalg.norm(points, axis=1).max()
-        offset_geometry = None
-        if settings.centre_jitter_m > 0:
-            offset_geometry = OffsetGeometry(self.detector, self._used, self.beam.polarisation, self.device)
-            corners = sampler.largest_offset_m * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])
-            for corner in corners:
-                ewald = to_numpy(offset_geometry.at(corner[None])[0])
-                largest = max(largest, np.linalg.norm(ewald, axis=-1).max())
-        q_max = float(largest * sampler.largest_size * sampler.energy_limits_eV[1] / HC_EV_A * (1 + 1e-9))
-        if q_max == 0:
-            raise OrienteerError("all used pixels lie in the direct beam; there is nothing to simulate.")
-
-        def sample(particle: Particle, error: float) -> SampledTransform:
-            return SampledTransform.from_particle(
-                particle, q_max, self.beam.photon_energy_eV, error=error, device=self.device
-            )
-
-        junk = junk_particles(_N_JUNK, ensemble.radius_A, settings.seed) if settings.junk_fraction > 0 else ()
-        correction = self.detector.correction(self.beam.polarisation)[self._used].astype(np.float32)
-        return Scattering(
-            tuple(sample(particle, settings.accuracy) for particle in ensemble.particles),
-            tuple(sample(lump, max(settings.accuracy, 1e-3)) for lump in junk),
-            to_device(points, self.device), to_device(correction, self.device), offset_geometry,
-            self._pixel_order(), self.device,
-        )  # fmt: skip
 
 
 def simulate(
@@ -239,28 +238,54 @@ def simulate(
     settings: SimulateSettings | None = None, *, seed: int | None = None, device: DeviceName = "auto",
     orientations: ArrayLike | None = None, fluences: ArrayLike | None = None,
     background: ArrayLike | None = None,
-) -> Iterator[Patterns]:  # fmt: skip
-    """Batches of simulated patterns with their truth; see :class:`Experiment` for the arguments.
+) -> Experiment:  # fmt: skip
+    """A simulated experiment: a source of patterns with their truth, made when they are read.
+
+    See :class:`Experiment` for the arguments.
 
     >>> from orienteer.detector.square import square_detector
     >>> from orienteer.particle.bodies import sphere
     >>> beam = Beam(photon_energy_eV=4600)
     >>> detector = square_detector(16, pixel_size_m=0.005, distance_m=0.2)
-    >>> settings = SimulateSettings(frames=5, photons_per_frame=100)
-    >>> [len(batch) for batch in simulate(sphere(30), beam, detector, settings, seed=1)]
-    [5]
+    >>> settings = SimulateSettings(frames=5, photons_per_frame=100, batch=3)
+    >>> experiment = simulate(sphere(30), beam, detector, settings, seed=1)
+    >>> [len(batch) for batch in experiment]
+    [3, 2]
+    >>> experiment.read([4, 0]).n_pixels
+    256
     """
-    experiment = Experiment(
+    return Experiment(
         particles, beam, detector, settings, seed=seed, device=device,
         orientations=orientations, fluences=fluences, background=background,
     )  # fmt: skip
-    return experiment.batches()
+
+
+def _with_seed(settings: SimulateSettings, seed: int | None) -> SimulateSettings:
+    if seed is None:
+        return settings
+    try:
+        return SimulateSettings.model_validate({**settings.model_dump(), "seed": seed})
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"]
+        raise SettingsError(f"seed = {seed!r}: {problem[:1].lower()}{problem[1:]}.") from None
+
+
+def _with_dead_pixels(detector: Detector, settings: SimulateSettings) -> Detector:
+    dead = dead_pixels(detector, settings.dead_pixel_fraction, settings.dead_panels, settings.seed)
+    return detector.with_mask(np.where(dead, PixelUse.NEVER, detector.mask)) if dead.any() else detector
 
 
 def _as_ensemble(particles: Particle | Ensemble | Sequence[Particle]) -> Ensemble:
     if isinstance(particles, Ensemble):
         return particles
-    return Ensemble(tuple(particles) if isinstance(particles, Sequence) else (particles,))
+    several = tuple(particles) if isinstance(particles, Sequence) else (particles,)
+    for particle in several:
+        if not isinstance(particle, Particle):
+            raise OrienteerError(
+                f"{particle!r:.80} is no particle.",
+                "Open a structure with orienteer.open_structure, or take one of orienteer.particle.bodies.",
+            )
+    return Ensemble(several)
 
 
 def _read_fluences(path: str) -> NDArray[np.float64]:

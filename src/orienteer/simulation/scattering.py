@@ -43,7 +43,7 @@ class Scattering:
         """Expected photons (N, P) float32 in the used pixels, for a mean fluence times r_e^2 in photons."""
         xp = namespace_of_device(self.device)
         out = xp.zeros((len(truth), len(self.points)), np.float32)
-        chunk = len(truth)
+        chunk = max(1, len(truth))
         if self.offset_geometry is not None:
             chunk = max(1, _CHUNK_BYTES // (len(self.points) * 100))
         for first in range(0, len(truth), chunk):

@@ -9,6 +9,7 @@ from orienteer.detector.beam import Beam
 from orienteer.detector.spectrum import Spectrum
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, random_uniform
+from orienteer.particle.checked_numbers import as_numbers
 from orienteer.simulation.placement import place_in_chain, widest_separation_A
 from orienteer.simulation.random_streams import first_event_id, random_stream
 from orienteer.simulation.settings import SimulateSettings
@@ -43,9 +44,7 @@ class TruthSampler:
         self.radius_A = np.asarray(radius_A, float)
         self.widest_coherent_A = widest_coherent_A
         self.n_particles = settings.most_particles if settings.multiple_fraction > 0 else 1
-        self.orientations = (
-            None if orientations is None else normalise(np.atleast_2d(np.asarray(orientations, float)))
-        )
+        self.orientations = None if orientations is None else _checked_orientations(orientations)
         self.fluences = None if fluences is None else _checked_fluences(fluences)
         self.energy_limits_eV = _energy_limits_eV(beam, self._generator("spectrum", 0))
         self.first_event_id = first_event_id(settings.seed)
@@ -194,8 +193,19 @@ def _energy_limits_eV(beam: Beam, draw: np.random.Generator) -> tuple[float, flo
     return min(centre, centre + 1.5 * (lowest - centre)), max(centre, centre + 1.5 * (highest - centre))
 
 
+def _checked_orientations(orientations: ArrayLike) -> NDArray[np.float64]:
+    values = np.atleast_2d(as_numbers(orientations, "orientations"))
+    if values.shape[1:] != (4,) or len(values) == 0:
+        raise OrienteerError(
+            f"orientations have shape {values.shape}; expected quaternions (K, 4), scalar first."
+        )
+    if not np.all(np.linalg.norm(values, axis=1) > 0):
+        raise OrienteerError("an orientation is a quaternion of length 0, which is no rotation.")
+    return np.asarray(normalise(values))
+
+
 def _checked_fluences(fluences: ArrayLike) -> NDArray[np.float64]:
-    values = np.asarray(fluences, float)
-    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0) or not 0 < values.mean() < np.inf:
-        raise OrienteerError("measured fluences must be a list of finite numbers >= 0, not all of them 0.")
+    values = as_numbers(fluences, "measured fluences")
+    if values.ndim != 1 or values.size == 0 or not np.all(values >= 0) or not values.mean() > 0:
+        raise OrienteerError("measured fluences must be a list of numbers >= 0, not all of them 0.")
     return np.asarray(values / values.mean())
