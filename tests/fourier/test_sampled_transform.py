@@ -187,6 +187,8 @@ def test_impossible_requests_are_refused() -> None:
         SampledTransform.from_particle(sphere(40), 0.1, error=1e-6, width=3)
     with pytest.raises(OrienteerError, match="width"):
         SampledTransform.from_particle(sphere(40), 0.1, width=9)
+    with pytest.raises(OrienteerError, match="not finite"):
+        SampledTransform.from_density(np.full((4, 4, 4), np.nan), 2.0)
     with pytest.raises(OrienteerError, match="voxel"):
         SampledTransform.from_density(np.zeros((4, 4, 4)), 0.0)
     with pytest.raises(OrienteerError, match="cube"):

@@ -123,6 +123,9 @@ def test_frames_of_any_numbers_in_any_order_are_those_of_their_range() -> None:
     for name, column in some.items():
         np.testing.assert_array_equal(column, whole[name][numbers], err_msg=name)
     assert len(draw.shots(0, 0)) == 0
+    for first in (-3, 2**40):
+        with pytest.raises(OrienteerError, match="numbered from 0"):
+            draw.shots(first, first + 2)
 
 
 def test_a_shot_is_the_same_in_any_range() -> None:

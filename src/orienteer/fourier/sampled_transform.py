@@ -87,6 +87,8 @@ class SampledTransform:
         density = np.asarray(density)
         if density.ndim != 3 or len(set(density.shape)) != 1 or density.size == 0:
             raise OrienteerError(f"the density has shape {density.shape}; expected a cube (n, n, n).")
+        if density.dtype.kind not in "biufc" or not np.isfinite(density).all():
+            raise OrienteerError("the density holds values that are not finite numbers.")
         if not 0 < voxel_A < np.inf:
             raise OrienteerError(f"the voxel is {voxel_A:g} A; it must be positive and finite.")
         q_max = q_max_inv_A if q_max_inv_A is not None else 3**0.5 / (2 * voxel_A)

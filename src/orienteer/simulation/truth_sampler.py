@@ -11,7 +11,7 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, random_uniform
 from orienteer.particle.checked_numbers import as_numbers
 from orienteer.simulation.placement import place_in_chain, widest_separation_A
-from orienteer.simulation.random_streams import first_event_id, random_stream
+from orienteer.simulation.random_streams import FRAME_BITS, first_event_id, random_stream
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind, Truth, join
 
@@ -73,6 +73,10 @@ class TruthSampler:
         """The truth of frames (N,) of any numbers in any order."""
         if len(numbers) == 0:
             return self._block(0)[:0]
+        if numbers.min() < 0 or numbers.max() >= 2**FRAME_BITS:
+            raise OrienteerError(
+                f"frames {numbers.min()} to {numbers.max()} were asked for; they are numbered from 0 to 2^40."
+            )
         block = numbers // BLOCK
         wanted = np.unique(block)
         parts = [self._block(int(b))[numbers[block == b] % BLOCK] for b in wanted]
