@@ -240,22 +240,14 @@ def read_volumes(path: Path, voxel_size: float | None = None) -> list[Any]:
 class Kind:
     """A kind of file: how to write a sound one and read it, whether checksums cover all of it, and whether
     it is text, of which some may be lost without anybody's noticing.
-
-    defect : what its reader is known to do wrong; the kind is then expected to fail, and to be said when not.
     """
 
     write: Callable[[Path], None]
     read: Callable[[Path], list[Any]] = read_patterns
     is_checked: bool = False
     is_forgiving: bool = False
-    defect: str = ""
 
 
-TAKES_2_GIB = "particle/structure_file.py asks for 2 GiB at once, however small the file is"
-BACKGROUND_IS_NOT_NAMED = (
-    "simulation/background.py lets a TokenError of NumPy through, and its checks do not name the file"
-)
-FLUENCES = "simulation reads fluences with np.loadtxt(path): an empty file is no error"
 KINDS = {
     "Orienteer sparse": Kind(write_patterns("Orienteer", "sparse"), is_checked=True),
     "Orienteer dense": Kind(write_patterns("Orienteer", "signal"), is_checked=True),
@@ -278,11 +270,11 @@ KINDS = {
     "Dragonfly detector": Kind(lambda path: write_dragonfly_text(path, detector()), read_geometry),
     "Orienteer data as geometry": Kind(write_patterns("Orienteer", "sparse"), read_geometry, is_checked=True),
     "Orienteer live data as geometry": Kind(write_live, read_geometry, is_checked=True),
-    "PDB": Kind(write_pdb, read_structure, is_forgiving=True, defect=TAKES_2_GIB),
-    "mmCIF": Kind(write_mmcif, read_structure, is_forgiving=True, defect=TAKES_2_GIB),
+    "PDB": Kind(write_pdb, read_structure, is_forgiving=True),
+    "mmCIF": Kind(write_mmcif, read_structure, is_forgiving=True),
     "settings": Kind(write_settings, read_settings, is_forgiving=True),
     "fluences": Kind(write_fluences, read_fluences, is_forgiving=True),
-    "background": Kind(write_background, read_expected_background, defect=BACKGROUND_IS_NOT_NAMED),
+    "background": Kind(write_background, read_expected_background),
     "Dragonfly HDF5 detector": Kind(lambda path: write_dragonfly_hdf5(path, detector()), read_geometry),
 }
 
@@ -385,24 +377,8 @@ def test_the_sound_file_is_read(kind: str, sound_files: Path) -> None:
 def test_five_thousand_damaged_files_are_refused_in_words_or_read_right(
     sound_files: Path, damage: Damage
 ) -> None:
-    kinds = [name for name, kind in KINDS.items() if not kind.defect]
+    kinds = list(KINDS)
     assert len(kinds) * N_FILES_OF_EACH_KIND >= 5000
-    assert_all_are_refused_or_read_right(kinds, sound_files, damage)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason=kind.defect, strict=True))
-        for name, kind in KINDS.items()
-        if kind.defect
-    ],
-)
-def test_damaged_files_of_kinds_with_a_known_defect(kind: str, sound_files: Path, damage: Damage) -> None:
-    assert_all_are_refused_or_read_right([kind], sound_files, damage)
-
-
-def assert_all_are_refused_or_read_right(kinds: list[str], sound_files: Path, damage: Damage) -> None:
     tasks = [(kind, seed) for seed in range(N_FILES_OF_EACH_KIND) for kind in kinds]
     verdicts = read_all(tasks, sound_files, damage)
     assert len(verdicts) == len(tasks)
@@ -426,22 +402,14 @@ def test_directories_and_missing_files_are_refused(kind: str, tmp_path: Path) ->
             KINDS[kind].read(tmp_path / name)
 
 
-def kinds_but(defect: str, *left_out: str) -> list[Any]:
-    """All kinds, where fluences are expected to fail for this reason."""
-    mark = pytest.mark.xfail(reason=defect, strict=True)
-    names = [name for name in KINDS if name not in left_out]
-    return [pytest.param(name, marks=mark) if name == "fluences" else name for name in names]
-
-
-@pytest.mark.parametrize("kind", kinds_but(FLUENCES, "settings"))
-@pytest.mark.filterwarnings("ignore:loadtxt")
+@pytest.mark.parametrize("kind", [name for name in KINDS if name != "settings"])
 def test_an_empty_file_is_refused(kind: str, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with pytest.raises(orienteer.OrienteerError, match="empty"):
         KINDS[kind].read(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("kind", kinds_but("np.loadtxt opens the file itself, out of reach of this test"))
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_file_without_permission_is_refused(
     kind: str, sound_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,7 +76,7 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
             "seed": settings.simulate.seed,
             "settings": settings.model_dump_json(),
         }
-        writer = writer_for(out, detector=experiment.detector, metadata=metadata)
+        writer = writer_for(out, like=experiment, metadata=metadata)
         n_photons = experiment.photons_per_hit
     prepared = time.perf_counter()
     with writer:

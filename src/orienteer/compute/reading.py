@@ -34,6 +34,7 @@ _DAMAGE = (
 Content: TypeAlias = io.BufferedReader | gzip.GzipFile
 OUT_OF_MEMORY = "needs more memory than there is."
 HEAD_BYTES = 1 << 16
+_BLOCK_BYTES = 1 << 20
 HDF5_SIGNATURE, _GZIP_SIGNATURE = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
 
 
@@ -117,6 +118,15 @@ def open_unpacked(path: Path) -> Iterator[Content]:
         file.seek(0)
         with gzip.open(file) if is_packed else nullcontext(file) as stream:
             yield stream
+
+
+def read_at_most(stream: Content, n_bytes: int) -> bytes:
+    """The first bytes of a stream, asking for memory only as they arrive."""
+    blocks: list[bytes] = []
+    while n_bytes > 0 and (block := stream.read(min(n_bytes, _BLOCK_BYTES))):
+        blocks.append(block)
+        n_bytes -= len(block)
+    return b"".join(blocks)
 
 
 def check_holds(path: str | PathLike[str], what: str, declared_bytes: int, available_bytes: int) -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal
 
-from orienteer.compute.reading import one_line, open_unpacked, reading
+from orienteer.compute.reading import one_line, open_unpacked, read_at_most, reading
 from orienteer.errors import FileError
 
 _LARGEST_BYTES = 2**31  # of text; the largest entries of the Protein Data Bank are a fifth of this
@@ -47,7 +47,7 @@ def _format_of(path: str | os.PathLike[str], text: bytes) -> Literal["PDB", "mmC
 def _read_text(path: Path, n_bytes: int) -> bytes:
     """The text of the file, unpacked; at most one byte more than ``n_bytes``."""
     with reading(path, "structure file") as file, open_unpacked(file) as unpacked:
-        data = unpacked.read(n_bytes + 1)
+        data = read_at_most(unpacked, n_bytes + 1)
     if not data.strip():
         raise FileError(path, "is empty.", _HINT)
     return data

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.detector.masks import PixelUse
 from orienteer.source.base import Source
 from orienteer.source.summary import Summary, radial_profile
 
@@ -41,11 +42,11 @@ def plot_summary(summary: Summary) -> "Figure":
 
 def as_image(frames: NDArray[Any], source: Source) -> NDArray[Any]:
     """Frames (..., P) as images (..., ny, nx), assembled by the detector or as stored; masked is NaN."""
+    mask = source.mask if source.detector is None else source.detector.mask
+    if mask is not None:
+        frames = np.where(mask == PixelUse.NEVER, np.nan, frames)
     if source.detector is not None:
-        from orienteer.detector.masks import PixelUse
-
-        values = np.where(source.detector.mask == PixelUse.NEVER, np.nan, frames)
-        return np.asarray(source.detector.assemble(values))
+        return np.asarray(source.detector.assemble(frames))
     shape = source.frame_shape
     rows = int(np.prod(shape[:-1])) if len(shape) > 1 else 1
     return frames.reshape(*frames.shape[:-1], rows, shape[-1])

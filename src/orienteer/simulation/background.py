@@ -1,13 +1,12 @@
 """Background: photons that did not scatter from the particle."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.reading import read_head, reading
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
-from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.errors import GeometryMismatch, OrienteerError
 
 
 def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> NDArray[np.float32]:
@@ -43,10 +42,10 @@ def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.floa
 
 def read_background(path: str, detector: Detector) -> NDArray[np.float32]:
     """The background of a ``.npy`` file of expected photons per pixel."""
-    try:
-        values = np.load(Path(path), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise FileError(path, f"is no NumPy array ({error}).", "Save it with numpy.save.") from error
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
-        raise FileError(path, "holds no single array of numbers.", "Save one array with numpy.save.")
-    return checked_background(values, detector)
+    read_head(path, "background file")
+    with reading(path, "background file") as file:
+        # Mapped, so that a shape which the file does not hold is refused before anything is allocated.
+        values = np.load(file, mmap_mode="r", allow_pickle=False)
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+            raise OrienteerError("it holds no single array of numbers.", "Save one array with numpy.save.")
+        return checked_background(values, detector)

@@ -16,10 +16,11 @@ from orienteer.compute.arrays import (
     to_device,
     to_numpy,
 )
+from orienteer.compute.reading import read_head, reading
 from orienteer.detector.beam import Beam
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
-from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.errors import OrienteerError, SettingsError
 from orienteer.particle.base import Particle
 from orienteer.particle.conformations import Ensemble
 from orienteer.simulation.background import checked_background, flat_background, read_background
@@ -289,9 +290,6 @@ def _as_ensemble(particles: Particle | Ensemble | Sequence[Particle]) -> Ensembl
 
 
 def _read_fluences(path: str) -> NDArray[np.float64]:
-    try:
-        return np.loadtxt(path, ndmin=1, dtype=np.float64).reshape(-1)
-    except (OSError, ValueError) as error:
-        raise FileError(
-            path, f"is no list of fluences ({error}).", "One number per line is expected."
-        ) from error
+    read_head(path, "list of fluences")
+    with reading(path, "list of fluences") as file, file.open(encoding="utf-8") as lines:
+        return np.loadtxt(lines, ndmin=1, dtype=np.float64).reshape(-1)
