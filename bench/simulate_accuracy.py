@@ -77,6 +77,7 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
+    start = time.perf_counter()
     structure = open_structure(options.pdb)
     cases = [
         measure(structure, edge, options.orientations, options.accuracy, options.device)
@@ -86,6 +87,7 @@ def main() -> None:
         "problem": f"{options.pdb.name}, {len(structure)} atoms, 128 x 128 pixels, "
         f"accuracy {options.accuracy:g}",
         "machine": describe_machine(options.device),
+        "seconds": time.perf_counter() - start,
         "error": max(case["relative_l2_error_max"] for case in cases),
         "cases": cases,
     }
