@@ -30,21 +30,23 @@ def experiment(particles: Any = RODS, beam: Beam = BEAM, **settings: Any) -> Exp
     return Experiment(particles, beam, DETECTOR, given, device="cpu")
 
 
-@pytest.mark.parametrize("jitter_m", [0.0, 0.002, 0.02])
-@pytest.mark.parametrize("spread", [0.1, 0.3])
+@pytest.mark.parametrize(("spread", "jitter_m"), [(0.3, 0.0), (0.3, 0.002), (0.1, 0.02)])
 def test_the_mean_over_sizes_and_centres_equals_a_quadrature(spread: float, jitter_m: float) -> None:
     body = sphere(30)
     made = experiment(body, size_spread=spread, centre_jitter_m=jitter_m)
     sigma = np.sqrt(np.log1p(spread**2))
-    z = np.linspace(-4, 4, 41)
-    probability = np.diff(stats.norm.cdf(np.concatenate([[-np.inf], (z[1:] + z[:-1]) / 2, [np.inf]])))
+    z = np.linspace(-4, 4, 25)
+    probability = stats.norm.pdf(z) * (z[1] - z[0])
+    probability[[0, -1]] = probability[[0, -1]] / 2 + stats.norm.sf(4)  # what lies beyond is cut off to 4
     sizes = np.exp(sigma * z - sigma**2 / 2)
-    node, share = np.polynomial.hermite_e.hermegauss(20 if jitter_m else 1)
+    # Steps of a pixel or less: what falls into the beam stop and over the edge is not smooth.
+    node = np.linspace(-3.5, 3.5, 36) if jitter_m else np.zeros(1)
+    share = stats.norm.pdf(node)
     used = DETECTOR.mask < 2
     mean = 0.0
     for x, share_x in zip(node, share / share.sum(), strict=True):
         for y, share_y in zip(node, share / share.sum(), strict=True):
-            if share_x * share_y < 1e-5:
+            if share_x * share_y < 2e-5:
                 continue
             moved = DETECTOR.moved((-x * jitter_m, -y * jitter_m, 0))
             q, correction = moved.q_inv_A(BEAM.wavelength_A)[used], moved.correction("x")[used]
@@ -58,8 +60,7 @@ def test_the_mean_over_sizes_and_centres_equals_a_quadrature(spread: float, jitt
     [
         {},
         {"size_spread": 0.3, "centre_jitter_m": 0.004},
-        {"size_spread": 0.1, "centre_jitter_m": 0.02, "fluence_jitter": 0.3},
-        {"spectrum": SaseSpectrum(0.1, 3), "size_spread": 0.1},
+        {"size_spread": 0.1, "fluence_jitter": 0.3, "spectrum": SaseSpectrum(0.05, 3)},
     ],
 )
 def test_the_photons_asked_for_are_the_mean_of_the_hits(more: dict[str, Any]) -> None:
