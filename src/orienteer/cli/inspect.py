@@ -168,7 +168,7 @@ def in_words(value: Any) -> str:
 def histogram_in_words(edges: list[float], frames: list[int]) -> str:
     """A histogram as bars of text.
 
-    >>> histogram_in_words([0, 1, 2], [1, 8])
+    >>> histogram_in_words([0, 1, 2], [0, 8])
     '▁█ from 0 to 2'
     """
     most = max(frames, default=0)
