@@ -1,9 +1,14 @@
-"""A progress bar with the time left, on terminals only."""
+"""Progress bars with the time left, on terminals only."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from orienteer.cli.console import messages
+from orienteer.compute.progress import listening
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 T = TypeVar("T")
 
@@ -18,24 +23,31 @@ def track(
     if not messages.is_terminal:
         yield from items
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=messages) as bars:
+    with _bars() as bars:
         bar = bars.add_task(description, total=total)
         for item in items:
             yield item
             bars.advance(bar, size(item))
+
+
+@contextmanager
+def show_steps(description: str) -> Iterator[None]:
+    """One bar that follows whatever work inside the block says of its steps."""
+    if not messages.is_terminal:
+        yield
+        return
+    with _bars() as bars:
+        bar = bars.add_task(description, total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bars.update(bar, description=what, completed=done, total=total)
+
+        with listening(show):
+            yield
+
+
+def _bars() -> "Progress":
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=messages)

@@ -10,7 +10,7 @@ from rich.markup import escape
 import orienteer
 from orienteer.cli.console import messages, output, print_json, print_losses
 from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
-from orienteer.cli.progress import track
+from orienteer.cli.progress import show_steps, track
 from orienteer.compute.arrays import DeviceName
 from orienteer.errors import FileError
 from orienteer.simulation.settings import SimulateSettings
@@ -68,7 +68,7 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     if not out.parent.is_dir():  # said now, not after the set-up
         raise FileError(out, "cannot be written: its folder does not exist.", f"Try: mkdir -p {out.parent}")
     writer_for(out, detector=detector)
-    with messages.status("Preparing the transform of the particle"):
+    with show_steps("Preparing the particle"):
         ensemble = particle_from_settings(settings.particle)
         experiment = Experiment(ensemble, beam, detector, settings.simulate, device=device)
         metadata = {

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.machine import memory_GiB
+from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.fourier.interpolation_kernel import InterpolationKernel
 
@@ -162,7 +163,7 @@ def _transform_axis(
     lines = np.moveaxis(values, axis, -1)
     result = np.empty((*lines.shape[:-1], len(kept)), values.dtype)
     slab = max(1, _SLAB_BYTES // (lines.shape[1] * n_fine * values.itemsize))
-    for first in range(0, len(lines), slab):
+    for first in steps(range(0, len(lines), slab), "Finer grid"):
         some = lines[first : first + slab]
         extended = np.zeros((*some.shape[:-1], n_fine), values.dtype)
         extended[..., voxel] = some * correction.astype(values.real.dtype)

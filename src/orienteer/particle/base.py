@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.particle.checked_numbers import as_numbers
 
@@ -62,8 +63,8 @@ def fill_grid(
     plane = np.empty((n, n, 3))
     plane[..., 1] = axis[:, None]
     plane[..., 2] = axis[None, :]
-    for i, q_x in enumerate(x_axis):
-        plane[..., 0] = q_x
+    for i in steps(range(len(x_axis)), "Transform of the body"):
+        plane[..., 0] = x_axis[i]
         grid[i] = amplitude(plane)
     return grid
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.progress import steps
 from orienteer.particle.base import grid_spacing
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def structure_on_grid(
     n_batch = max(1, min(len(picked), _BATCH_BYTES // (16 * n**3)))
     # The finer internal grid of finufft costs most of the memory; 1.25 is its leaner choice.
     oversampling = 1.25 if eps >= 1e-8 else 2.0
-    for start in range(0, len(picked), n_batch):
+    for start in steps(range(0, len(picked), n_batch), "Transform of the atoms"):
         batch = slice(start, min(start + n_batch, len(picked)))
         strengths = np.ascontiguousarray(shares[batch] * structure.occupancy).astype(np.complex128)
         transforms = finufft.nufft3d1(

@@ -1,0 +1,38 @@
+"""Long work says how far it is; whoever listens decides what to show."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeAlias, TypeVar
+
+T = TypeVar("T")
+# Called with what is being done, the steps that are done, and the steps in all.
+Listener: TypeAlias = Callable[[str, int, int], None]
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Inside the block the listener hears of every step."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def steps(items: Sequence[T], what: str) -> Iterator[T]:
+    """Pass the items on and say how many are done.
+
+    >>> heard = []
+    >>> with listening(lambda *step: heard.append(step)):
+    ...     list(steps("ab", "Spelling"))
+    ['a', 'b']
+    >>> heard
+    [('Spelling', 0, 2), ('Spelling', 1, 2), ('Spelling', 2, 2)]
+    """
+    tell = _listener.get() or (lambda what, done, total: None)
+    for done, item in enumerate(items):
+        tell(what, done, len(items))
+        yield item
+    tell(what, len(items), len(items))
