@@ -1,5 +1,6 @@
 """The command line as a whole: help, exit statuses, errors in one sentence, no traceback."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,3 +98,46 @@ def test_the_module_runs_too_and_a_closed_pipe_is_met_with_silence() -> None:
     command = f"{sys.executable} -m orienteer rotations --level 2 --json | head -c 1"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (result.stdout, result.stderr) == ("{", "")
+
+
+def test_a_picture_or_a_list_never_replaces_data(run: Any, frames: Path) -> None:
+    before = frames.read_bytes()
+    for line in (["inspect", frames, "--picture", frames], ["settings", "--out", frames]):
+        assert run(*line).status == 1
+    assert run("rotations", "--level", 1, "--out", frames).status == 1
+    assert frames.read_bytes() == before
+
+
+def test_the_numbers_come_even_when_the_picture_cannot_be_written(run: Any, frames: Path) -> None:
+    result = run("inspect", frames, "--picture", "absent/picture.png")
+    assert result.status == 1
+    assert "photons per frame" in result.output
+    assert "absent/picture.png" in result.errors
+
+
+@pytest.mark.parametrize("name", ["a [b] c.h5", "a[bold].h5", "$x_$.h5"])
+def test_odd_file_names_are_printed_and_drawn_as_they_are(run: Any, name: str) -> None:
+    made = run("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--out", name)
+    assert made.status == 0, made.errors
+    assert f"Written to {name}." in made.output
+    assert run("inspect", name).status == 0
+    assert Path(f"{name}.png").exists()
+
+
+def test_a_terminal_without_unicode_still_shows_the_numbers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "orienteer"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "120"}
+    for line in ("simulate sphere --frames 2 --set detector.pixels=8", "inspect frames.h5 --no-picture"):
+        result = subprocess.run([*command, *line.split()], cwd=tmp_path, env=environment, capture_output=True)
+        assert result.returncode == 0, result.stderr
+    assert b"lit pixels" in result.stdout
+
+
+def test_a_list_that_is_none_gets_an_example(run: Any) -> None:
+    assert "Write a list" in run("simulate", "--set", "particle.conformations=other.pdb").errors
+
+
+def test_settings_of_an_integrating_detector_are_not_ignored_in_silence(run: Any) -> None:
+    result = run("simulate", "sphere", "--saturation-photons", 3)
+    assert result.status == 2
+    assert "integrating" in result.errors

@@ -113,7 +113,7 @@ def test_dead_pixels_are_masked_and_change_nothing_else(readout: str) -> None:
         "photons_per_frame": 3000,
         "readout": readout,
         "background_photons": 50,
-        "noise_adu": 0.1,
+        "noise_adu": 0.1 if readout == "integrating" else 0.0,
     }
     dead = Experiment(
         three_blobs(),

@@ -54,7 +54,7 @@ def convert(
     if as_json:
         print_json(report)
         return
-    output.print(f"{report['from']} -> {report['to']}: {target}")
+    output.print(f"{report['from']} -> {report['to']}: {target}", markup=False, soft_wrap=True)
     print_losses(report.get("lost", ()))
 
 

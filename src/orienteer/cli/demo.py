@@ -64,9 +64,10 @@ def demo(
         return
     print_report(report)
     output.print()
-    output.print(
+    made_settings = (
         f"Made   {settings}  (the settings: change them, then: orienteer simulate --settings {settings})"
     )
-    output.print(f"       {frames}  (the patterns)")
-    output.print(f"       {picture}")
-    output.print(f"[bold]Open   {picture}[/]")
+    output.print(made_settings, markup=False, soft_wrap=True)
+    output.print(f"       {frames}  (the patterns)", markup=False, soft_wrap=True)
+    output.print(f"       {picture}", markup=False, soft_wrap=True)
+    output.print(f"Open   {picture}", style="bold", markup=False, soft_wrap=True)

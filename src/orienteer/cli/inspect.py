@@ -13,6 +13,7 @@ from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.atomic import atomic_path
+from orienteer.errors import FileError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,12 +50,18 @@ def inspect(
         report, draw = look_at_detector(file, wavelength_A, distance_m)
     else:
         report, draw = look_at_structure(file)
+    problem = None
     if draw is not None and not no_picture:
-        report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
+        try:
+            report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
+        except FileError as error:  # the numbers are worth more than the picture, so they come first
+            problem = error
     if as_json:
         print_json(report)
     else:
         print_report(report)
+    if problem is not None:
+        raise problem
 
 
 def look_at_patterns(
@@ -132,7 +139,9 @@ def look_at_structure(file: Path) -> Look:
 
 
 def save_picture(figure: "Figure", path: Path) -> Path:
-    """Write a figure as PNG, whole or not at all."""
+    """Write a figure as PNG, whole or not at all, and never over something that is no picture."""
+    if path.suffix.lower() != ".png":
+        raise FileError(path, "does not end in .png, which is what is drawn.", "Give --picture NAME.png")
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png")
     return path

@@ -1,14 +1,20 @@
 """The ``orienteer`` command: one module per sub-command, joined here."""
 
 import functools
+import io
+import signal
 import sys
+import warnings
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 import orienteer
 from orienteer.cli import convert, demo, doctor, inspect, rotations, settings, simulate
-from orienteer.cli.console import output, run_reporting_errors
+from orienteer.cli.console import messages, output, run_reporting_errors
+
+TERMINATED = 143
 
 app = typer.Typer(
     name="orienteer",
@@ -39,8 +45,19 @@ def root(
     """Options that come before the command."""
 
 
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """A warning of the package or a library, without the line of code that it comes from."""
+    messages.print(f"[yellow]note[/] {escape(str(message))}", soft_wrap=True)
+
+
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a ? instead
+            stream.reconfigure(errors="replace")
+    # A batch system that ends the job gets files cleaned up and no half-written one left behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     command = functools.partial(app, arguments, prog_name="orienteer")

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from orienteer.compute.arrays import DeviceName
+from orienteer.errors import FileError
 from orienteer.settings.describing import SettingRow, describe_section
 from orienteer.settings.section import Section
 
@@ -41,6 +42,14 @@ SettingsFile = Annotated[
 Overrides = Annotated[
     list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; may be repeated.")
 ]
+
+
+def refuse_existing(out: Path) -> None:
+    """Refuse to write over a file that may hold something else."""
+    if out.exists():
+        raise FileError(
+            out, "exists already and is not written over.", "Give another name, or remove it first."
+        )
 
 
 def override(section: str, key: str, value: object) -> str:

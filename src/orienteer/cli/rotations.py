@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from orienteer.cli.console import output, print_json, print_table
-from orienteer.cli.options import AsJson
+from orienteer.cli.options import AsJson, refuse_existing
 from orienteer.errors import SettingsError
 
 GridKind = Literal["600-cell", "hopf", "super-fibonacci"]
@@ -57,6 +57,7 @@ def rotations(
         "largest_over_smallest_weight": round(float(grid.weights.max() / grid.weights.min()), 4),
     }
     if out is not None:
+        refuse_existing(out)
         write_grid(out, grid)
         report["file"] = str(out)
     if as_json:

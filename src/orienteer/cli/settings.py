@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orienteer.cli.console import output, print_json
-from orienteer.cli.options import AsJson
+from orienteer.cli.options import AsJson, refuse_existing
 from orienteer.compute.atomic import atomic_path
 
 
@@ -25,6 +25,7 @@ def settings(
     elif out is None:
         output.print(example_toml(Settings), end="", markup=False, soft_wrap=True)
     else:
+        refuse_existing(out)
         with atomic_path(out) as temporary:
             temporary.write_text(example_toml(Settings))
-        output.print(f"Written to {out}; take away the # of what you change.")
+        output.print(f"Written to {out}; take away the # of what you change.", markup=False, soft_wrap=True)

@@ -1,9 +1,11 @@
 """``orienteer simulate``: a whole experiment, from a structure to a file of patterns."""
 
+import shlex
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -12,6 +14,7 @@ from orienteer.cli.console import messages, output, print_json, print_losses
 from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
 from orienteer.cli.progress import show_steps, track
 from orienteer.compute.arrays import DeviceName
+from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
 from orienteer.simulation.settings import SimulateSettings
 
@@ -49,7 +52,20 @@ def simulate(
     for remark in report["remarks"]:
         messages.print(f"[dim]{escape(remark)}[/]")
     print_losses(report["lost"])
-    output.print(f"Written to {out}.  Look at it with: orienteer inspect {out}")
+    look = f"orienteer inspect {shlex.quote(str(out))}"
+    output.print(f"Written to {out}.  Look at it with: {look}", markup=False, soft_wrap=True)
+
+
+def sampling_remarks(radius_A: float, detector: Detector, wavelength_A: float) -> list[str]:
+    """A warning when the pixels are too coarse for the speckles of the particle (two pixels for each)."""
+    used = detector.solid_angle_sr[detector.solid_angle_sr > 0]
+    largest_A = wavelength_A / (2 * float(np.median(used)) ** 0.5)
+    if 2 * radius_A <= largest_A:
+        return []
+    return [
+        f"The particle is up to {2 * radius_A:,.0f} A across, but these pixels resolve the speckles of "
+        f"particles up to {largest_A:,.0f} A: move the detector away, or use smaller pixels."
+    ]
 
 
 def run_simulation(path: Path | None, overrides: list[str], out: Path, device: DeviceName) -> dict[str, Any]:
@@ -93,6 +109,9 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
         "setup_seconds": prepared - start,
         "seconds": end - start,
         "frames_per_second": writer.n_written / (end - prepared),
-        "remarks": list(ensemble.remarks),
+        "remarks": [
+            *ensemble.remarks,
+            *sampling_remarks(ensemble.radius_A, detector, beam.wavelength_A),
+        ],
         "lost": list(writer.lost_on_write),
     }

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.detector.masks import PixelUse
+from orienteer.plot.words import plain_text
 from orienteer.source.base import Source
 from orienteer.source.summary import Summary, radial_profile
 
@@ -24,7 +25,7 @@ def plot_summary(summary: Summary) -> "Figure":
 
     source = summary.source
     figure = Figure(figsize=(13, 7.6), layout="constrained", dpi=110)
-    name = source.path.name if source.path else "in memory"
+    name = plain_text(source.path.name) if source.path else "in memory"
     figure.suptitle(
         f"{name}    {len(source):,} frames of {' x '.join(map(str, source.frame_shape))} pixels", fontsize=12
     )
@@ -132,9 +133,7 @@ def _draw_examples(figure: Any, summary: Summary) -> None:
     if not len(examples):
         return
     images = as_image(np.asarray(examples.dense(), np.float64), summary.source)
-    for axes, image, event in zip(
-        np.atleast_1d(figure.subplots(1, N_EXAMPLES)), images, examples.event_id, strict=False
-    ):
-        _draw_image(axes, image, f"event {event}, {np.nansum(image):,.0f} photons")
+    for number, (axes, image) in enumerate(zip(figure.subplots(1, N_EXAMPLES), images, strict=False)):
+        _draw_image(axes, image, f"frame {number}, {np.nansum(image):,.0f} photons")
     for axes in figure.axes[len(images) : N_EXAMPLES]:
         axes.set_axis_off()

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orienteer.plot.words import plain_text
 from orienteer.volume.volume import Volume
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
     )
     unit = "1/Å" if volume.space == "reciprocal" else "Å"
     coordinates = dict(zip("xyz", volume.axes(), strict=True))
-    centre = {axis: int(np.argmin(np.abs(coordinates[axis]))) for axis in "xyz"}
+    centre = dict(zip("xyz", volume.centre_index, strict=True))
     figure = Figure(figsize=(13, 4.4), layout="constrained", dpi=110)
-    figure.suptitle(f"{title}    {' x '.join(map(str, volume.shape))} voxels")
+    figure.suptitle(f"{plain_text(title)}    {' x '.join(map(str, volume.shape))} voxels")
     for axes, (right, up) in zip(figure.subplots(1, 3), PLANES, strict=True):
         across = ({"x", "y", "z"} - {right, up}).pop()
         plane = np.take(values, centre[across], axis="xyz".index(across)).T
@@ -37,6 +38,10 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
             plane = np.where(plane <= 0, norm.vmin, plane)
         extent = tuple(coordinates[axis][end] for axis in (right, up) for end in (0, -1))
         shown = axes.imshow(plane, origin="lower", extent=extent, cmap="magma", norm=norm)
-        axes.set(xlabel=f"{right} ({unit})", ylabel=f"{up} ({unit})", title=f"{across} = 0")
+        axes.set(
+            xlabel=f"{right} ({unit})",
+            ylabel=f"{up} ({unit})",
+            title=f"{across} = {coordinates[across][centre[across]]:.4g} {unit}",
+        )
         figure.colorbar(shown, ax=axes, shrink=0.8)
     return figure

@@ -136,8 +136,13 @@ def _explain(
     said = problem["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
+    hint = (
+        f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
+        if problem["type"] == "tuple_type"
+        else ""
+    )
     return SettingsError(
-        f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", ".")
+        f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", "."), hint
     )
 
 

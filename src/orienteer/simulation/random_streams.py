@@ -36,11 +36,12 @@ def random_words(seed: int, stream: str, n: int) -> list[int]:
 
 
 def first_event_id(seed: int) -> int:
-    """Event id of frame 0: 24 bits of a hash of the seed above 40 bits for the frame's number.
+    """Event id of frame 0: 23 bits of a hash of the seed above 40 bits for the frame's number.
 
     Frames of runs with different seeds then keep different names when they are put together.
     """
-    return (random_words(seed, "event", 1)[0] >> 8) << FRAME_BITS
+    # One bit is left free: ids stay positive for readers that know signed integers only.
+    return (random_words(seed, "event", 1)[0] >> 9) << FRAME_BITS
 
 
 def _sequence(seed: int, stream: str, block: int) -> np.random.SeedSequence:

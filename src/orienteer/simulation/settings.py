@@ -1,5 +1,6 @@
 """The ``[simulate]`` section: how many frames, and everything that makes an experiment imperfect."""
 
+from math import inf
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -112,8 +113,12 @@ class SimulateSettings(Section):
             raise ValueError("empty_fraction, junk_fraction and multiple_fraction add up to more than 1")
         if len(self.gain_thresholds_photons) != len(self.gain_ratios):
             raise ValueError("gain_thresholds_photons and gain_ratios must have the same length")
-        if any(ratio <= 0 for ratio in self.gain_ratios):
-            raise ValueError("gain_ratios must be positive")
+        if not all(0 < value < inf for value in (*self.gain_ratios, *self.gain_thresholds_photons)):
+            raise ValueError("gain_ratios and gain_thresholds_photons must be positive and finite")
+        integrating = {"gain_adu": 1.0, "noise_adu": 0.0, "gain_ratios": (), "saturation_photons": 0.0}
+        changed = [key for key, ideal in integrating.items() if getattr(self, key) != ideal]
+        if self.readout == "counting" and changed:
+            raise ValueError(f'{", ".join(changed)} needs readout = "integrating"')
         if list(self.gain_thresholds_photons) != sorted(self.gain_thresholds_photons):
             raise ValueError("gain_thresholds_photons must rise")
         return self
