@@ -141,3 +141,13 @@ def test_settings_of_an_integrating_detector_are_not_ignored_in_silence(run: Any
     result = run("simulate", "sphere", "--saturation-photons", 3)
     assert result.status == 2
     assert "integrating" in result.errors
+
+
+def test_a_full_disk_is_no_defect(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", fail)
+    result = run("inspect", "anything")
+    assert result.status == 1
+    assert "the disk is full" in result.errors

@@ -1,6 +1,7 @@
 """What the command says: text for people, JSON for scripts, one sentence when something is wrong."""
 
 import dataclasses
+import errno
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from rich.table import Table
 from orienteer.errors import OrienteerError, SettingsError
 
 INTERRUPTED = 130
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
 output = Console(highlight=False)
@@ -93,6 +95,10 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     except Exception as error:
         if debug:
             messages.print_exception()
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
+            hint = "Make room, or write to another disk."
+            _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
+            return 1
         what = f"Orienteer has a defect: {type(error).__name__}: {error}"
         hint = "Please report it with the output of the same command and --debug."
         _print_error({"error": what, "hint": hint}, as_json)

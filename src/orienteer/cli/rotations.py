@@ -1,12 +1,14 @@
 """``orienteer rotations``: a grid of orientations, its size and spacing, and the grid a resolution needs."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from orienteer.cli.console import output, print_json, print_table
 from orienteer.cli.options import AsJson, refuse_existing
+from orienteer.cli.progress import track
 from orienteer.errors import SettingsError
 
 GridKind = Literal["600-cell", "hopf", "super-fibonacci"]
@@ -38,6 +40,8 @@ def rotations(
     from orienteer.orientation.files import write_grid
     from orienteer.orientation.grids import grid_for_resolution, make_grid
 
+    if out is not None:
+        refuse_existing(out)
     if level is not None and resolution_A is None and diameter_A is None:
         grid = make_grid(kind, level, group)
     elif level is None and resolution_A is not None and diameter_A is not None:
@@ -47,17 +51,20 @@ def rotations(
             "rotations needs either --level, or --resolution-A together with --diameter-A.",
             "For example: orienteer rotations --resolution-A 12 --diameter-A 215",
         )
-    report = {
+    report: dict[str, Any] = {
         "kind": grid.kind,
         "level": grid.level,
         "group": str(grid.point_group),
         "rotations": len(grid),
-        "covering_radius_deg": round(grid.covering_radius_deg, 4),
-        "closest_pair_deg": round(grid.closest_pair_deg, 4),
-        "largest_over_smallest_weight": round(float(grid.weights.max() / grid.weights.min()), 4),
     }
+    measures: dict[str, Callable[[], float]] = {
+        "closest_pair_deg": lambda: grid.closest_pair_deg,
+        "covering_radius_deg": lambda: grid.covering_radius_deg,
+        "largest_over_smallest_weight": lambda: float(grid.weights.max() / grid.weights.min()),
+    }
+    for name, measure in track(measures.items(), "Measuring the grid", len(measures)):
+        report[name] = round(measure(), 4)
     if out is not None:
-        refuse_existing(out)
         write_grid(out, grid)
         report["file"] = str(out)
     if as_json:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
 
 BATCH_BYTES = 64 * 2**20
+MOST_FRAMES = 1 << 15
 WAVELENGTH = "wavelength_A"
 Result = TypeVar("Result")
 FrameMask = Callable[[slice], NDArray[np.uint8]]
@@ -130,9 +131,12 @@ class FiniteSource(ABC):
 
     @property
     def frames_per_batch(self) -> int:
-        """Frames that fit in 64 MiB: of their dense form, or for sparse frames of a quarter of it."""
+        """Frames that fit in 64 MiB: of their dense form, or for sparse frames of a quarter of it.
+
+        Never more than 32 768: frames of a few pixels are outweighed by their columns.
+        """
         frame_bytes = self.n_pixels * self.bytes_per_value // (4 if self.is_sparse else 1)
-        return max(1, BATCH_BYTES // max(1, frame_bytes))
+        return max(1, min(BATCH_BYTES // max(1, frame_bytes), MOST_FRAMES))
 
     @property
     def never_used(self) -> NDArray[np.bool_] | None:
