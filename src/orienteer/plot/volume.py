@@ -1,5 +1,6 @@
-"""A volume as three central slices and, for intensities, its radial mean."""
+"""A volume as three central slices; those of an intensity on a logarithmic scale."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +9,7 @@ from orienteer.plot.words import plain_text
 from orienteer.volume.volume import Volume
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PLANES = (("x", "y"), ("x", "z"), ("y", "z"))
@@ -15,8 +17,17 @@ PLANES = (("x", "y"), ("x", "z"), ("y", "z"))
 
 def plot_volume(volume: Volume, title: str = "") -> "Figure":
     """Slices through the centre: the first-named axis runs to the right, the second one up."""
-    from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 4.4), layout="constrained", dpi=110)
+    figure.suptitle(f"{plain_text(title)}    {' x '.join(map(str, volume.shape))} voxels")
+    draw_slices(figure.subplots(1, len(PLANES)), volume)
+    return figure
+
+
+def draw_slices(places: "Sequence[Axes]", volume: Volume) -> None:
+    """The first slices through the centre (xy, xz, yz), one on each of the given axes."""
+    from matplotlib.colors import LogNorm
 
     values = np.asarray(volume.values, np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
@@ -29,19 +40,16 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
     unit = "1/Å" if volume.space == "reciprocal" else "Å"
     coordinates = dict(zip("xyz", volume.axes(), strict=True))
     centre = dict(zip("xyz", volume.centre_index, strict=True))
-    figure = Figure(figsize=(13, 4.4), layout="constrained", dpi=110)
-    figure.suptitle(f"{plain_text(title)}    {' x '.join(map(str, volume.shape))} voxels")
-    for axes, (right, up) in zip(figure.subplots(1, 3), PLANES, strict=True):
+    for axes, (right, up) in zip(places, PLANES, strict=False):
         across = ({"x", "y", "z"} - {right, up}).pop()
         plane = np.take(values, centre[across], axis="xyz".index(across)).T
         if norm is not None:
             plane = np.where(plane <= 0, norm.vmin, plane)
-        extent = tuple(coordinates[axis][end] for axis in (right, up) for end in (0, -1))
-        shown = axes.imshow(plane, origin="lower", extent=extent, cmap="magma", norm=norm)
+        left, end, bottom, top = (coordinates[axis][i] for axis in (right, up) for i in (0, -1))
+        shown = axes.imshow(plane, origin="lower", extent=(left, end, bottom, top), cmap="magma", norm=norm)
         axes.set(
             xlabel=f"{right} ({unit})",
             ylabel=f"{up} ({unit})",
             title=f"{across} = {coordinates[across][centre[across]]:.4g} {unit}",
         )
-        figure.colorbar(shown, ax=axes, shrink=0.8)
-    return figure
+        axes.figure.colorbar(shown, ax=axes, shrink=0.8)
