@@ -39,6 +39,6 @@ def test_a_path_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="No space left") as caught, atomic_path(tmp_path / "file"):
+    with pytest.raises(FileError, match="the disk is full") as caught, atomic_path(tmp_path / "file"):
         raise OSError(28, "No space left on device")
     assert "disk" in caught.value.hint

@@ -53,7 +53,7 @@ def test_a_geometry_that_does_not_fit_stays_one_and_is_named_once() -> None:
 
 
 def test_a_full_disk_is_said_while_writing() -> None:
-    with pytest.raises(FileError, match=r"x\.dat: could not be written \(No space left\)"), writing("x.dat"):
+    with pytest.raises(FileError, match=r"x\.dat: could not be written: the disk is full"), writing("x.dat"):
         raise OSError(28, "No space left")
 
 

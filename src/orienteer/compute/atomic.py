@@ -1,11 +1,14 @@
 """Files that are whole or not there: written under another name, then renamed."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from orienteer.errors import FileError
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
@@ -23,6 +26,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         temporary.touch()
     except OSError as error:
+        if error.errno in DISK_FULL:
+            raise unwritable(final, error) from error
         raise FileError(
             final, f"cannot be written ({error.strerror}).", "Check the folder and its permissions."
         ) from error
@@ -32,8 +37,20 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(written.fileno())
         os.replace(temporary, final)
     except OSError as error:
-        raise FileError(
-            final, f"could not be written ({error.strerror or error}).", "Is the disk full?"
-        ) from error
+        raise unwritable(final, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def unwritable(path: str | os.PathLike[str], error: OSError) -> FileError:
+    """What to say about a file whose writing failed: a full disk is called one."""
+    reason = " ".join((error.strerror or str(error)).split())[:200]
+    # NumPy gives the words, but not the number of the error.
+    if error.errno in DISK_FULL or "Not enough free space" in reason:
+        what, hint = f"the disk is full ({reason})", "Make room, or write to another disk."
+    elif error.errno == errno.EFBIG:
+        what = f"the disk is full, or no file may be that large ({reason})"
+        hint = "Write to another disk, or in smaller files; 'ulimit -f' shows the limit."
+    else:
+        return FileError(path, f"could not be written ({reason}).", "Is the disk full?")
+    return FileError(path, f"could not be written: {what}.", hint)

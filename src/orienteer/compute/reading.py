@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+from orienteer.compute.atomic import unwritable
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 
 # What NumPy, h5py, zipfile and the operating system raise for a file that is damaged or not what it claims.
@@ -89,7 +90,7 @@ def writing(path: str | PathLike[str]) -> Iterator[None]:
     except OrienteerError:
         raise
     except OSError as error:
-        raise FileError(path, f"could not be written ({one_line(error)}).", "Is the disk full?") from error
+        raise unwritable(path, error) from error
 
 
 def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool = False) -> bytes:

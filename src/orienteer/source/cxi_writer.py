@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import h5py
 import numpy as np
 
+from orienteer.compute.hdf5_writing import NewHdf5File
 from orienteer.detector.beam import HC_EV_A
 from orienteer.detector.detector import Detector
 from orienteer.detector.hdf5 import write_detector
@@ -24,8 +25,8 @@ from orienteer.source.hdf5_growing import (
     create_rows,
     write_metadata,
 )
+from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import FRAME_MASK, Patterns
-from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "CXI"
 METADATA = "entry_1/orienteer_metadata"
@@ -34,7 +35,7 @@ POLARISATION = f"{SOURCE}/orienteer_polarisation"
 CXI_VERSION = 160
 
 
-class CxiWriter(PatternWriter):
+class CxiWriter(Hdf5PatternWriter):
     """Writes CXI: dense frames, one chunk each, gzip compressed.
 
     Beside CXI's own fields (data, mask, energy, distance, pixel sizes, corner positions and basis vectors) it
@@ -45,10 +46,8 @@ class CxiWriter(PatternWriter):
     format: ClassVar[str] = FORMAT_NAME
     lost_on_write: ClassVar[tuple[str, ...]] = ("sparse storage: frames are written dense",)
 
-    _file: Any = None
-
     def _start(self, temporary: Path, first: Patterns) -> None:
-        self._file = file = h5py.File(temporary, "w")
+        self._file = file = NewHdf5File(temporary)
         file["cxi_version"] = CXI_VERSION
         file["number_of_entries"] = 1
         shape = self.frame_shape or (first.n_pixels,)
@@ -104,13 +103,6 @@ class CxiWriter(PatternWriter):
         if "wavelength_A" in patterns.columns:
             energy_J = HC_EV_A * JOULE_PER_EV / np.asarray(patterns.columns["wavelength_A"], np.float64)
             append_rows(self._file[f"{SOURCE}/energy"], energy_J)
-
-    def _finish(self) -> None:
-        self._file.close()
-
-    def _discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 def _write_geometry(group: Any, detector: Detector, stored: tuple[int, ...]) -> None:

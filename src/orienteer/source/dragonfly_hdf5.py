@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import check_stored, get_dataset
+from orienteer.compute.hdf5_writing import NewHdf5File
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.dragonfly_emc import LOST, join_photon_lists
 from orienteer.source.file_source import FileSource
 from orienteer.source.hdf5_varying import read_varying
+from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns
-from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "Dragonfly HDF5"
 EXTENSIONS = (".emc.h5",)
@@ -88,17 +89,15 @@ class DragonflyHdf5Source(FileSource):
         return join_photon_lists(ones, place_ones, multi, place_multi, count_multi, self.n_pixels, rows.start)
 
 
-class Writer(PatternWriter):
+class Writer(Hdf5PatternWriter):
     """Writes Dragonfly's sparse HDF5; frames must be photon counts."""
 
     format: ClassVar[str] = FORMAT_NAME
     keeps_mask: ClassVar[bool] = False
     lost_on_write: ClassVar[tuple[str, ...]] = LOST
 
-    _file: Any = None
-
     def _start(self, temporary: Path, first: Patterns) -> None:
-        self._file = h5py.File(temporary, "w")
+        self._file = NewHdf5File(temporary)
         self._file["num_pix"] = np.array([first.n_pixels], dtype="<i4")
         kind = h5py.vlen_dtype(np.dtype("<i4"))
         for name in LISTS:
@@ -124,13 +123,6 @@ class Writer(PatternWriter):
         for name, (start, values) in zip(LISTS, lists, strict=True):
             pieces = np.split(values.astype("<i4"), start[1:-1])
             _append_rows(self._file[name], self.n_written, pieces)
-
-    def _finish(self) -> None:
-        self._file.close()
-
-    def _discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
 
 
 def _append_rows(dataset: h5py.Dataset, first: int, pieces: list[NDArray[Any]]) -> None:

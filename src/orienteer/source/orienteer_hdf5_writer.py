@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 import orienteer
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.hdf5_room import ReservedRoom
+from orienteer.compute.hdf5_writing import NewHdf5File
+from orienteer.compute.reading import writing
 from orienteer.errors import FileError
 from orienteer.source.hdf5_growing import (
     PACKED,
@@ -27,9 +30,9 @@ from orienteer.source.hdf5_growing import (
     write_rows,
 )
 from orienteer.source.hdf5_recovery import clear_marks_of_dead_writer, only_writer
+from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
 from orienteer.source.stored_ids import first_double, first_stored_id, largest_stored_id
-from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "Orienteer"
 FORMAT_MARK = "orienteer patterns"
@@ -40,7 +43,7 @@ _LIBRARY_VERSION = ("v110", "v110")
 _BUFFER_BYTES = 8 * 2**20
 
 
-class OrienteerHdf5Writer(PatternWriter):
+class OrienteerHdf5Writer(Hdf5PatternWriter):
     """Writes Orienteer's own files.
 
     By default the file takes its place when the block ends.  With ``live`` it appears with its first commit
@@ -72,7 +75,7 @@ class OrienteerHdf5Writer(PatternWriter):
         self._append = append
         self._in_place = append or live
         self._commit_every_s = commit_every_s
-        self._file: Any = None
+        self._room: ReservedRoom | None = None
         self._held: list[Patterns] = []
         self._held_bytes = 0
         self._n_frames = 0
@@ -88,10 +91,13 @@ class OrienteerHdf5Writer(PatternWriter):
         """Make all frames appended so far visible to readers and safe against the death of this process."""
         if self._file is None:
             return
-        self._write_held()
-        self._file.flush()  # the frames first, and only then the number that vouches for them
-        self._file["committed"][0] = self._n_frames
-        self._file.flush()
+        with writing(self.path), self._changing():
+            self._write_held()
+            self._file.flush()  # the frames first, and only then the number that vouches for them
+            self._file["committed"][0] = self._n_frames
+            self._file.flush()
+        if self._room is not None:
+            self._room.release()
         self._committed_at_s = time.monotonic()
 
     # The steps that PatternWriter asks for.
@@ -113,7 +119,7 @@ class OrienteerHdf5Writer(PatternWriter):
             # The empty file is complete before anybody can see it.
             with atomic_path(self.path) as unseen:
                 self._create(unseen, first)
-            self._file = _open_in_place(self.path)
+            self._open_in_place()
         else:
             self._file = self._create(temporary, first, keep_open=True)
 
@@ -129,18 +135,19 @@ class OrienteerHdf5Writer(PatternWriter):
 
     def _finish(self) -> None:
         self.commit()
-        self._discard()
+        super()._finish()
 
     def _discard(self) -> None:
         self._held = []
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._file and self._room is not None:
+            self._file.flush()
+            self._room.release()
+        super()._discard()
 
     # What is in the file.
 
     def _create(self, path: Path, first: Patterns, keep_open: bool = False) -> h5py.File | None:
-        file = h5py.File(path, "w", libver=_LIBRARY_VERSION, locking=False)
+        file = NewHdf5File(path, libver=_LIBRARY_VERSION)
         try:
             shape = self.frame_shape or (first.n_pixels,)
             file.attrs["format"] = np.bytes_(FORMAT_MARK)  # of fixed length, so that its checksum covers it
@@ -196,9 +203,13 @@ class OrienteerHdf5Writer(PatternWriter):
             self._n_entries = existing.n_entries
             self.mask = existing.mask if existing.detector is None else existing.detector.mask
         clear_marks_of_dead_writer(self.path)
-        self._file = _open_in_place(self.path)
+        self._open_in_place()
         self.next_id = largest_stored_id(self._file["event_id"], self._n_frames) + 1
         self._started = True
+
+    def _open_in_place(self) -> None:
+        self._file = _open_in_place(self.path)
+        self._room = ReservedRoom(self._file)
 
     def _refuse_known_ids(self, ids: NDArray[np.uint64]) -> None:
         known = first_double(ids)
@@ -231,6 +242,8 @@ class OrienteerHdf5Writer(PatternWriter):
     def _write_held(self) -> None:
         if not self._held or self._file is None:
             return
+        if self._room is not None:
+            self._room.reserve(self._held_bytes)
         patterns = concatenate(self._held)
         self._held, self._held_bytes = [], 0
         first, last = self._n_frames, self._n_frames + len(patterns)

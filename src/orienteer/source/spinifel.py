@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
+from orienteer.compute.hdf5_writing import NewHdf5File
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.detector.spinifel import spinifel_geometry, spinifel_wavelength_A, write_spinifel_group
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.file_source import FileSource
 from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_rows
+from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns
-from orienteer.source.writer import PatternWriter
 
 FORMAT_NAME = "SpiniFEL"
 EXTENSIONS = (".spinifel.h5",)
@@ -150,7 +151,7 @@ class SpinifelSource(FileSource):
         return columns
 
 
-class Writer(PatternWriter):
+class Writer(Hdf5PatternWriter):
     """Writes SpiniFEL's HDF5.  It needs the detector and one wavelength for the whole file.
 
     The wavelength is ``metadata["wavelength_A"]`` or the median of the column ``wavelength_A`` at first.
@@ -166,8 +167,6 @@ class Writer(PatternWriter):
 
     keeps_frame_mask: ClassVar[bool] = False
 
-    _file: Any = None
-
     def _start(self, temporary: Path, first: Patterns) -> None:
         if self.detector is None:
             raise OrienteerError(
@@ -180,7 +179,7 @@ class Writer(PatternWriter):
                 f"{self.path}: a SpiniFEL file needs the wavelength, and these frames have none.",
                 "Give --wavelength-A (a column wavelength_A, or metadata={'wavelength_A': ...}).",
             )
-        self._file = h5py.File(temporary, "w")
+        self._file = NewHdf5File(temporary)
         write_spinifel_group(self._file, self.detector, wavelength_A, self.polarisation or "x")
         self._file.attrs["wavelength_A"] = wavelength_A
         shape = self._file["solid_angle"].shape
@@ -230,11 +229,7 @@ class Writer(PatternWriter):
         del self._file["_truth"]
         self._file.attrs["n_images"] = self.n_written
         self._file.attrs["n_pixels_per_image"] = int(np.prod(self._file["intensities"].shape[1:]))
-        self._file.close()
-
-    def _discard(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        super()._finish()
 
 
 def _wavelength_A(metadata: Mapping[str, Any], first: Patterns) -> float | None:

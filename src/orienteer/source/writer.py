@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -116,6 +116,10 @@ class PatternWriter(ABC):
     def _discard(self) -> None:  # noqa: B027 - most writers hold nothing open
         """Let go of everything after an error."""
 
+    def _changing(self) -> AbstractContextManager[None]:
+        """What the steps above are done inside of."""
+        return nullcontext()
+
     def __enter__(self) -> Self:
         with writing(self.path), ExitStack() as stack:
             self._temporary = self._place(stack)
@@ -133,7 +137,7 @@ class PatternWriter(ABC):
         patterns = patterns.to("cpu")
         self._check(patterns)
         patterns = self._named(self._obeying_masks(patterns))
-        with _naming(self.path), writing(self.path):
+        with _naming(self.path), writing(self.path), self._changing():
             if not self._started:
                 self.frame_shape = self.frame_shape or (patterns.n_pixels,)
                 self._start(self._temporary, patterns)
@@ -149,19 +153,16 @@ class PatternWriter(ABC):
         stack, self._closing = self._closing, None
         if stack is None:
             return
-        if error is not None:
-            self._discard()
-            stack.__exit__(kind, error, trace)
-            return
-        with stack:
-            try:
-                with _naming(self.path), writing(self.path):
-                    if not self._started:
-                        self._start_empty()
-                    self._finish()
-            except BaseException:
-                self._discard()
-                raise
+        # Let go first, then put the file in place or remove it.
+        stack.callback(self._discard)
+        with writing(self.path):
+            if error is not None:
+                stack.__exit__(kind, error, trace)
+                return
+            with stack, _naming(self.path), writing(self.path), self._changing():
+                if not self._started:
+                    self._start_empty()
+                self._finish()
 
     def _start_empty(self) -> None:
         if self.frame_shape is None:

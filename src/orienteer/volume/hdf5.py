@@ -12,7 +12,6 @@ import numpy as np
 
 import orienteer
 from orienteer.compute.arrays import to_numpy
-from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError, OrienteerError
 from orienteer.volume.volume import Volume
 
@@ -32,7 +31,7 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
 
     Everything is kept exactly: values, voxel size, origin, space, names and metadata of each model.
     """
-    import h5py
+    from orienteer.compute.hdf5_writing import new_hdf5
 
     models = [volumes] if isinstance(volumes, Volume) else list(volumes)
     if not models:
@@ -49,7 +48,7 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
                 f"{model!r} is not on the grid of {first!r}.",
                 "Write models on different grids to files of their own.",
             )
-    with atomic_path(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
+    with new_hdf5(path, libver="latest") as file:
         # Texts of fixed length: those of variable length lie outside of what HDF5's checksums cover.
         file.attrs["format"] = np.bytes_(FORMAT)
         file.attrs["version"] = VERSION
