@@ -1,0 +1,1 @@
+"""From scores to responsibilities: how much each orientation answers for each frame."""
