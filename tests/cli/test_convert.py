@@ -113,3 +113,43 @@ def test_a_flat_spinifel_file_takes_its_wavelength_from_the_command_line(run: An
     assert "detector" in run("inspect", "a.spinifel.h5", "--json", "--no-picture").json["missing"]
     told = run("inspect", "a.spinifel.h5", "--json", "--no-picture", "--wavelength-A", 2.0).json
     assert told["missing"].keys() <= {"mask"}
+
+
+@pytest.mark.parametrize("name", ["out.emc", "out.emc.h5", "out.npy", "out.spinifel.h5"])
+def test_saturated_pixels_that_become_zeros_are_said_in_words(run: Any, name: str) -> None:
+    saturated = np.zeros(COUNTS.shape, np.uint8)
+    saturated[2, 7] = 2
+    columns = {"wavelength_A": np.full(7, 2.0), "frame_mask": saturated}
+    with writer_for("a.h5", detector=DETECTOR) as writer:
+        writer.append(Patterns(np.maximum(COUNTS, 1), columns=columns))
+    told = run("convert", "a.h5", name)
+    assert told.status == 0
+    said = [line for line in told.errors.splitlines() if "frame_mask" in line]
+    assert len(said) == 1
+    assert "saturated" in said[0]
+    assert "written as 0" in said[0]
+    assert orienteer.open(name).read().dense()[2, 7] == 0
+    for kept in ("b.h5", "b.cxi", "b.npz"):
+        assert "frame_mask" not in run("convert", "a.h5", kept).errors
+
+
+def test_only_wavelengths_that_differ_are_said_to_be_lost(run: Any) -> None:
+    for name, wavelengths_A in {"same": np.full(7, 2.0), "different": np.linspace(1.9, 2.1, 7)}.items():
+        with writer_for(f"{name}.h5", detector=DETECTOR) as writer:
+            writer.append(Patterns(COUNTS, columns={"wavelength_A": wavelengths_A}))
+        lost = " ".join(run("convert", f"{name}.h5", f"{name}.spinifel.h5", "--json").json["lost"])
+        assert ("wavelengths that differ" in lost) == (name == "different")
+    np.save("bare.npy", COUNTS)
+    write_crystfel_geom("a.geom", DETECTOR)
+    given = ("--geometry", "a.geom", "--wavelength-A", 2.0)
+    told = run("convert", "bare.npy", "bare.spinifel.h5", "--json", *given)
+    assert "wavelengths" not in " ".join(told.json["lost"])
+
+
+def test_a_simulation_says_what_its_format_loses(run: Any) -> None:
+    options = ("--frames", 3, "--photons-per-frame", 200, "--set", "detector.pixels=24", "--json")
+    assert run("simulate", "sphere", *options, "--out", "a.h5").json["lost"] == []
+    lost = " ".join(run("simulate", "sphere", *options, "--out", "a.emc").json["lost"])
+    assert "seed" in lost
+    assert "truth_orientation" in lost
+    assert "frame_mask" not in lost

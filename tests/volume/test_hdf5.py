@@ -1,5 +1,8 @@
 """Orienteer's volume files: exact, several models, and no flipped byte goes unseen."""
 
+import errno
+import os
+
 import h5py
 import numpy as np
 import pytest
@@ -126,3 +129,18 @@ def test_metadata_may_be_numpy_numbers_but_no_objects(tmp_path) -> None:
     with pytest.raises(OrienteerError, match="no text, number or flag"):
         write_volume_hdf5(tmp_path / "v.h5", Volume(np.zeros((2, 2, 2)), 1.0, metadata={"n": object()}))
     assert read_volumes_hdf5(tmp_path / "v.h5")[0].metadata == {"n": 3}
+
+
+def test_a_full_disk_is_one_sentence_and_the_old_file_stays(tmp_path, models, monkeypatch) -> None:
+    path = tmp_path / "v.h5"
+    write_volume_hdf5(path, models[:1])
+    old = path.read_bytes()
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(FileError, match=r"v\.h5: could not be written: the disk is full"):
+        write_volume_hdf5(path, models)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == old

@@ -113,5 +113,5 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
             *ensemble.remarks,
             *sampling_remarks(ensemble.radius_A, detector, beam.wavelength_A),
         ],
-        "lost": list(writer.lost_on_write),
+        "lost": writer.losses(experiment),
     }

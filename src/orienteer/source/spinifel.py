@@ -24,12 +24,14 @@ from orienteer.compute.hdf5_writing import NewHdf5File
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.detector.spinifel import spinifel_geometry, spinifel_wavelength_A, write_spinifel_group
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.source.base import Source
 from orienteer.source.file_source import FileSource
 from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_rows
 from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns
 
 FORMAT_NAME = "SpiniFEL"
+_WAVELENGTHS = "wavelengths that differ from shot to shot"
 EXTENSIONS = (".spinifel.h5",)
 # Dataset -> the column that it becomes; SpiniFEL's scripts spell one of them in two ways.
 TRUTH = {
@@ -160,7 +162,7 @@ class Writer(Hdf5PatternWriter):
     format: ClassVar[str] = FORMAT_NAME
     lost_on_write: ClassVar[tuple[str, ...]] = (
         "columns",
-        "wavelengths that differ from shot to shot",
+        _WAVELENGTHS,
         "panel names and groups",
         "metadata",
     )
@@ -216,6 +218,16 @@ class Writer(Hdf5PatternWriter):
         elif "orientations" in kept:
             kept["orientations"] = kept["orientations"][:, None, :]
         return kept
+
+    def losses(self, source: Source) -> list[str]:
+        """What of this source the format has no place for, in words for the user."""
+        column = "wavelength_A"
+        values = source.read_columns([column])[column] if column in source.column_names else np.empty(0)
+        return [
+            words
+            for words in super().losses(source)
+            if words != _WAVELENGTHS or len(set(values.tolist())) > 1
+        ]
 
     def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
         kept = {*TRUTH.values(), SEVERAL, "wavelength_A"} - (

@@ -19,12 +19,15 @@ from orienteer.compute.reading import writing
 from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import Source, shapes_fit
-from orienteer.source.patterns import Patterns, first_bad_frame
+from orienteer.source.patterns import FRAME_MASK, Patterns, first_bad_frame
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
 
 _LARGEST_ID = 2**64 - 1
+_ZERO_FOR_FORBIDDEN = (
+    "pixels that they forbid, such as saturated ones, are written as 0 and look like dark ones"
+)
 
 
 class PatternWriter(ABC):
@@ -83,19 +86,23 @@ class PatternWriter(ABC):
 
     def losses(self, source: Source) -> list[str]:
         """What of this source the format has no place for, in words for the user."""
+        names = source.column_names
         mask = source.mask if source.detector is None else source.detector.mask
         there: dict[str, Any] = {
             "event ids": source.read(slice(0, 1)).has_event_ids,
-            "columns": ", ".join(self._lost_columns(source.column_names)),
+            "columns": ", ".join(name for name in self._lost_columns(names) if name != FRAME_MASK),
             "detector": source.detector is not None,
             "mask": mask is not None and bool(mask.any()),
             "frame shape": len(source.frame_shape) > 1,
-            "metadata": ", ".join(source.metadata),
+            "metadata": ", ".join({**source.metadata, **self.metadata}),
             "polarisation": source.polarisation,
             "sparse storage: frames are written dense": source.is_sparse,
         }
         lost = [(words, there.get(words, True)) for words in self.lost_on_write]
-        return [f"{words} ({what})" if isinstance(what, str) else words for words, what in lost if what]
+        said = [f"{words} ({what})" if isinstance(what, str) else words for words, what in lost if what]
+        if FRAME_MASK in names and not (self.keeps_mask and self.keeps_frame_mask):
+            said.append(f"masks of single frames ({FRAME_MASK}): {_ZERO_FOR_FORBIDDEN}")
+        return said
 
     def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Which of these columns are not kept, in a format that does not keep all."""
