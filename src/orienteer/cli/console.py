@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from orienteer.compute.atomic import DISK_FULL
 from orienteer.errors import OrienteerError, SettingsError
 
 INTERRUPTED = 130
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
 output = Console(highlight=False)
@@ -95,7 +95,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     except Exception as error:
         if debug:
             messages.print_exception()
-        if isinstance(error, OSError) and error.errno in (*DISK_FULL, errno.EFBIG):
+        if isinstance(error, OSError) and error.errno in DISK_FULL:
             hint = "Make room, or write to another disk."
             _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
             return 1
