@@ -1,5 +1,6 @@
 """``orienteer convert`` keeps what the new format can hold, and says what it cannot."""
 
+from pathlib import Path
 from typing import Any
 
 import h5py
@@ -11,6 +12,8 @@ from orienteer.detector.crystfel_write import write_crystfel_geom
 from orienteer.detector.square import square_detector
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
+from orienteer.volume.opening import write_volume
+from orienteer.volume.volume import Volume
 
 COUNTS = np.random.default_rng(1).poisson(0.5, (7, 24)).astype(np.int32)
 DETECTOR = square_detector((4, 6), pixel_size_m=1e-3, distance_m=0.02)
@@ -153,3 +156,37 @@ def test_a_simulation_says_what_its_format_loses(run: Any) -> None:
     assert "seed" in lost
     assert "truth_orientation" in lost
     assert "frame_mask" not in lost
+
+
+def test_a_format_that_nobody_knows_is_a_wrong_command_line(run: Any) -> None:
+    with writer_for("a.h5", detector=DETECTOR) as writer:
+        writer.append(Patterns(COUNTS))
+    write_crystfel_geom("a.geom", DETECTOR)
+    for line in (("a.h5", "b.h5"), ("a.h5", "b.geom"), ("a.geom", "b.dat")):
+        told = run("convert", *line, "--to", "nonsense")
+        assert told.status == 2
+        assert "--to nonsense" in told.errors
+        assert "Known formats: " in told.errors
+        told = run("convert", *line, "--to", "nonsense", "--json")
+        assert told.status == 2
+        assert "--to nonsense" in told.json["error"]
+    assert run("convert", "a.h5", "c.frames", "--to", "cxi").status == 0
+    assert orienteer.open("c.frames").format == "CXI"
+
+
+def test_a_volume_takes_its_format_from_the_ending_alone(run: Any) -> None:
+    write_volume("a.mrc", Volume(np.zeros((4, 4, 4), np.float32), (1.0, 1.0, 1.0)))
+    assert run("convert", "a.mrc", "b.h5", "--to", "MRC").status == 2
+    assert run("convert", "a.mrc", "b.h5").status == 0
+
+
+def test_a_simulation_names_the_setting_for_a_distance_that_the_geometry_leaves_open(run: Any) -> None:
+    write_crystfel_geom("a.geom", DETECTOR)
+    text = Path("a.geom").read_text()
+    Path("open.geom").write_text("\n".join(line for line in text.splitlines() if "clen" not in line))
+    line = ("simulate", "sphere", "--frames", 2, "--geometry", "open.geom", "--out", "b.h5")
+    told = run(*line)
+    assert told.status == 1
+    assert "--distance-m" not in told.errors
+    assert "--set detector.distance_m=" in told.errors
+    assert run(*line, "--set", "detector.distance_m=0.02").status == 0

@@ -10,7 +10,7 @@ from orienteer.cli.opening import open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.source.base import Source
 
 GEOMETRY_ENDINGS = (".geom", ".dat")
@@ -40,9 +40,12 @@ def convert(
     if source.exists() and target.exists() and source.samefile(target):
         raise FileError(target, "is also the input.", "Give another name for the output.")
     kind = kind_of(source)
+    to_detector = kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS)
+    if to is not None:
+        _check_format(to, kind, to_detector)
     if kind == "volume":
         report = _convert_volume(source, target)
-    elif kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS):
+    elif to_detector:
         report = _convert_detector(source, target, to, geometry, wavelength_A, distance_m, kind == "patterns")
     elif kind == "patterns":
         patterns = open_patterns(source, geometry, wavelength_A, distance_m)
@@ -56,6 +59,18 @@ def convert(
         return
     output.print(f"{report['from']} -> {report['to']}: {target}", markup=False, soft_wrap=True)
     print_losses(report.get("lost", ()))
+
+
+def _check_format(to: str, kind: str, to_detector: bool) -> None:
+    """Refuse a --to that names no format of what is written: the command line is wrong, not the file."""
+    from orienteer.detector.writing import ENDINGS
+    from orienteer.source.opening import format_names
+
+    if kind == "volume":
+        raise SettingsError("--to is not for volumes.", "The ending of OUT names the format: .mrc or .h5")
+    known = list(ENDINGS) if to_detector else format_names()
+    if to.lower() not in {name.lower() for name in known}:
+        raise SettingsError(f"--to {to}: no such format.", f"Known formats: {', '.join(known)}.")
 
 
 def _convert_patterns(patterns: Source, target: Path, to: str | None, renumber: bool) -> dict[str, Any]:

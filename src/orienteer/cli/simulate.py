@@ -80,7 +80,14 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     start = time.perf_counter()
     settings = load_settings(Settings, path, overrides)
     beam = beam_from_settings(settings.beam)
-    detector = detector_from_settings(settings.detector, beam.wavelength_A)
+    try:
+        detector = detector_from_settings(settings.detector, beam.wavelength_A)
+    except FileError as error:
+        if "--distance-m" not in error.hint:
+            raise
+        # Other commands have that flag; a simulation has a setting.
+        hint = "Give the distance: --set detector.distance_m=0.2"
+        raise FileError(error.path, error.reason, hint) from error
     if not out.parent.is_dir():  # said now, not after the set-up
         raise FileError(out, "cannot be written: its folder does not exist.", f"Try: mkdir -p {out.parent}")
     writer_for(out, detector=detector)

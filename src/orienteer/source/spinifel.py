@@ -32,6 +32,7 @@ from orienteer.source.patterns import Patterns
 
 FORMAT_NAME = "SpiniFEL"
 _WAVELENGTHS = "wavelengths that differ from shot to shot"
+_ROWS_AT_A_TIME = 100_000
 EXTENSIONS = (".spinifel.h5",)
 # Dataset -> the column that it becomes; SpiniFEL's scripts spell one of them in two ways.
 TRUTH = {
@@ -221,12 +222,8 @@ class Writer(Hdf5PatternWriter):
 
     def losses(self, source: Source) -> list[str]:
         """What of this source the format has no place for, in words for the user."""
-        column = "wavelength_A"
-        values = source.read_columns([column])[column] if column in source.column_names else np.empty(0)
         return [
-            words
-            for words in super().losses(source)
-            if words != _WAVELENGTHS or len(set(values.tolist())) > 1
+            words for words in super().losses(source) if words != _WAVELENGTHS or _wavelengths_differ(source)
         ]
 
     def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -249,3 +246,17 @@ def _wavelength_A(metadata: Mapping[str, Any], first: Patterns) -> float | None:
         return float(metadata["wavelength_A"])
     column = first.columns.get("wavelength_A")
     return float(np.median(column)) if column is not None and len(column) else None
+
+
+def _wavelengths_differ(source: Source) -> bool:
+    """Whether two shots have different wavelengths; the column is read a part at a time."""
+    if "wavelength_A" not in source.column_names:
+        return False
+    first: float | None = None
+    for start in range(0, len(source), _ROWS_AT_A_TIME):
+        rows = slice(start, start + _ROWS_AT_A_TIME)
+        values = source.read_columns(["wavelength_A"], rows)["wavelength_A"]
+        first = float(values[0]) if first is None else first
+        if (values != first).any():
+            return True
+    return False
