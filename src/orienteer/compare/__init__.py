@@ -1,0 +1,1 @@
+"""How alike two volumes are: shells, correlations, alignment."""

@@ -1,0 +1,247 @@
+"""The rotation that brings one intensity onto another.
+
+An intensity is known up to a rotation only, and it is its own mirror image through the origin, so that both
+hands of a particle have the same one up to a rotation: there is no hand to search for, and no shift.
+
+Both cubes are first made comparable: every shell gets mean 0 and variance 1, so that neither the steep fall
+with q nor the bright centre decides.  All rotations are then tried on the inner shells, where a coarse grid
+is fine enough; the best go on to more shells and half the step, again and again, until all shells take part;
+and the very best are followed to the top of the correlation.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import (
+    OUTSIDE,
+    ShellCorrelation,
+    n_shells,
+    radial_variance,
+    shell_correlation,
+    shell_index,
+    without_shell_means,
+)
+from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume, sample, spline_coefficients
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.orientation.distance import angular_distance_deg
+from orienteer.orientation.quaternion import canonical, compose, from_axis_angle, to_matrix
+from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundred_cell
+
+_COARSE_DIVISIONS = 6
+# How many go on from one level to the next, and how many are followed to the top.
+_KEPT, _FOLLOWED = 96, 3
+_POINTS_COARSE, _POINTS_FINE, _POINTS_LAST = 800, 3000, 40_000
+_SEED = 20  # of the voxels that are looked at, so that the same volumes always give the same answer
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """How one volume lies on another.
+
+    quaternion : (4,) float64: turning the moving volume by it gives the reference.
+    correlation : mean over shells of the correlation of reference and turned volume.
+    shells : the correlation of every shell.
+    turned : (n, n, n) the moving volume, turned; NaN in the corners, which the cube did not hold.
+    """
+
+    quaternion: NDArray[np.float64]
+    correlation: float
+    shells: ShellCorrelation
+    turned: Array
+
+
+def align_intensities(
+    reference: Array, moving: Array, *, last_shell: int | None = None, first_shell: int = 1
+) -> Alignment:
+    """The rotation of ``moving`` that agrees best with ``reference``.
+
+    A symmetric particle has several that are equally good; one of them is returned.
+
+    reference, moving : (n, n, n) intensities on the same grid, centre voxel n // 2; NaN where never measured.
+        Both on the CPU or both on the GPU.
+    first_shell, last_shell : the shells to align on, in voxels; by default all that lie in the cube.
+
+    >>> from orienteer.orientation.quaternion import from_axis_angle
+    >>> x, y, z = np.mgrid[-12:12, -12:12, -12:12]
+    >>> blob = np.exp(-((x - 3) ** 2 + (y + 6) ** 2 + z**2) / 8) + np.exp(-(x**2 + (z - 7) ** 2) / 8)
+    >>> found = align_intensities(rotate_volume(blob, from_axis_angle([1, 2, 3], 77)), blob)
+    >>> bool(angular_distance_deg(found.quaternion, from_axis_angle([1, 2, 3], 77)) < 0.5)
+    True
+    """
+    if reference.shape != moving.shape:
+        raise OrienteerError(f"volumes of {reference.shape} and {moving.shape} voxels cannot be aligned.")
+    last = n_shells(reference.shape[0]) - 1 if last_shell is None else last_shell
+    if not 0 <= first_shell <= last < n_shells(reference.shape[0]):
+        raise OrienteerError(
+            f"shells {first_shell} to {last} were asked for; a cube of {reference.shape[0]} voxels "
+            f"has shells 0 to {n_shells(reference.shape[0]) - 1}."
+        )
+    search = _Search(reference, moving, first_shell, last)
+    quaternions = _follow(search, _descend(search))
+    turned = rotate_volume(moving, quaternions)
+    shells = shell_correlation(reference, turned)
+    return Alignment(quaternions, shells.mean(np.arange(max(first_shell, 1), last + 1)), shells, turned)
+
+
+class _Search:
+    """Two volumes with even shells, and the correlation of chosen voxels for any rotations."""
+
+    def __init__(self, reference: Array, moving: Array, first_shell: int, last_shell: int) -> None:
+        self.reference, self.moving = even_shells(reference), even_shells(moving)
+        self.first_shell, self.last_shell = first_shell, last_shell
+        self._cubic: Array | None = None
+
+    def points(self, last_shell: int, n_points: int) -> NDArray[np.int64]:
+        """Voxels (P, 3), from the centre; if not all, each shell gets a share that grows with its radius."""
+        n = self.reference.shape[0]
+        shell = shell_index(n)
+        chosen = (shell >= self.first_shell) & (shell <= last_shell) & (shell != OUTSIDE)
+        voxels = np.argwhere(chosen)
+        if len(voxels) > n_points:
+            share = 1 / np.maximum(shell[chosen], 1)
+            draw = np.random.default_rng(_SEED)
+            voxels = voxels[draw.choice(len(voxels), n_points, replace=False, p=share / share.sum())]
+        return np.asarray(voxels[np.lexsort(voxels.T[::-1])] - n // 2)
+
+    def scores(
+        self, quaternions: NDArray[np.float64], points: NDArray[np.int64], order: int,
+        shell_weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """Correlation over the points (P, 3) of the reference and the turned volume, (K,).
+
+        The turned values are divided by their own strength: interpolation weakens them by an amount that
+        depends on the rotation, which would otherwise favour turns that lead from voxel to voxel.
+        """
+        xp = array_namespace(self.reference)
+        n = self.reference.shape[0]
+        at = points + n // 2
+        values = self.reference[at[:, 0], at[:, 1], at[:, 2]]
+        weights = np.ones(len(points))
+        if shell_weights is not None:
+            weights = shell_weights[shell_index(n)[at[:, 0], at[:, 1], at[:, 2]]]
+        weights = xp.asarray(weights)
+        turned = sample(
+            self._coefficients(order), points.astype(np.float64),
+            np.swapaxes(to_matrix(quaternions), 1, 2), order,
+        )  # fmt: skip
+        turned = xp.astype(turned, xp.float64)
+        strength = xp.sqrt(xp.matmul(turned * turned, weights) * xp.sum(weights * values * values))
+        products = xp.matmul(turned, weights * values)
+        return to_numpy(products / xp.where(strength > 0, strength, 1.0))
+
+    def _coefficients(self, order: int) -> Array:
+        if order == LINEAR:
+            return self.moving
+        if self._cubic is None:
+            self._cubic = spline_coefficients(self.moving, order)
+        return self._cubic
+
+
+def even_shells(values: Array) -> Array:
+    """The cube with mean 0 and variance 1 on every shell, (n, n, n) float64; 0 where nothing is known."""
+    xp = array_namespace(values)
+    spread = np.sqrt(radial_variance(values))
+    inverse = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
+    factor = xp.asarray(np.append(inverse, 0.0)[shell_index(values.shape[0])])
+    result = without_shell_means(values) * factor
+    return xp.where(xp.isnan(result), 0.0, result)
+
+
+def speckle_radius(even: Array) -> float:
+    """Half width of the speckles of a cube with even shells, in voxels, at least 1.
+
+    Where the autocorrelation has fallen to half of its value one voxel from the centre: noise that is
+    independent from voxel to voxel shows up only in the centre itself.
+    """
+    xp = array_namespace(even)
+    power = xp.abs(xp.fft.fftn(even)) ** 2
+    autocorrelation = to_numpy(xp.fft.fftshift(xp.real(xp.fft.ifftn(power))))
+    index = shell_index(even.shape[0])
+    profile = [float(autocorrelation[index == s].mean()) for s in range(1, n_shells(even.shape[0]))]
+    below = [s for s, value in enumerate(profile, start=1) if value < profile[0] / 2]
+    return float(max(1, below[0] - 1)) if below and profile[0] > 0 else 1.0
+
+
+def _descend(search: _Search) -> NDArray[np.float64]:
+    """The best rotations of ever finer steps on ever more shells, (_FOLLOWED or fewer, 4), best first."""
+    grid = six_hundred_cell(_COARSE_DIVISIONS)
+    step_deg, quaternions = covering_bound_deg(_COARSE_DIVISIONS), np.asarray(grid.quaternions)
+    speckle = speckle_radius(search.reference)
+    n_points = _POINTS_COARSE
+    while True:
+        # A turn by the step moves the voxels of the last shell by one speckle: no peak is stepped over.
+        reach = int(np.ceil(speckle / np.radians(step_deg)))
+        shell = min(search.last_shell, max(search.first_shell, reach))
+        scores = search.scores(quaternions, search.points(shell, n_points), LINEAR)
+        best = quaternions[np.argsort(-scores, kind="stable")]
+        if shell == search.last_shell and np.radians(step_deg) * shell < speckle / 2:
+            return _distinct(best, 2 * step_deg, _FOLLOWED)
+        kept = _distinct(best, step_deg / 2, _KEPT)
+        step_deg, n_points = step_deg / 2, _POINTS_FINE
+        quaternions = _around(kept, step_deg)
+
+
+def _around(quaternions: NDArray[np.float64], step_deg: float) -> NDArray[np.float64]:
+    """Each rotation and its 26 neighbours a step away along the axes and diagonals, (27 K, 4)."""
+    offsets = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)], np.float64)
+    turns = np.array([_small_turn(step_deg * offset) for offset in offsets])
+    return np.asarray(compose(turns, quaternions[:, None])).reshape(-1, 4)
+
+
+def _small_turn(vector_deg: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The turn about a vector by its length in degrees, (4,)."""
+    angle = float(np.linalg.norm(vector_deg))
+    if angle == 0:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+    return np.asarray(from_axis_angle(vector_deg, angle))
+
+
+def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> NDArray[np.float64]:
+    """The first rotations that are not nearer than an angle to one before, at most so many, (K, 4)."""
+    kept = quaternions[:1]
+    for quaternion in quaternions[1:]:
+        if len(kept) == most:
+            break
+        if float(np.min(angular_distance_deg(kept, quaternion))) >= apart_deg:
+            kept = np.concatenate([kept, quaternion[None]])
+    return kept
+
+
+def _follow(search: _Search, starts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rotation at the top of the correlation nearest to one of the starts, the highest, (4,)."""
+    from scipy.optimize import minimize
+
+    points = search.points(search.last_shell, _POINTS_LAST)
+    step_deg = float(np.degrees(0.5 / max(search.last_shell, 1)))
+    first = starts[np.argmax(search.scores(starts, points, CUBIC))]
+    weights = _weights_of_agreement(search, first)
+
+    def loss(vector_deg: NDArray[np.float64], start: NDArray[np.float64]) -> float:
+        return -float(search.scores(compose(_small_turn(vector_deg), start)[None], points, CUBIC, weights)[0])
+
+    best, least = first, np.inf
+    for start in starts:
+        simplex = step_deg * np.vstack([np.zeros(3), np.eye(3)])
+        found = minimize(
+            loss, np.zeros(3), args=(start,), method="Nelder-Mead",
+            options={"initial_simplex": simplex, "xatol": step_deg / 200, "fatol": 1e-9, "maxfev": 150},
+        )  # fmt: skip
+        if found.fun < least:
+            best, least = np.asarray(compose(_small_turn(found.x), start)), float(found.fun)
+    return np.asarray(canonical(best))
+
+
+def _weights_of_agreement(search: _Search, quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weight of a voxel in every shell, (S,): what a shell that agrees so well tells about the rotation.
+
+    Two shells of correlation c have a noise variance of about 1 - c^2 against a signal of c.  Shells of pure
+    noise drop out; the bound keeps a perfect shell from deciding alone.
+    """
+    turned = rotate_volume(search.moving, quaternion)
+    correlation = np.nan_to_num(shell_correlation(search.reference, turned).correlation)
+    agreement = np.clip(correlation, 0.0, 1.0)
+    weights = agreement / (1.05 - agreement**2)
+    return weights if weights[search.first_shell : search.last_shell + 1].any() else np.ones_like(weights)

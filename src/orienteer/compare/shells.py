@@ -1,0 +1,150 @@
+"""Spherical shells of a cube, and how well two volumes agree on each.
+
+Intensities are positive and fall steeply with q, so any two of them correlate almost perfectly as they are.
+What tells one object from another is how the speckles differ around the sphere: here the mean of every shell
+is removed first, and every shell is judged on its own.
+
+Shell s holds the voxels whose distance from the centre voxel n // 2 is nearest to s widths.  Only whole
+shells count: those that lie inside the cube all around.  NaN means "never measured" and is left out
+everywhere.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.errors import OrienteerError
+
+OUTSIDE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class ShellCorrelation:
+    """Agreement of two volumes, shell by shell.
+
+    radius : (S,) float64, middle of each shell in voxels.
+    correlation : (S,) float64, Pearson correlation within the shell; NaN where a shell has fewer than two
+        common voxels, or where one of the volumes is constant.
+    n_voxels : (S,) int64, voxels that both volumes have.
+    """
+
+    radius: NDArray[np.float64]
+    correlation: NDArray[np.float64]
+    n_voxels: NDArray[np.int64]
+
+    def mean(self, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None) -> float:
+        """Mean correlation over the shells, each counted once; shells without one (NaN) count as 0.
+
+        shells : their numbers, or (S,) bool; by default all but the centre that have one.
+        """
+        if shells is None:
+            shells = np.isfinite(self.correlation) & (np.arange(len(self.radius)) > 0)
+        chosen = self.correlation[np.asarray(shells)]
+        return float(np.nan_to_num(chosen).mean()) if chosen.size else float("nan")
+
+
+def n_shells(n: int, width: float = 1.0) -> int:
+    """Whole shells in a cube of n voxels along an edge, the centre included.
+
+    >>> n_shells(5), n_shells(6), n_shells(7)
+    (3, 3, 4)
+    """
+    # The nearest voxel that the cube lacks is this far from the centre; its shell is the first broken one.
+    return int(((n - 1) // 2 + 1) / width + 0.5)
+
+
+def shell_index(n: int, width: float = 1.0) -> NDArray[np.int32]:
+    """Shell of every voxel of a cube, (n, n, n) int32; -1 beyond the last whole shell.
+
+    width : thickness of a shell in voxels, at least 1.
+
+    >>> shell_index(4)[2, 2]
+    array([-1,  1,  0,  1], dtype=int32)
+    """
+    if n < 1 or not 1 <= width < np.inf:
+        raise OrienteerError(f"shells of {width:g} voxels in a cube of {n}; both must be at least 1.")
+    return _shell_index(int(n), float(width))
+
+
+@lru_cache(maxsize=4)
+def _shell_index(n: int, width: float) -> NDArray[np.int32]:
+    square = (np.arange(n) - n // 2).astype(np.float64) ** 2
+    radius = np.sqrt(square[:, None, None] + square[:, None] + square)
+    index = np.floor(radius / width + 0.5).astype(np.int32)
+    index[index >= n_shells(n, width)] = OUTSIDE
+    index.setflags(write=False)
+    return index
+
+
+def radial_mean(values: Array, width: float = 1.0) -> NDArray[np.float64]:
+    """Mean of every shell of a cube (n, n, n), (S,) float64; NaN where nothing was measured."""
+    total, count = _shell_sums(values, width)
+    mean = np.full(len(total), np.nan)
+    mean[count > 0] = total[count > 0] / count[count > 0]
+    return mean
+
+
+def radial_variance(values: Array, width: float = 1.0) -> NDArray[np.float64]:
+    """Variance of the values around the mean of their shell, (S,) float64."""
+    deviation = without_shell_means(values, width)
+    return radial_mean(deviation * deviation, width)
+
+
+def without_shell_means(values: Array, width: float = 1.0) -> Array:
+    """The cube less the mean of each shell, (n, n, n) float64; NaN beyond the last whole shell."""
+    xp = array_namespace(values)
+    index = _index_beside(values, width)
+    means = xp.asarray(np.append(radial_mean(values, width), np.nan))  # the last entry is for OUTSIDE
+    return xp.astype(values, xp.float64) - means[index]
+
+
+def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelation:
+    """Pearson correlation of two cubes on each shell, after the means of the shell are removed.
+
+    a, b : (n, n, n) real, both on the CPU or both on the GPU.
+    width : thickness of the shells in voxels, at least 1.
+    """
+    xp = array_namespace(a, b)
+    if a.shape != b.shape:
+        raise OrienteerError(f"volumes of {a.shape} and {b.shape} voxels cannot be compared.")
+    missing = xp.isnan(a) | xp.isnan(b)
+    first, second = (without_shell_means(xp.where(missing, xp.nan, x), width) for x in (a, b))
+    products, n_voxels = _shell_sums(first * second, width)
+    power = _shell_sums(first * first, width)[0] * _shell_sums(second * second, width)[0]
+    # Rounding leaves a trace of power in a constant shell; float64 means resolve 1e-14 of the values.
+    squares = [_shell_sums(xp.astype(x, xp.float64) ** 2, width)[0] for x in (a, b)]
+    level = squares[0] * squares[1]
+    varies = (n_voxels > 1) & (power > 1e-26 * level)
+    correlation = np.full(len(products), np.nan)
+    correlation[varies] = products[varies] / np.sqrt(power[varies])
+    return ShellCorrelation(width * np.arange(len(products), dtype=np.float64), correlation, n_voxels)
+
+
+def mean_correlation(
+    a: Array, b: Array, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None,
+    width: float = 1.0,
+) -> float:  # fmt: skip
+    """Mean over shells of the correlation of two cubes; see :meth:`ShellCorrelation.mean`."""
+    return shell_correlation(a, b, width).mean(shells)
+
+
+def _index_beside(values: Array, width: float) -> Array:
+    """Shells of the voxels, on the device of the values."""
+    if values.ndim != 3 or len(set(values.shape)) != 1:
+        raise OrienteerError(f"shells need a cube (n, n, n), not an array of shape {tuple(values.shape)}.")
+    index = shell_index(values.shape[0], width)
+    return array_namespace(values).asarray(index) if is_on_gpu(values) else index
+
+
+def _shell_sums(values: Array, width: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Sum and number of the measured voxels of every shell, both (S,)."""
+    xp = array_namespace(values)
+    shells, index = n_shells(values.shape[0], width), _index_beside(values, width)
+    used = (index != OUTSIDE) & ~xp.isnan(values)
+    total = xp.bincount(index[used], weights=xp.astype(values[used], xp.float64), minlength=shells)
+    count = xp.bincount(index[used], minlength=shells)
+    return to_numpy(total), to_numpy(count).astype(np.int64)

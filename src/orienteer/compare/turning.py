@@ -1,0 +1,98 @@
+"""A volume at turned points, by splines, and the turned volume."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orienteer.compare.shells import OUTSIDE, radial_mean, shell_index
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.errors import OrienteerError
+from orienteer.orientation.quaternion import normalise, to_matrix
+
+LINEAR, CUBIC = 1, 3
+# Points sampled at a time: their coordinates take 24 bytes each.
+_POINTS_AT_A_TIME = {"cpu": 2**20, "cuda": 2**24}
+
+
+def spline_coefficients(values: Array, order: int) -> Array:
+    """What :func:`sample` interpolates: the values themselves, or for cubic splines their coefficients.
+
+    values : (n, n, n) float32 or float64 without NaN.
+    """
+    if order == LINEAR:
+        return values
+    return _image_functions(values).spline_filter(values, order=order, mode="mirror", output=values.dtype)
+
+
+def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> Array:
+    """The spline at ``matrices[k] @ points[p]``, (K, P); the centre voxel n // 2 is the origin.
+
+    coefficients : (n, n, n) of :func:`spline_coefficients`.
+    points : (P, 3) float64 in voxels; matrices : (K, 3, 3) float64.
+    """
+    xp = array_namespace(coefficients)
+    n, functions = coefficients.shape[0], _image_functions(coefficients)
+    points, matrices = xp.asarray(points), xp.asarray(matrices)
+    out = xp.empty((len(matrices), len(points)), dtype=coefficients.dtype)
+    step = max(1, _POINTS_AT_A_TIME["cuda" if is_on_gpu(coefficients) else "cpu"] // max(1, len(points)))
+    for first in range(0, len(matrices), step):
+        turned = xp.matmul(matrices[first : first + step], points.T)  # (k, 3, P)
+        coordinates = xp.reshape(xp.permute_dims(turned, (1, 0, 2)), (3, -1)) + n // 2
+        found = functions.map_coordinates(
+            coefficients, coordinates, order=order, mode="mirror", prefilter=False, output=out.dtype
+        )
+        out[first : first + step] = xp.reshape(found, (-1, len(points)))
+    return out
+
+
+def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> Array:
+    """The turned volume, whose value at r' = R r is the given volume's at r; (n, n, n) like the given.
+
+    The centre voxel n // 2 stays.  NaN (never measured) turns with the rest; what the cube does not hold,
+    the corners, is NaN too.
+
+    values : (n, n, n) real, on the CPU or the GPU.
+    quaternion : (4,), scalar first.
+    order : 1 interpolates linearly; 3 by cubic splines, which blur far less.
+    """
+    xp = array_namespace(values)
+    if values.ndim != 3 or len(set(values.shape)) != 1:
+        raise OrienteerError(f"only a cube (n, n, n) can be turned, not an array of {tuple(values.shape)}.")
+    dtype = xp.float64 if values.dtype == xp.float64 else xp.float32
+    values = xp.astype(values, dtype)
+    n = values.shape[0]
+    axis = xp.arange(n, dtype=xp.float64) - n // 2
+    points = xp.stack([xp.reshape(x, (-1,)) for x in xp.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
+    back = to_matrix(normalise(quaternion)).T
+    coefficients = spline_coefficients(filled(values), order)
+    turned = xp.reshape(sample(coefficients, points, back[None], order), values.shape)
+    source = xp.matmul(points, xp.asarray(back.T)) + n // 2
+    known = xp.reshape(xp.all((source > -0.5) & (source < n - 0.5), axis=1), values.shape)
+    missing = xp.isnan(values)
+    if bool(xp.any(missing)):
+        share = sample(xp.astype(missing, dtype), points, back[None], LINEAR)
+        known = known & (xp.reshape(share, values.shape) < 0.5)
+    return xp.where(known, turned, xp.asarray(np.nan, dtype=dtype))
+
+
+def filled(values: Array) -> Array:
+    """The cube with its shell's mean in place of every NaN, and 0 where the shell has none."""
+    xp = array_namespace(values)
+    missing = xp.isnan(values)
+    if not bool(xp.any(missing)):
+        return values
+    index = shell_index(values.shape[0])
+    means = np.nan_to_num(radial_mean(values))
+    # Beyond the last whole shell its mean is the nearest guess.
+    level = xp.asarray(np.append(means, means[-1])[np.where(index == OUTSIDE, len(means), index)])
+    return xp.where(missing, xp.astype(level, values.dtype), values)
+
+
+def _image_functions(values: Array) -> Any:
+    """``scipy.ndimage`` or its twin for the GPU."""
+    if is_on_gpu(values):
+        import cupyx.scipy.ndimage as functions
+    else:
+        import scipy.ndimage as functions
+    return functions
