@@ -1,6 +1,7 @@
 """What a reconstruction shows: a moving picture on a terminal, one line per step in a log file."""
 
 import io
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -44,9 +45,9 @@ def test_a_log_file_gets_one_line_with_every_number() -> None:
 
 
 def test_what_is_not_known_yet_is_left_out() -> None:
-    line = in_a_line(replace(FakeStep(), sentinel_agreement_deg=None, seconds_left=None))
-    assert "sentinels" not in line
-    assert "left" not in line
+    line = in_a_line(replace(FakeStep(), sentinel_agreement_deg=None, seconds_left=None, change=math.nan))
+    for word in ("sentinels", "left", "change", "nan", "None"):
+        assert word not in line
 
 
 def test_without_a_terminal_each_step_is_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +104,13 @@ def test_bars_fall_with_the_intensity_and_name_both_ends() -> None:
 def test_there_is_no_curve_of_nothing() -> None:
     assert radial_plot({}) == []
     assert radial_plot({"q_inv_A": [0.1, 0.2], "intensity": [0.0, None]}) == []
+    assert radial_plot({"q_inv_A": [0.1, 0.2], "intensity": [math.nan, math.inf]}) == []
+
+
+def test_halves_without_a_value_have_no_bar() -> None:
+    lines = radial_plot({"q_inv_A": [0.1, 0.2], "intensity": [2.0, 1.0], "half_correlation": [0.5, math.nan]})
+    assert lines[7] == f"{'halves':>8} {'▄' * (PLOT_WIDTH // 2)}{' ' * (PLOT_WIDTH // 2)}"
+    assert len(radial_plot({"q_inv_A": [0.1, 0.2], "intensity": [2.0, 1.0], "half_correlation": []})) == 8
 
 
 def test_a_flat_curve_and_a_terminal_without_unicode_are_fine() -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Protocol, TypeVar
 
 from rich.console import Group
@@ -34,15 +35,15 @@ class Step(Protocol):
         """Counted from 1."""
 
     @property
-    def log_likelihood(self) -> float:
+    def log_likelihood(self) -> float | None:
         """Mean per frame."""
 
     @property
-    def change(self) -> float:
+    def change(self) -> float | None:
         """Relative change of the intensity."""
 
     @property
-    def inverse_temperature(self) -> float:
+    def inverse_temperature(self) -> float | None:
         """1: the likelihood as it stands."""
 
     @property
@@ -50,11 +51,11 @@ class Step(Protocol):
         """Orientations that are searched."""
 
     @property
-    def perplexity(self) -> float:
+    def perplexity(self) -> float | None:
         """Orientations that a frame is spread over, in the mean."""
 
     @property
-    def resolution_A(self) -> float:
+    def resolution_A(self) -> float | None:
         """Full-period resolution of what takes part."""
 
     @property
@@ -129,20 +130,28 @@ class Screen:
 
 
 def in_cells(step: Step) -> tuple[str, ...]:
-    """A step as one cell for each name of the header."""
-    agreement, left_s = step.sentinel_agreement_deg, step.seconds_left
+    """A step as one cell for each name of the header; empty where nothing is known."""
     return (
         str(step.iteration),
-        f"{step.log_likelihood:,.2f}",
-        f"{step.change:.2g}",
-        temperature_in_words(step.inverse_temperature),
+        said(step.log_likelihood, "{:,.2f}".format),
+        said(step.change, "{:.2g}".format),
+        said(step.inverse_temperature, temperature_in_words),
         f"{step.n_rotations:,}",
-        f"{step.perplexity:,.3g}",
-        "" if agreement is None else f"{agreement:.2g} deg",
-        f"{step.resolution_A:.3g} A",
-        time_in_words(step.seconds),
-        "" if left_s is None else time_in_words(left_s),
+        said(step.perplexity, "{:,.3g}".format),
+        said(step.sentinel_agreement_deg, "{:.2g} deg".format),
+        said(step.resolution_A, "{:.3g} A".format),
+        said(step.seconds, time_in_words),
+        said(step.seconds_left, time_in_words),
     )
+
+
+def said(value: float | None, words: Callable[[float], str]) -> str:
+    """The value in words, or nothing where there is none.
+
+    >>> said(2.0, "{:.1f} s".format), said(None, str), said(math.nan, str)
+    ('2.0 s', '', '')
+    """
+    return "" if value is None or not math.isfinite(value) else words(value)
 
 
 def in_a_line(step: Step) -> str:
@@ -165,8 +174,6 @@ def time_in_words(seconds: float) -> str:
     >>> [time_in_words(s) for s in (0.0123, 4.56, 75, 3725, 100000)]
     ['0.012 s', '4.6 s', '1:15 min', '1:02 h', '27:46 h']
     """
-    if not math.isfinite(seconds):
-        return ""
     if seconds < 59.5:
         return f"{seconds:.2g} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -176,11 +183,11 @@ def time_in_words(seconds: float) -> str:
 def radial_plot(radial: Mapping[str, Sequence[float | None]], bars: str = BARS) -> list[str]:
     """The radial mean of the intensity as bars of text, logarithmic; below it how far the halves agree."""
     q_all, intensity = radial.get("q_inv_A", ()), radial.get("intensity", ())
-    halves = radial.get("half_correlation") or [None] * len(q_all)
+    halves = radial.get("half_correlation", ())
     seen = [
-        (q, math.log10(value), half)
-        for q, value, half in zip(q_all, intensity, halves, strict=True)
-        if q is not None and value is not None and value > 0
+        (q, math.log10(value), half if half is not None and math.isfinite(half) else None)
+        for q, value, half in zip_longest(q_all, intensity, halves)
+        if q is not None and value is not None and 0 < value < math.inf
     ]
     if len(seen) < 2:
         return []
@@ -189,7 +196,7 @@ def radial_plot(radial: Mapping[str, Sequence[float | None]], bars: str = BARS) 
     lines = bar_lines([(value - low) / ((high - low) or 1) for value in logarithm], PLOT_HEIGHT, bars)
     labels = [f"1e{high:+.1f}", *[""] * (PLOT_HEIGHT - 2), f"1e{low:+.1f}"]
     if any(value is not None for value in half):
-        lines += bar_lines([value or 0.0 for value in half], 1, bars)
+        lines += bar_lines(half, 1, bars)
         labels.append("halves")
     first, last = (f"{1 / q[end]:.3g} A" if q[end] else "centre" for end in (0, -1))
     lines.append(f"{first}{last:>{PLOT_WIDTH - len(first)}}")
@@ -205,15 +212,17 @@ def stretch(values: Sequence[T], width: int = PLOT_WIDTH) -> list[T]:
     return [values[round(i * (len(values) - 1) / (width - 1))] for i in range(width)]
 
 
-def bar_lines(shares: Iterable[float], height: int, bars: str = BARS) -> list[str]:
-    """Bars of text, one column for each share between 0 and 1, the top line first.
+def bar_lines(shares: Iterable[float | None], height: int, bars: str = BARS) -> list[str]:
+    """Bars of text, one column for each share between 0 and 1, the top line first; None is a gap.
 
-    >>> bar_lines([0, 0.5, 1], 2)
-    ['  █', '▁██']
+    >>> bar_lines([0, None, 0.5, 1], 2)
+    ['   █', '▁ ██']
     """
     steps = len(bars) - 1
-    # The lowest value keeps a trace, so that a gap means that there is nothing.
-    levels = [max(1, round(min(max(share, 0.0), 1.0) * height * steps)) for share in shares]
+    # The lowest value keeps a trace, to be told from a gap.
+    levels = [
+        0 if share is None else max(1, round(min(max(share, 0.0), 1.0) * height * steps)) for share in shares
+    ]
     return [
         "".join(bars[min(max(level - row * steps, 0), steps)] for level in levels)
         for row in reversed(range(height))
