@@ -1,1 +1,1 @@
-"""The settings of a run, joined."""
+"""A run: its settings joined, and the directory that is all of its state."""

@@ -1,0 +1,216 @@
+"""RunDirectory: the files of a run and what is in them.
+
+| file | what |
+|---|---|
+| ``run.json`` | seed, method, versions, machine, input; written last, it makes a folder a run |
+| ``settings.toml`` | every setting as it was used |
+| ``detector.h5`` | the detector as it was used, mask included |
+| ``events.jsonl`` | one line per step, start, stop and end |
+| ``checkpoint.h5``, ``checkpoint_previous.h5`` | what is needed to go on |
+| ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
+| ``orientations.h5`` | orientation, fluence, ... of each frame |
+| ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
+| ``lock`` | there while a process works on the run |
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import re
+import socket
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orienteer
+from orienteer.compute.arrays import Array
+from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
+from orienteer.compute.reading import reading
+from orienteer.errors import FileError
+from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
+from orienteer.run.lock import NAME as LOCK
+from orienteer.run.settings_file import hash_settings, read_settings, write_settings
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+    from orienteer.volume.volume import Volume
+
+FORMAT, VERSION = "orienteer-run", 1
+_LIBRARIES = ("numpy", "scipy", "numba", "h5py", "finufft", "cupy-cuda13x", "cupy-cuda12x")
+_NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
+_OWN = {
+    "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
+    "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, LOCK,
+}  # fmt: skip
+_OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
+_OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
+_PART = re.compile(r"\.(.+)\.\d+\.part")
+
+
+class RunDirectory:
+    """The paths of a run, and what is done to them as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.events = path / "events.jsonl"
+        self.settings = path / "settings.toml"
+        self.detector = path / "detector.h5"
+        self.orientations = path / "orientations.h5"
+        self.intensity = path / "intensity.h5"
+        self._description = path / "run.json"
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a run was begun here."""
+        return self._description.is_file()
+
+    def make(self) -> None:
+        """Make the folder; one that holds other things is refused."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FileError(self.path, "is a file, not a folder for a run.", "Give another path.")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = sorted(entry.name for entry in self.path.iterdir() if not _is_own(entry.name))
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+        if foreign and not self.is_run:
+            raise FileError(
+                self.path,
+                f"holds other things ('{foreign[0]}') and no run.",
+                "Give a new or an empty folder.",
+            )
+
+    def clear(self) -> None:
+        """Remove everything of the run that was here, and nothing else; the lock stays."""
+        try:
+            self._description.unlink(missing_ok=True)  # first: from now on, no run is here
+            for entry in [*self.path.iterdir(), *self._outputs()]:
+                if entry.name != LOCK and entry.is_file() and _is_own(entry.name):
+                    entry.unlink()
+            with suppress(OSError):  # there is none, or it holds other things
+                (self.path / "dragonfly").rmdir()
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def tidy(self, iteration: int) -> None:
+        """Remove what a killed process left half-written, and what lies beyond this iteration."""
+        for entry in [*self.path.iterdir(), *self._outputs()]:
+            number = _OWN_OUTPUT.fullmatch(entry.name)
+            is_half = bool(_PART.fullmatch(entry.name)) and _is_own(entry.name)
+            if is_half or entry.name == NEW or (number and int(number[1]) > iteration):
+                entry.unlink(missing_ok=True)
+
+    def begin(self, facts: Mapping[str, Any], settings: Mapping[str, Any], detector: Detector | None) -> None:
+        """Write what does not change any more: settings, detector and, last, the description."""
+        write_settings(self.settings, settings)
+        if detector is not None:
+            from orienteer.compute.hdf5_writing import new_hdf5
+            from orienteer.detector.hdf5 import write_detector
+
+            with new_hdf5(self.detector, libver="latest") as file:
+                write_detector(file.create_group("detector"), detector)
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "run_id": uuid.uuid4().hex,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            **facts,
+            "settings_hash": hash_settings(read_settings(self.settings)),
+            "versions": _versions(),
+            "machine": {
+                "host": socket.gethostname(),
+                "processor": processor_name(),
+                "cores": usable_cores(),
+                "memory_GiB": round(memory_GiB()[0], 1),
+            },
+        }
+        with atomic_path(self._description) as temporary:
+            temporary.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+    def describe(self) -> dict[str, Any]:
+        """What ``run.json`` says."""
+        if not self.is_run:
+            reason = "holds no run." if self.path.is_dir() else "there is no such folder."
+            raise FileError(self.path, reason, "Give the folder that a reconstruction has made.")
+        with reading(self._description, "description of a run"):
+            described = json.loads(self._description.read_text(encoding="utf-8"))
+            if not isinstance(described, dict) or described.get("format") != FORMAT:
+                raise FileError(self._description, "does not describe a run of Orienteer.")
+            if described["version"] > VERSION:
+                raise FileError(
+                    self._description,
+                    f"has version {described['version']}; this Orienteer reads up to {VERSION}.",
+                    "Update Orienteer.",
+                )
+            if missing := _NEEDED - set(described):
+                raise FileError(self._description, f"is incomplete: '{min(missing)}' is missing.")
+            return described
+
+    def read_settings(self, described: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that the run was begun with; a file that was edited since is refused."""
+        tree = read_settings(self.settings)
+        if hash_settings(tree) != described["settings_hash"]:
+            raise FileError(
+                self.settings,
+                "was changed after the run had begun.",
+                "Put it back as it was; to use other settings, begin another run with them.",
+            )
+        return tree
+
+    def read_detector(self) -> Detector | None:
+        """The detector that was used; None when the data came without one."""
+        if not self.detector.exists():
+            return None
+        from orienteer.compute.hdf5_reading import get_group, open_hdf5
+        from orienteer.detector.hdf5 import read_detector
+
+        with open_hdf5(self.detector, "detector file") as file:
+            return read_detector(get_group(file, "detector"))
+
+    def write_results(
+        self, volumes: Sequence[Volume], orientations: Mapping[str, Array], iteration: int
+    ) -> None:
+        """Put models and orientations in place, each file whole."""
+        from orienteer.run.orientations_file import write_orientations
+        from orienteer.volume.opening import write_volume
+
+        write_volume(self.intensity, volumes)
+        for number, volume in enumerate(volumes, start=1):
+            name = "intensity.mrc" if len(volumes) == 1 else f"intensity_{number}.mrc"
+            write_volume(self.path / name, volume)
+        write_orientations(self.orientations, orientations, iteration)
+
+    def dragonfly_output(self, iteration: int) -> Path:
+        """The path of Dragonfly's output after an iteration; its folder is there."""
+        folder = self.path / "dragonfly"
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        return folder / f"output_{iteration:03d}.h5"
+
+    def _outputs(self) -> Iterator[Path]:
+        folder = self.path / "dragonfly"
+        if folder.is_dir():
+            yield from folder.iterdir()
+
+
+def _is_own(name: str) -> bool:
+    """Whether a run makes files of this name."""
+    part = _PART.fullmatch(name)
+    final = part[1] if part else name
+    return final in _OWN or bool(_OWN_MODEL.fullmatch(final) or _OWN_OUTPUT.fullmatch(final))
+
+
+def _versions() -> dict[str, str]:
+    versions = {"orienteer": orienteer.__version__, "python": platform.python_version()}
+    for name in _LIBRARIES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions

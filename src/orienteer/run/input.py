@@ -1,0 +1,115 @@
+"""What a run was made from: its data and detector in a few hashes, so that other data are noticed.
+
+Small files are hashed whole.  Of large ones, size and evenly spaced blocks are: seconds for a terabyte, and
+any other data set differs there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.compute.reading import reading
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.run.plain_json import plain
+from orienteer.source.base import Source
+
+_BLOCK_BYTES = 1 << 20
+_N_BLOCKS = 256
+_N_FRAMES = 32
+WAVELENGTH = "wavelength_A"
+
+
+def describe_input(source: Source) -> dict[str, Any]:
+    """The facts of a source that must not change while a run lasts, and its path, which may."""
+    if source.n_frames is None:
+        raise OrienteerError(
+            "a run needs data of known length, but this source has no end.",
+            "Write its frames to a file first.",
+        )
+    facts: dict[str, Any] = {
+        "path": None if source.path is None else os.path.abspath(source.path),
+        "format": source.format,
+        "frames": source.n_frames,
+        "frame_shape": list(source.frame_shape),
+        "data": hash_file(source.path) if source.path is not None else _hash_frames(source),
+        "detector": None if source.detector is None else hash_detector(source.detector),
+        "polarisation": source.polarisation,
+        "wavelength_A": None,
+    }
+    if WAVELENGTH in source.column_names and source.n_frames:
+        wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+        is_one = bool((wavelengths == wavelengths[0]).all())
+        facts["wavelength_A"] = float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
+    return facts
+
+
+_NAMES = {
+    "format": "the format of the data",
+    "frames": "the number of frames",
+    "frame_shape": "the shape of a frame",
+    "data": "the content of the data",
+    "detector": "the detector (geometry or mask)",
+    "polarisation": "the polarisation",
+    "wavelength_A": "the wavelength",
+}
+
+
+def input_differences(stored: dict[str, Any], given: dict[str, Any]) -> list[str]:
+    """What is different now, in words; the path may differ."""
+    found = []
+    for key, name in _NAMES.items():
+        old, new = stored.get(key), plain(given.get(key))
+        if old != new:
+            is_hash = key in ("data", "detector") or isinstance(old, str) or isinstance(new, str)
+            found.append(name if is_hash else f"{name} ({new} instead of {old})")
+    # Where the number of frames differs, the content does too: that is no news.
+    return [name for name in found if name != _NAMES["data"] or len(found) == 1]
+
+
+def hash_file(path: Path) -> str:
+    """The hash of a file: of all of it up to 256 MiB, else of its size and 256 blocks of 1 MiB."""
+    with reading(path), path.open("rb") as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        content = hashlib.blake2b(f"{n_bytes}".encode(), digest_size=20)
+        n_blocks = min(_N_BLOCKS, -(-n_bytes // _BLOCK_BYTES))
+        last = max(0, n_bytes - _BLOCK_BYTES)
+        for block in range(n_blocks):
+            is_whole = n_bytes <= _N_BLOCKS * _BLOCK_BYTES
+            file.seek(block * _BLOCK_BYTES if is_whole else last * block // (n_blocks - 1))
+            content.update(file.read(_BLOCK_BYTES))
+    return content.hexdigest()
+
+
+def hash_detector(detector: Detector) -> str:
+    """The hash of what a reconstruction takes from a detector: where pixels are, and how each counts."""
+    arrays = [detector.positions_m, detector.solid_angle_sr, detector.mask]
+    arrays += [] if detector.efficiency is None else [detector.efficiency]
+    return _hash(*(np.ascontiguousarray(to_numpy(array)).tobytes() for array in arrays))
+
+
+def _hash_frames(source: Source) -> str:
+    """The hash of some frames of data that have no file, with their names and what made them."""
+    n_frames = source.n_frames or 0
+    chosen = np.unique(np.linspace(0, max(0, n_frames - 1), _N_FRAMES).astype(np.int64))[:n_frames]
+    frames = to_numpy(source.read(chosen).dense())
+    metadata = json.dumps(plain(dict(source.metadata)), sort_keys=True, default=str)
+    event_ids = source.event_ids().tobytes()
+    return _hash(
+        metadata.encode(), event_ids, frames.dtype.str.encode(), np.ascontiguousarray(frames).tobytes()
+    )
+
+
+def _hash(*parts: bytes) -> str:
+    content = hashlib.blake2b(digest_size=20)
+    for part in parts:
+        content.update(f"{len(part)} ".encode())
+        content.update(part)
+    return content.hexdigest()

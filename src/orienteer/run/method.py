@@ -1,0 +1,105 @@
+"""Method: what a run carries out step by step, and the list of methods by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from orienteer.compute.arrays import Array, DeviceName
+from orienteer.errors import SettingsError
+from orienteer.settings.section import Section
+from orienteer.source.base import Source
+
+if TYPE_CHECKING:
+    from orienteer.volume.volume import Volume
+
+# What a method needs to continue bit for bit: arrays and plain values by name, "/" allowed in names.
+State: TypeAlias = Mapping[str, Array | float | int | str | bool | None]
+
+
+class Step(Protocol):
+    """One iteration that was done: a dataclass of numbers, texts and lists, so that it can be a JSON line."""
+
+    @property
+    def iteration(self) -> int:
+        """Steps done so far, this one included."""
+        ...
+
+
+class Method(Protocol):
+    """An iterative reconstruction.  What ``step`` does follows from its state and its input alone."""
+
+    @property
+    def iteration(self) -> int:
+        """Steps done."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether there is nothing more to do."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """Why it is finished, in one sentence."""
+        ...
+
+    def step(self) -> Step:
+        """One iteration."""
+        ...
+
+    def state(self) -> State:
+        """Everything needed to continue bit for bit."""
+        ...
+
+    def restore(self, state: State) -> None:
+        """Continue from a state of the same method with the same settings, input and seed."""
+        ...
+
+    def volumes(self) -> Sequence[Volume]:
+        """The intensity of each model, in reciprocal space."""
+        ...
+
+    def orientations(self) -> Mapping[str, Array]:
+        """A row per frame: ``event_id``, ``quaternion`` (N, 4), ``fluence``, and what else is known."""
+        ...
+
+
+MakeMethod: TypeAlias = Callable[[Source, Any, int, DeviceName], Method]
+
+
+@dataclass(frozen=True)
+class MethodKind:
+    """A method by name.
+
+    name : also the name of its section of settings.
+    settings : the class of that section.
+    make : source, section, seed and device in, method out.
+    """
+
+    name: str
+    settings: type[Section]
+    make: MakeMethod
+
+
+# Name -> the module with ``METHOD``, a MethodKind; loaded when it is asked for.
+_MODULES = {"emc": "orienteer.reconstruction.emc"}
+_registered: dict[str, MethodKind] = {}
+
+
+def register_method(kind: MethodKind) -> None:
+    """Make a method of one's own known under its name, in this process."""
+    _registered[kind.name] = kind
+
+
+def find_method(name: str) -> MethodKind:
+    """The method of this name."""
+    if name in _registered:
+        return _registered[name]
+    if name not in _MODULES:
+        known = ", ".join(sorted({*_MODULES, *_registered}))
+        raise SettingsError(f"method '{name}' is not known.", f"Known methods: {known}.")
+    kind: MethodKind = import_module(_MODULES[name]).METHOD
+    return kind

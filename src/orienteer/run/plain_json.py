@@ -1,0 +1,38 @@
+"""Values as JSON knows them, for the lines of the event log and the description of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:
+    """What JSON does not know, as what it knows; numbers that are not finite become null.
+
+    >>> plain({"q": np.array([1.0, np.nan]), "n": np.int64(3)})
+    {'q': [1.0, None], 'n': 3}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, Path):
+        return str(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def json_line(value: Any) -> bytes:
+    """The value as one line of JSON, ended."""
+    return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"

@@ -1,0 +1,306 @@
+"""Run: a reconstruction in a directory, which is all of its state; stop it at any instant and resume it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import weakref
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from orienteer.compute.arrays import DeviceName, choose_device
+from orienteer.errors import FileError, OrienteerError
+from orienteer.run.checkpoint import LAST
+from orienteer.run.directory import RunDirectory
+from orienteer.run.events import STEP, read_events
+from orienteer.run.input import describe_input, input_differences
+from orienteer.run.lock import Holder, RunLock, lock_holder
+from orienteer.run.method import Method, MethodKind, Step, find_method
+from orienteer.run.session import Session
+from orienteer.run.settings_file import (
+    section_of,
+    settings_differences,
+    settings_tree,
+)
+from orienteer.settings.section import Section
+from orienteer.source.base import Source
+
+if TYPE_CHECKING:
+    from orienteer.volume.volume import Volume
+
+# The iteration that is under way in each directory.  In a notebook, the one of an interrupted cell lives on.
+_under_way: weakref.WeakValueDictionary[str, Generator[Step]] = weakref.WeakValueDictionary()
+
+
+class Run:
+    """A reconstruction with its settings, input, log, checkpoints and results.
+
+    ::
+
+        run = Run.create("runs/virus", source, settings, seed=1)
+        for step in run.iterate():
+            print(step.iteration)
+
+    The same lines resume a run that was stopped, killed or cut off, and end in the same result.  Everything
+    that shows a run reads its directory; see ``directory.py`` for the files.
+    """
+
+    def __init__(
+        self, path: Path, described: dict[str, Any], section: Any, source: Source | None, device: DeviceName
+    ) -> None:
+        self.path = path
+        self.described = described
+        self.settings = section
+        self.device: DeviceName = device
+        self._directory = RunDirectory(path)
+        self._source = source
+        self._kept: tuple[Method, tuple[int, int]] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        source: Source,
+        settings: Section | None = None,
+        *,
+        seed: int = 0,
+        device: DeviceName = "auto",
+        method: str = "emc",
+        restart: bool = False,
+    ) -> Run:
+        """A new run in this directory, or the one that was begun there with the same settings and data.
+
+        Parameters
+        ----------
+        settings : the section of the method, or all sections, of which only that of the method counts.
+        seed : of every random draw.
+        device : may be another one when a run is resumed; results then agree to rounding errors only.
+        restart : begin anew; everything of the run that was there is removed.
+        """
+        kind = find_method(method)
+        given = kind.settings() if settings is None else settings
+        tree, section = settings_tree(method, given), section_of(method, given)
+        facts: dict[str, Any] = {
+            "method": method,
+            "seed": seed,
+            "device": device,
+            "input": describe_input(source),
+        }
+        directory = RunDirectory(Path(path))
+        if restart or not directory.is_run:
+            directory.make()
+            _leave_earlier_loop(directory.path)
+            with RunLock(directory.path):
+                if restart or not directory.is_run:  # else another process has begun it in the meantime
+                    directory.clear()
+                    directory.begin(facts, tree, source.detector)
+        described = directory.describe()
+        differences = [
+            f"the {name} ({facts[name]} instead of {described[name]})"
+            for name in ("method", "seed")
+            if facts[name] != described[name]
+        ]
+        stored = directory.read_settings(described)
+        differences += settings_differences(_only(method, stored), _only(method, tree))
+        differences += input_differences(described["input"], facts["input"])
+        if differences:
+            raise FileError(
+                directory.path,
+                f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
+                "Give what it was begun with to resume it, or another folder for a new run; "
+                "--restart (restart=True) begins anew there and keeps nothing.",
+            )
+        return cls(directory.path, described, section, source, device)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], source: Source | None = None) -> Run:
+        """The run in a directory, to look at it or to resume it.
+
+        source : its data; by default they are opened from where they were, when the first step needs them.
+        """
+        directory = RunDirectory(Path(path))
+        described = directory.describe()
+        kind = find_method(described["method"])
+        section = _read_section(kind, directory, described)
+        run = cls(directory.path, described, section, None, described["device"])
+        if source is not None:
+            run._source = run._checked(source)
+        return run
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "running" if self.holder else "not finished"
+        return f"<Run '{self.path}': {self.method}, {self.iteration} iterations, {state}>"
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return str(self.described["method"])
+
+    @property
+    def seed(self) -> int:
+        """The seed of every random draw."""
+        return int(self.described["seed"])
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The whole log, in order; ``event`` says what each line is."""
+        return read_events(self._directory.events)
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """What each step said, in order."""
+        return [event for event in self.events if event["event"] == STEP]
+
+    @property
+    def iteration(self) -> int:
+        """Steps done."""
+        return max((step["iteration"] for step in self.steps), default=0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its end and all results are there."""
+        return any(event["event"] == "finished" for event in self.events)
+
+    @property
+    def reason(self) -> str:
+        """Why the run has finished, in one sentence; empty when it has not."""
+        return next((str(e["reason"]) for e in self.events if e["event"] == "finished"), "")
+
+    @property
+    def holder(self) -> Holder | None:
+        """The process that works on the run now."""
+        return lock_holder(self.path)
+
+    @property
+    def source(self) -> Source:
+        """The data of the run."""
+        if self._source is None:
+            self._source = self._reopen()
+        return self._source
+
+    def volumes(self) -> tuple[Volume, ...]:
+        """The intensity of each model, as last saved."""
+        from orienteer.volume.opening import open_volumes
+
+        return open_volumes(self._directory.intensity)
+
+    def orientations(self) -> dict[str, NDArray[Any]]:
+        """Columns (N, ...) with what was found out about each frame, as last saved."""
+        from orienteer.run.orientations_file import read_orientations
+
+        return read_orientations(self._directory.orientations)
+
+    def iterate(self, n_steps: int | None = None) -> Iterator[Step]:
+        """Do the steps that are left, at most ``n_steps`` of them, and pass on what each says.
+
+        It is safe to leave the loop, to stop the program or to kill it: what is lost is done again.  Ctrl-C
+        and SIGTERM leave within seconds with a :class:`RunStopped` that says how to resume.
+        """
+        _leave_earlier_loop(self.path)
+        steps = self._iterate(n_steps)
+        _under_way[os.path.realpath(self.path)] = steps
+        return steps
+
+    def _iterate(self, n_steps: int | None) -> Generator[Step]:
+        if self.finished:
+            return
+        with RunLock(self.path):
+            session, is_restored = self._session()
+            session.begin(is_restored, choose_device(self.device))
+            if session.method.finished:
+                session.finish()
+                return
+            try:
+                n_done = 0
+                while not session.method.finished and (n_steps is None or n_done < n_steps):
+                    step = session.advance()
+                    n_done += 1
+                    yield step
+            except GeneratorExit:  # whoever iterates has left the loop
+                session.leave()
+                raise
+            else:
+                session.leave()
+            finally:
+                self._keep(session)
+
+    def _session(self) -> tuple[Session, bool]:
+        """The method with its log, and whether it stands at the last checkpoint already."""
+        kept, self._kept = self._kept, None
+        if kept is not None and kept[1] == _stamp(self.path / LAST):
+            method, is_restored = kept[0], True
+        else:
+            make = find_method(self.method).make
+            method, is_restored = make(self.source, self.settings, self.seed, self.device), False
+        dragonfly = bool(getattr(self.settings, "dragonfly_output", False))
+        return Session(self._directory, self.described["run_id"], method, dragonfly), is_restored
+
+    def _keep(self, session: Session) -> None:
+        """Keep the method for the next steps in this process; another process may go on before, however."""
+        stamp = _stamp(self.path / LAST)
+        if session.is_saved and not session.method.finished and stamp is not None:
+            self._kept = session.method, stamp
+
+    def _checked(self, source: Source) -> Source:
+        """The source, when it is the one that the run was begun with."""
+        differences = input_differences(self.described["input"], describe_input(source))
+        if differences:
+            raise FileError(
+                self.path,
+                f"the run there was begun with other data. Different now: {'; '.join(differences)}.",
+                "Give the data that it was begun with (source=).",
+            )
+        return source
+
+    def _reopen(self) -> Source:
+        from orienteer.source.opening import open as open_source
+
+        stored = self.described["input"]
+        if stored["path"] is None:
+            raise OrienteerError(
+                f"{self.path}: the data of this run came from no file.",
+                "Give them: Run.open(path, source=...).",
+            )
+        wavelength_A = stored["wavelength_A"]
+        source = open_source(stored["path"])
+        if isinstance(wavelength_A, float) and "wavelength_A" not in source.column_names:
+            source = open_source(source, wavelength_A=wavelength_A)
+        detector = self._directory.read_detector()
+        return self._checked(source if detector is None else source.with_detector(detector))
+
+
+def _leave_earlier_loop(path: Path) -> None:
+    """Let go of a run that an earlier loop of this process has not ended, but does not work on either."""
+    before = _under_way.pop(os.path.realpath(path), None)
+    if before is not None and inspect.getgeneratorstate(before) != inspect.GEN_RUNNING:
+        before.close()
+
+
+def _only(method: str, tree: dict[str, Any]) -> dict[str, Any]:
+    return {method: tree.get(method, {})}
+
+
+def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
+    """The settings of the method, as the run was begun with them."""
+    stored = directory.read_settings(described).get(kind.name, {})
+    try:
+        return kind.settings.model_validate(stored)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join([kind.name, *(str(part) for part in problem["loc"])])
+        raise FileError(
+            directory.settings, f"has a setting that this Orienteer does not take: {where}: {problem['msg']}."
+        ) from None
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is replaced; None when there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns

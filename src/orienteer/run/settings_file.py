@@ -1,0 +1,111 @@
+"""The settings of a run, written out whole as TOML, and how they differ from others."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.compute.reading import reading
+from orienteer.settings.section import Section
+
+
+def settings_tree(method: str, settings: Section) -> dict[str, Any]:
+    """All values by section; settings that are the section of the method itself are put under its name."""
+    tree = settings.model_dump(mode="json")
+    return tree if method in type(settings).model_fields else {method: tree}
+
+
+def section_of(method: str, settings: Section) -> Any:
+    """The section of the method."""
+    return getattr(settings, method) if method in type(settings).model_fields else settings
+
+
+def write_settings(path: Path, tree: Mapping[str, Any]) -> None:
+    """Write every value, also those that are defaults: defaults may change, this run does not."""
+    lines = ["# The settings of this run as they were used.  To change them, begin a new run."]
+    for section, values in tree.items():
+        lines += ["", *_table((section,), values)]
+    with atomic_path(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The values that a run was begun with."""
+    with reading(path, "settings file"):
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def hash_settings(tree: Mapping[str, Any]) -> str:
+    """The hash of what a settings file says; remarks and order do not count."""
+    return hashlib.blake2b(json.dumps(tree, sort_keys=True).encode(), digest_size=20).hexdigest()
+
+
+def settings_differences(stored: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Each setting that differs, in words.
+
+    >>> settings_differences({"emc": {"iterations": 10}}, {"emc": {"iterations": 20}})
+    ['emc.iterations (20 instead of 10)']
+    """
+    old, new = _flat(stored), _flat(given)
+    return [
+        f"{'.'.join(keys)} ({_said(new.get(keys))} instead of {_said(old.get(keys))})"
+        for keys in dict.fromkeys([*old, *new])
+        if not _is_same(old.get(keys), new.get(keys))
+    ]
+
+
+def _table(names: tuple[str, ...], values: Mapping[str, Any]) -> list[str]:
+    lines = [f"[{'.'.join(_key(name) for name in names)}]"]
+    tables = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            tables += ["", *_table((*names, name), value)]
+        elif value is not None:  # TOML has no word for "not set", which is what a missing key means
+            lines.append(f"{_key(name)} = {_value(value)}")
+    return lines + tables
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _text(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_value(part) for part in value) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(name)} = {_value(part)}" for name, part in value.items()) + "}"
+    # Python writes numbers, inf and nan as TOML does.
+    return repr(value) if isinstance(value, (int, float)) else _text(str(value))
+
+
+def _text(text: str) -> str:
+    """A basic string of TOML, whose escapes are those of JSON."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _flat(tree: Mapping[str, Any], above: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    flat: dict[tuple[str, ...], Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, (*above, name)))
+        elif value is not None:
+            flat[(*above, name)] = list(value) if isinstance(value, tuple) else value
+    return flat
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    if isinstance(old, float) and isinstance(new, float) and math.isnan(old) and math.isnan(new):
+        return True
+    return bool(old == new) and isinstance(old, bool) == isinstance(new, bool)
+
+
+def _said(value: Any) -> str:
+    return "nothing" if value is None else _value(value)

@@ -1,0 +1,135 @@
+"""Ctrl-C and SIGTERM while a step is under way: the step may end, but not for long.
+
+The first signal is noted.  A step that does not end within a few seconds is abandoned, which loses nothing:
+the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  In the code of whoever iterates over a
+run, signals do what they always do.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Self
+
+# A batch system or an impatient user waits 10 s: some for the step, and as much for the checkpoint.
+STEP_GRACE_S = 4.0
+# Wrappers such as "make" pass on a Ctrl-C that the terminal has sent already.
+_ECHO_S = 0.3
+
+
+class RunStopped(BaseException):
+    """The run was stopped by a signal and can be resumed.
+
+    message : one sentence; hint : how to resume; exit_status : what a command should leave with.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}"
+
+
+class RunInterrupted(RunStopped, KeyboardInterrupt):
+    """Stopped by Ctrl-C."""
+
+    exit_status = 130
+
+
+class RunTerminated(RunStopped, SystemExit):
+    """Stopped by SIGTERM; a script that does not catch it leaves with 143."""
+
+    exit_status = 143
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.code = self.exit_status
+
+
+class StepAbandoned(BaseException):
+    """Raised inside a step that took too long to end."""
+
+
+class LeaveAtOnce(KeyboardInterrupt):
+    """Raised wherever the program is when the user insists."""
+
+
+_STOPPED = {signal.SIGINT: RunInterrupted, signal.SIGTERM: RunTerminated}
+
+
+class StopRequests:
+    """Notes signals inside the ``with`` block; in a thread that is not the main one it notes none."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._since = 0.0
+        self._is_stepping = self._is_late = self._has_ended = False
+        self._guard = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._replaced: dict[int, Any] = {}
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether somebody wants the run to stop."""
+        return self.number is not None
+
+    def exception(self, message: str, hint: str) -> RunStopped:
+        """What to leave with."""
+        return _STOPPED[signal.Signals(self.number or signal.SIGINT)](message, hint)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in _STOPPED:
+                # Left alone: signals that are ignored, as in background jobs, or not in the hands of Python.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self._replaced[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._guard:
+            self._has_ended = True
+        for number, handler in self._replaced.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Inside this block StepAbandoned may be raised."""
+        self._is_stepping = True
+        try:
+            yield
+        finally:
+            self._is_stepping = False
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        if self._is_late:
+            self._is_late = False
+            if self._is_stepping:
+                self._is_stepping = False
+                raise StepAbandoned
+        elif self.number is None:
+            self.number = number
+            self._since = time.monotonic()
+            self._timer = threading.Timer(STEP_GRACE_S, self._press)
+            self._timer.daemon = True
+            self._timer.start()
+        elif number == signal.SIGINT and time.monotonic() - self._since > _ECHO_S:
+            self.number = number
+            raise LeaveAtOnce
+
+    def _press(self) -> None:
+        """Wake the main thread once more, from whatever it waits for."""
+        with self._guard:
+            main = threading.main_thread().ident
+            if not self._has_ended and self.number is not None and main is not None:
+                self._is_late = True
+                signal.pthread_kill(main, self.number)
