@@ -5,11 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from orienteer.errors import OrienteerError
+from orienteer.orientation.quaternion import from_axis_angle
 from orienteer.particle.base import Particle
 from orienteer.particle.bodies import PROTEIN_DENSITY, Part, Spheroid, Sum, core_shell, sphere
 from orienteer.particle.checked_numbers import as_positive
 from orienteer.particle.polyhedron import icosahedron
 from orienteer.particle.structure import Structure, blobs
+from orienteer.particle.turned import Turned
 
 # Electrons per Å³ of a packed viral genome with its water, and of the loose layer between it and the shell.
 GENOME_DENSITY = 0.47
@@ -27,6 +29,31 @@ def virus(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
     inner = icosahedron(0.8 * diameter_A, scale * (LOOSE_DENSITY - PROTEIN_DENSITY))
     core = icosahedron(0.7 * diameter_A, scale * (GENOME_DENSITY - LOOSE_DENSITY))
     return Sum((Part(outer), Part(inner), Part(core)))
+
+
+def two_domains(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
+    """A large and a small ellipsoid, grown together and inclined to each other: no axis, plane or centre.
+
+    The large one is tilted in the plane of both centres and the small one out of it, so that no mirror plane
+    is left; three unequal axes each leave no axis either.
+
+    diameter_A : all of it lies in a ball of this diameter.
+    """
+    as_positive(diameter_A, "diameter_A", "Å")
+    d = diameter_A
+    large = Spheroid((0.16 * d, 0.2 * d, 0.32 * d), density)
+    small = Spheroid((0.1 * d, 0.22 * d, 0.14 * d), density)
+    return Sum(
+        (
+            Part(Turned(large, _turn((0, 1, 0), 50)), 1.0, (0.0, 0.0, -0.18 * d)),
+            Part(Turned(small, _turn((1, 0.3, 0.5), 65)), 1.0, (0.14 * d, 0.08 * d, 0.2273 * d)),
+        )
+    )
+
+
+def _turn(axis: tuple[float, float, float], angle_deg: float) -> tuple[float, float, float, float]:
+    w, x, y, z = from_axis_angle(axis, angle_deg).tolist()
+    return w, x, y, z
 
 
 def random_blobs(diameter_A: float, n_blobs: int, seed: int, density: float = PROTEIN_DENSITY) -> Structure:
@@ -70,6 +97,7 @@ _BODIES: dict[str, Callable[[float, float, float, int, int], Particle]] = {
         [0.35 * diameter, 0.5 * diameter], [density / 2, density]
     ),
     "blobs": lambda diameter, density, ratio, n, seed: random_blobs(diameter, n, seed, density),
+    "two-domain": lambda diameter, density, ratio, n, seed: two_domains(diameter, density),
 }
 
 BODY_NAMES = tuple(_BODIES)
