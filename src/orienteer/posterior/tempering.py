@@ -51,7 +51,7 @@ def inverse_temperature_for_perplexity(
             f"a perplexity of {target:g} with inverse temperature up to {limit:g} cannot be had.",
             "The perplexity is at least 1 and the limit above 0.",
         )
-    sample = scores[:, even_sample(scores.shape[1], n_frames)]
+    sample = _some_frames(scores, n_frames)
 
     def excess(log_beta: float) -> float:
         return math.log(perplexity_at(sample, log_prior, math.exp(log_beta)) / target)
@@ -149,8 +149,7 @@ def calibrate(
             f"{outlier_share:g} is not possible.",
             "Give 0 < lowest < limit, and a share between 0 and 1.",
         )
-    chosen = even_sample(scores_a.shape[1], n_frames)
-    a, b = scores_a[:, chosen], scores_b[:, chosen]
+    a, b = _some_frames(scores_a, n_frames), _some_frames(scores_b, n_frames)
     both, log_weights = a + b, _normalised(log_prior)
 
     def agreement(log_beta: float) -> float:
@@ -197,6 +196,17 @@ def _highest(function: Callable[[float], float], low: float, high: float, tolera
             right = low + _GOLDEN * (high - low)
             at_right = function(right)
     return float((low + high) / 2)
+
+
+def _some_frames(scores: Array, n_wanted: int) -> Array:
+    """Up to ``n_wanted`` columns at even distances; taken, not indexed, so that rows stay contiguous."""
+    xp = array_namespace(scores)
+    n_frames = scores.shape[1]
+    return (
+        scores
+        if n_frames <= n_wanted
+        else xp.take(scores, xp.asarray(even_sample(n_frames, n_wanted)), axis=1)
+    )
 
 
 def even_sample(n_frames: int, n_wanted: int) -> NDArray[np.int64]:

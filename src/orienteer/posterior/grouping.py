@@ -1,0 +1,37 @@
+"""Things in lists, brought together by what they share."""
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+
+
+def group_by(keys: Array, n_groups: int) -> tuple[Array, Array]:
+    """Where equal keys are: group g is ``order[start[g]:start[g + 1]]``, ascending.
+
+    keys : (N,) whole numbers from 0 to n_groups - 1.
+    Returns start (n_groups + 1,) int64 and order (N,) int64.
+
+    >>> group_by(np.array([2, 0, 2]), 3)
+    (array([0, 1, 1, 3]), array([1, 0, 2]))
+    """
+    xp = array_namespace(keys)
+    n = len(keys)
+    if is_on_gpu(keys):
+        order = xp.sort(keys.astype(np.int64) * max(n, 1) + xp.arange(n, dtype=np.int64)) % max(n, 1)
+        count = xp.bincount(keys, minlength=n_groups).astype(np.int64)
+        return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(count)]), order
+    from orienteer.posterior._grouping_numba import counting_sort
+
+    start, order = np.zeros(n_groups + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
+    counting_sort(np.ascontiguousarray(keys), start, order)
+    return start, order
+
+
+def owner_of(start: Array) -> Array:
+    """The group of every entry: start (G + 1,) to (start[-1],) int64; groups may be empty.
+
+    >>> owner_of(np.array([0, 2, 2, 3]))
+    array([0, 0, 2])
+    """
+    xp = array_namespace(start)
+    return xp.searchsorted(start[1:], xp.arange(int(start[-1])), side="right").astype(np.int64)

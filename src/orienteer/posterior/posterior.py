@@ -1,0 +1,30 @@
+"""Posterior: what the scores of all orientations together say about each frame."""
+
+from dataclasses import dataclass
+
+from orienteer.compute.arrays import Array, array_namespace
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the posterior p_kd ~ w_k exp(beta_d S_kd) says about each of D frames.
+
+    log_evidence : (D,) float64, ln sum_k w_k exp(beta_d S_kd); -inf for a frame that no row can explain.
+    best_row : (D,) int64, the likeliest row.
+    best_score : (D,) float32, its score S.
+    entropy : (D,) float64, in nats, of the whole posterior.
+    kept_mass : (D,) float64, share of the posterior in the entries that are kept.
+    n_kept : (D,) int64, their number.
+    """
+
+    log_evidence: Array
+    best_row: Array
+    best_score: Array
+    entropy: Array
+    kept_mass: Array
+    n_kept: Array
+
+    @property
+    def perplexity(self) -> Array:
+        """Effective number of rows a frame is spread over, (D,) float64."""
+        return array_namespace(self.entropy).exp(self.entropy)

@@ -1,0 +1,189 @@
+"""ScoreStore: tempered scores of a batch of frames against all orientations, and probabilities from them."""
+
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device
+from orienteer.errors import OrienteerError
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.responsibilities import Responsibilities
+from orienteer.posterior.threshold import N_BINS, threshold_of_counts
+
+_ROWS_PER_TILE = 64  # on the CPU: rows that are tempered and summed while they stay in the cache
+_ROWS_PER_SUM = 256  # rows of a partial sum
+
+
+class ScoreStore:
+    """Scores of n_frames frames against n_rows orientations, tile after tile, then responsibilities.
+
+    Every entry is kept as its distance below the frame's maximum at the time, together with that maximum: in
+    float32 on the CPU, in float16 on the GPU, where entries within 16 nats of the best are wrong by less than
+    0.01 nat.  Evidence and entropy are summed on the way from the scores as they came.
+
+    kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
+    """
+
+    def __init__(
+        self, n_rows: int, n_frames: int, device: DeviceName = "cpu", kept_mass: float = 0.999
+    ) -> None:
+        if not (n_rows > 0 and n_frames > 0 and 0 < kept_mass <= 1):
+            raise OrienteerError(
+                f"scores of {n_frames} frames against {n_rows} orientations with a kept mass of "
+                f"{kept_mass:g} cannot be kept.",
+                "Give at least one of each, and a mass above 0 and up to 1.",
+            )
+        self.n_rows, self.n_frames, self.kept_mass = n_rows, n_frames, kept_mass
+        self._xp: Any = namespace_of_device(device)
+        self._kernels: Any
+        if choose_device(device) == "cuda":
+            from orienteer.posterior import _scores_cuda
+
+            self._kernels = _scores_cuda
+        else:
+            from orienteer.posterior import _scores_numba
+
+            self._kernels = _scores_numba
+        self._dtype: Any = np.float32 if self._xp is np else np.float16
+        self._below = self._xp.empty((n_rows, n_frames), dtype=self._dtype)
+        self.clear()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the scores in bytes."""
+        return int(self._below.nbytes)
+
+    def clear(self) -> None:
+        """Forget all scores and keep the memory, for the next batch of as many frames."""
+        xp, D = self._xp, self.n_frames
+        self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
+        self._tile_tops: list[Array] = []
+        self._reference: Array | None = None
+        self._top = xp.full(D, -3e38, dtype=np.float32)
+        self._total, self._moment = xp.zeros(D), xp.zeros(D)
+        self._best_row = xp.zeros(D, dtype=np.int64)
+        self._best_score = xp.full(D, -np.inf, dtype=np.float32)
+        self._posterior: Posterior | None = None
+
+    def add(self, first_row: int, scores: Array, log_prior: Array, inverse_temperature: Array) -> None:
+        """Take the scores of rows first_row .. first_row + T.  Tiles may come in any order, each row once.
+
+        scores : (T, D) float32 log-likelihoods on the device of the store.
+        log_prior : (T,) logarithm of the rows' weights; -inf: the row is impossible.
+        inverse_temperature : (D,) or a number, the same for all tiles.
+        """
+        xp = self._xp
+        T = self._check_tile(first_row, scores, log_prior)
+        scores = xp.ascontiguousarray(scores, dtype=np.float32)
+        log_prior = xp.ascontiguousarray(log_prior, dtype=np.float32)
+        beta = xp.asarray(inverse_temperature, dtype=np.float32)
+        beta = xp.ascontiguousarray(xp.broadcast_to(beta, (self.n_frames,)))
+        if self._reference is None:
+            # Scores are large and alike: differences from one of them keep the digits that matter.
+            self._reference = xp.where(xp.isfinite(scores[0]), scores[0], np.float32(0))
+            self._reference_term = beta.astype(np.float64) * self._reference
+        rows = T if self._dtype == np.float16 else _ROWS_PER_TILE
+        for start in range(0, T, rows):
+            part = slice(start, min(start + rows, T))
+            tile_top = xp.empty(self.n_frames, dtype=np.float32)
+            self._kernels.add_tile(
+                scores[part], first_row + start, self._reference, log_prior[part], beta, self._below,
+                tile_top, self._top, self._total, self._moment, self._best_row, self._best_score,
+            )  # fmt: skip
+            self._tile_of_row[first_row + part.start : first_row + part.stop] = len(self._tile_tops)
+            self._tile_tops.append(tile_top)
+
+    def _check_tile(self, first_row: int, scores: Array, log_prior: Array) -> int:
+        T = len(scores)
+        if scores.shape != (T, self.n_frames) or log_prior.shape != (T,) or T == 0:
+            raise OrienteerError(
+                f"a tile of scores for {self.n_frames} frames needs shapes (T, {self.n_frames}) and (T,); "
+                f"got {scores.shape} and {log_prior.shape}."
+            )
+        if not 0 <= first_row <= first_row + T <= self.n_rows:
+            raise OrienteerError(f"rows {first_row} to {first_row + T} do not lie within {self.n_rows} rows.")
+        if self._posterior is not None or (self._tile_of_row[first_row : first_row + T] >= 0).any():
+            raise OrienteerError(
+                f"rows {first_row} to {first_row + T} come twice or after the end of the batch.",
+                "Call clear() before the next batch of frames.",
+            )
+        return T
+
+    def finish(self) -> Posterior:
+        """The posterior of every frame over the rows that were added; rows never added are impossible."""
+        if self._posterior is not None:
+            return self._posterior
+        if self._reference is None:
+            raise OrienteerError("there are no scores to make a posterior from.", "Add some first.")
+        xp, D = self._xp, self.n_frames
+        self._offset = xp.stack(self._tile_tops) - self._top
+        self._tiles = xp.asarray(self._tile_of_row)
+        counts = xp.zeros((N_BINS + 1, D), dtype=np.int32)
+        self._kernels.count_distances(self._below, self._tiles, self._offset, counts)
+        self._lowest, n_kept = threshold_of_counts(counts, self._total, self.kept_mass)
+        sums = xp.empty((-(-self.n_rows // _ROWS_PER_SUM), D), dtype=np.float64)
+        self._kernels.kept_sums(self._below, self._tiles, self._offset, self._lowest, sums)
+        kept = sums.sum(axis=0)
+        possible = self._total > 0
+        safe = xp.where(possible, self._total, 1)
+        self._factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
+        log_evidence = xp.log(safe) + self._top + self._reference_term
+        self._posterior = Posterior(
+            log_evidence=xp.where(possible, log_evidence, -np.inf),
+            best_row=self._best_row,
+            best_score=self._best_score,
+            entropy=xp.where(possible, xp.log(safe) - self._moment / safe, 0),
+            kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
+            n_kept=xp.where(possible, n_kept, 0),
+        )
+        return self._posterior
+
+    def responsibilities(
+        self, first_row: int, last_row: int, dtype: Any = np.float32, *, scale: float = 1.0
+    ) -> Array:
+        """Probabilities of rows first_row .. last_row, (T, D): every frame sums to ``scale`` over all rows.
+
+        dtype : float32 or float16.  In float16 give a scale like 2**14, or small probabilities lose digits.
+        """
+        self.finish()
+        n_rows = self._rows_between(first_row, last_row)
+        out = self._xp.empty((n_rows, self.n_frames), dtype=self._written_as(dtype))
+        factor = self._factor * np.float32(scale)
+        self._kernels.responsibilities(
+            self._below, self._tiles, self._offset, self._lowest, factor, first_row, out
+        )
+        return out.astype(dtype, copy=False)
+
+    def _rows_between(self, first_row: int, last_row: int | None) -> int:
+        last_row = self.n_rows if last_row is None else last_row
+        if not 0 <= first_row <= last_row <= self.n_rows:
+            raise OrienteerError(f"rows {first_row} to {last_row} do not lie within {self.n_rows} rows.")
+        return last_row - first_row
+
+    def _written_as(self, dtype: Any) -> Any:
+        """What the kernel writes: float16 only where it can."""
+        return np.float16 if dtype == np.float16 and self._dtype == np.float16 else np.float32
+
+    def row_mass(
+        self, first_row: int = 0, last_row: int | None = None, frame_weights: Array | None = None
+    ) -> Array:
+        """Sum over frames of the (weighted) probabilities of every row, (T,) float64; 0: skip the row."""
+        self.finish()
+        out = self._xp.empty(self._rows_between(first_row, last_row), dtype=np.float64)
+        weights = np.float32(1) if frame_weights is None else frame_weights.astype(np.float32)
+        self._kernels.row_mass(
+            self._below, self._tiles, self._offset, self._lowest, self._factor * weights, first_row, out
+        )
+        return out
+
+    def kept(self) -> Responsibilities:
+        """The probabilities that were kept as lists: small when the posteriors are narrow."""
+        xp, n_kept = self._xp, self.finish().n_kept
+        start = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(n_kept)])
+        row = xp.empty(int(start[-1]), dtype=np.int32)
+        probability = xp.empty(int(start[-1]), dtype=np.float32)
+        lowest = xp.where(self._total > 0, self._lowest, np.inf).astype(np.float32)
+        self._kernels.list_kept(
+            self._below, self._tiles, self._offset, lowest, self._factor, start, row, probability
+        )
+        return Responsibilities(self.n_rows, start, row, probability)
