@@ -12,8 +12,8 @@ import orienteer
 PACKAGE = Path(orienteer.__file__).parent
 # From upstream to downstream, as in docs/explanation/architecture.md.
 ORDER = [
-    "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "volume", "compare",
-    "source", "likelihood", "posterior", "simulation", "run", "plot", "cli",
+    "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "slicing", "volume",
+    "compare", "source", "likelihood", "posterior", "simulation", "run", "plot", "cli",
 ]  # fmt: skip
 
 

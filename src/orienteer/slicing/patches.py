@@ -1,0 +1,107 @@
+"""Points sorted into patches: neighbours in space stand together, whatever order a detector reads them in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import (
+    Array,
+    DeviceName,
+    array_namespace,
+    choose_device,
+    is_on_gpu,
+    to_device,
+    to_numpy,
+)
+from orienteer.errors import OrienteerError
+
+PATCH = 64  # points that are worked on together
+
+
+@dataclass(frozen=True)
+class PointPatches:
+    """Points of a detector in an order in which 64 in a row fill a small patch.
+
+    A patch touches few cache lines of the volume, and its ball says at once which slabs it can reach.
+    Sorting costs a millisecond for ten thousand points: do it once and give the patches as the points.
+
+    order : (P,) int32, the number of the point at each place.
+    coordinates : (3, P) float32, x, y and z of the points in that order, in voxels from the centre.
+    centres, radii : (H, 3) and (H,) float32, a ball around each patch; always NumPy.
+    """
+
+    order: Array
+    coordinates: Array
+    centres: NDArray[np.float32]
+    radii: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, points: Array, device: DeviceName | None = None) -> "PointPatches":
+        """Sort points (P, 3); the result lies on ``device``, by default where the points are.
+
+        >>> PointPatches.of(np.array([[0, 0, 0], [9, 9, 9], [1, 0, 0]])).order
+        array([0, 2, 1], dtype=int32)
+        """
+        _check_shape(points)
+        if device is None:
+            device = "cuda" if is_on_gpu(points) else "cpu"
+        plain = np.asarray(to_numpy(points), dtype=np.float32)
+        order = np.argsort(_places_on_curve(plain), kind="stable").astype(np.int32)
+        plain = plain[order]
+        centres, radii = _balls(plain)
+        coordinates = np.ascontiguousarray(plain.T)
+        return cls(to_device(order, device), to_device(coordinates, device), centres, radii)
+
+    @classmethod
+    def as_given(cls, points: Array) -> "PointPatches":
+        """Points (P, 3) of the GPU in their own order, without leaving it; the balls are unknown."""
+        _check_shape(points)
+        xp = array_namespace(points)
+        nothing = np.zeros((0, 3), np.float32)
+        coordinates = xp.ascontiguousarray(xp.asarray(points, dtype=xp.float32).T)
+        return cls(xp.arange(len(points), dtype=xp.int32), coordinates, nothing, nothing[:, 0])
+
+    def __len__(self) -> int:
+        return int(self.order.shape[0])
+
+    def to(self, device: DeviceName) -> "PointPatches":
+        """The same patches in the memory of a device."""
+        if (choose_device(device) == "cuda") == is_on_gpu(self.order):
+            return self
+        order, coordinates = to_device(self.order, device), to_device(self.coordinates, device)
+        return PointPatches(order, coordinates, self.centres, self.radii)
+
+
+def _check_shape(points: Array) -> None:
+    if points.ndim != 2 or points.shape[1] != 3:
+        raise OrienteerError(f"points have the shape {points.shape}; they must be (P, 3).")
+
+
+def _places_on_curve(points: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Where each point (P, 3) lies on a curve that fills space cube by cube (the bits of x, y, z in turn)."""
+    if len(points) == 0:
+        return np.zeros(0, np.int64)
+    finite = np.clip(np.nan_to_num(points.astype(np.float64)), -1e6, 1e6)
+    lowest = finite.min(axis=0)
+    cell = max(0.25, float((finite.max(axis=0) - lowest).max()) / 1023)
+    steps = ((finite - lowest) / cell).astype(np.int64)
+    place = np.zeros(len(points), np.int64)
+    for bit in range(13):
+        for axis in range(3):
+            place |= ((steps[:, axis] >> bit) & 1) << (3 * bit + axis)
+    return place
+
+
+def _balls(points: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Centre (H, 3) and radius (H,) of a ball around each patch; infinite where a point is no number."""
+    if len(points) == 0:
+        return np.zeros((0, 3), np.float32), np.zeros(0, np.float32)
+    starts = np.arange(0, len(points), PATCH)
+    with np.errstate(invalid="ignore", over="ignore"):
+        wide = points.astype(np.float64)
+        middle = (np.minimum.reduceat(wide, starts) + np.maximum.reduceat(wide, starts)) / 2
+        centres = np.where(np.isfinite(middle), middle, 0).astype(np.float32)
+        away = wide - np.repeat(centres, PATCH, axis=0)[: len(points)]
+        radii = np.sqrt(np.maximum.reduceat(np.sum(away**2, axis=1), starts))
+    return centres, np.where(np.isnan(radii), np.inf, radii).astype(np.float32)

@@ -1,0 +1,104 @@
+"""Where inserted slices gather: sums of values and of weights over a cube, on either device."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, choose_device, import_cupy
+from orienteer.errors import OrienteerError
+
+_ROWS_IN_SINGLE = 1 << 16  # rows that float32 sums may take before they go to float64
+
+
+class CpuSums:
+    """Float64 sums (n, n, n, 2) of values and weights in the memory of the CPU."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.array: NDArray[np.float64] = np.zeros((n, n, n, 2))
+
+    def finish(self) -> NDArray[np.float64]:
+        """(n, n, n, 2): sums of f * value and of f * weight.  More may be inserted afterwards."""
+        return self.array
+
+    def clear(self) -> None:
+        """Start again from nothing."""
+        self.array[:] = 0
+
+
+class GpuSums:
+    """Sums on the GPU, in a form that its atomic additions like, and their joining.
+
+    Fast form: two float32 copies, ``quads`` (2, n, n, h, 4), h = (n + 1) // 2.  Copy 0 holds the voxels
+    z = (0, 1), (2, 3), ... as vectors (value, weight, value, weight), copy 1 the voxels (1, 2), (3, 4), ...
+    The two neighbours along z of any point are one aligned vector of one copy, and one instruction adds it.
+
+    Deterministic form: ``fixed`` (n, n, n, 2) int64 in units of 2^-``exponents``.  Integers add to the same
+    sum in any order.  The unit is chosen from the first values such that the sum of all magnitudes, a bound
+    for every voxel, stays below 2^61, and grows when later values need it.
+    """
+
+    def __init__(self, n: int, deterministic: bool = False) -> None:
+        self.cupy: Any = import_cupy()
+        if self.cupy is None:
+            raise RuntimeError("GpuSums needs CuPy and a CUDA device")
+        self.n, self.deterministic = n, deterministic
+        h = (n + 1) // 2
+        self.quads: Array = None if deterministic else self.cupy.zeros((2, n, n, h, 4), np.float32)
+        self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
+        self.exponents: tuple[int, int] | None = None
+        self._magnitudes = [0.0, 0.0]
+        self._total: Array = None
+        self._rows = 0
+
+    def expect_rows(self, n_rows: int) -> None:
+        """Called before rows are added: float32 sums that have taken many rows go to float64 first."""
+        self._rows += n_rows
+        if self._rows > _ROWS_IN_SINGLE and self.quads is not None:
+            self._total = self.finish()
+            self.quads[...] = 0
+            self._rows = n_rows
+
+    def expect_magnitudes(self, values: float, weights: float) -> tuple[int, int]:
+        """Called before values with these sums of magnitudes are added; returns the units' exponents."""
+        self._magnitudes[0] += values
+        self._magnitudes[1] += weights
+        if not np.all(np.isfinite(self._magnitudes)):
+            raise OrienteerError("values or weights to be inserted are not finite.")
+        needed = tuple(61 - max(-900, int(np.frexp(m)[1])) for m in self._magnitudes)
+        if self.exponents is None:  # two bits of room, so that the unit seldom has to grow
+            self.exponents = (needed[0] - 2, needed[1] - 2)
+        for channel in range(2):
+            shift = self.exponents[channel] - needed[channel]
+            if shift > 0:
+                self.fixed[..., channel] >>= min(shift, 63)
+        self.exponents = (min(self.exponents[0], needed[0]), min(self.exponents[1], needed[1]))
+        return self.exponents
+
+    def finish(self) -> Array:
+        """(n, n, n, 2) float64 CuPy: sums of f * value and f * weight.  More may be inserted afterwards."""
+        if self.fixed is not None:
+            units = self.cupy.asarray(np.ldexp(1.0, [-e for e in self.exponents or (0, 0)]))
+            return self.fixed * units
+        copies = self.quads.reshape(2, self.n, self.n, -1, 2)
+        joined = copies[0, :, :, : self.n].astype(np.float64)
+        joined[:, :, 1:] += copies[1, :, :, : self.n - 1]
+        if self._total is not None:
+            joined += self._total
+        return joined
+
+    def clear(self) -> None:
+        """Start again from nothing."""
+        for array in (self.quads, self.fixed):
+            if array is not None:
+                array[...] = 0
+        self.exponents, self._magnitudes, self._total, self._rows = None, [0.0, 0.0], None, 0
+
+
+def make_sums(n: int, device: DeviceName = "auto", deterministic: bool = False) -> Any:
+    """Empty sums for ``insert_slices`` on a device: ``CpuSums`` or ``GpuSums``.
+
+    deterministic : whether equal rows give equal bits every time on the GPU (slower); the CPU always does.
+    """
+    return CpuSums(n) if choose_device(device) == "cpu" else GpuSums(n, deterministic)
