@@ -17,6 +17,7 @@ from pydantic import Field
 from orienteer.run.checkpoint import LAST, read_checkpoint
 from orienteer.run.method import MethodKind, register_method
 from orienteer.run.run import Run
+from orienteer.run.signals import RunStopped
 from orienteer.settings.section import Section
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
@@ -143,7 +144,7 @@ def outcome(path: Path) -> dict[str, Any]:
         "volumes": [volume.values.tobytes() for volume in run.volumes()],
         "orientations": {k: v.tobytes() for k, v in run.orientations().items()},
         "dragonfly": sorted(p.name for p in path.glob("dragonfly/*")),
-        "left over": sorted(p.name for p in [*path.glob(".*"), *path.glob("*_new.h5"), *path.glob("lock")]),
+        "left over": sorted(p.name for p in [*path.glob(".*"), *path.glob("*_new.h5")]),
     }
 
 
@@ -170,5 +171,9 @@ if __name__ == "__main__":
     import tomllib
 
     given = tomllib.loads("\n".join(sys.argv[2:]))
-    for done in make_run(Path(sys.argv[1]), **given).iterate():
-        print(done.iteration, flush=True)
+    try:
+        for done in make_run(Path(sys.argv[1]), **given).iterate():
+            print(done.iteration, flush=True)
+    except RunStopped as stopped:
+        print(stopped, file=sys.stderr)
+        sys.exit(stopped.exit_status)

@@ -32,7 +32,7 @@ def test_a_run_leaves_everything_in_its_directory(runs: SimpleNamespace, tmp_pat
     assert names == {
         "run.json", "settings.toml", "events.jsonl", LAST, PREVIOUS, "intensity.h5", "intensity.mrc",
         "orientations.h5",
-    }  # fmt: skip
+    }  # fmt: skip  # and neither a lock nor anything half-written
     described = json.loads((path / "run.json").read_text())
     assert described["seed"] == 3
     assert described["input"]["frames"] == 12
