@@ -1,0 +1,1 @@
+"""How well each orientation explains each frame: frames over a pixel list, products, likelihoods."""
