@@ -23,7 +23,7 @@ def test_rotations_reports_the_600_cell_and_writes_it(run: Any) -> None:
     assert Path("grid.dat").read_text().splitlines()[0] == "3240"
     assert run("rotations", "--resolution-A", 30, "--diameter-A", 100, "--group", "I").status == 0
     assert run("rotations").status == 2
-    assert run("rotations", "--level", 2, "--group", "Q7").status == 1
+    assert run("rotations", "--level", 2, "--group", "Q7").status == 2
 
 
 def test_simulate_is_reproducible_and_flags_win_over_set_and_file(run: Any) -> None:
@@ -156,3 +156,15 @@ def test_what_a_format_cannot_keep_is_said_by_simulate_too(run: Any) -> None:
     result = run("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--out", "photons.emc")
     assert result.status == 0
     assert "not kept" in result.errors
+
+
+def test_relative_paths_in_settings_count_from_the_current_folder(run: Any) -> None:
+    Path("elsewhere").mkdir()
+    Path("fluences.txt").write_text("1\n2\n")
+    Path("elsewhere/run.toml").write_text('[simulate]\nfluence_file = "fluences.txt"\n')
+    line = ("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--settings")
+    assert run(*line, "elsewhere/run.toml").status == 0
+    Path("fluences.txt").rename("elsewhere/fluences.txt")
+    told = run(*line, "elsewhere/run.toml")
+    assert told.status == 1
+    assert "fluences.txt" in told.errors

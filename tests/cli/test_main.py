@@ -27,12 +27,38 @@ def test_the_version_is_that_of_the_package(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["simulat"], ["simulate", "--frame", "3"], ["rotations", "--level", "many"], ["inspect"]]
+    "arguments",
+    [
+        ["simulat"],
+        ["simulate", "--frame", "3"],
+        ["rotations", "--level", "many"],
+        ["rotations", "--level", "1", "--group", "X"],
+        ["inspect"],
+    ],
 )
-def test_a_wrong_command_line_leaves_with_status_2(run: Any, arguments: list[str]) -> None:
+def test_a_wrong_command_line_leaves_with_status_2_in_words_or_json(run: Any, arguments: list[str]) -> None:
     result = run(*arguments)
     assert result.status == 2
+    assert result.output == ""
     assert "Traceback" not in result.errors
+    result = run(*arguments, "--json")
+    assert result.status == 2
+    assert result.json["error"]
+    assert result.errors == ""
+
+
+def test_json_changes_no_other_way_to_leave(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Usage" in run("rotations", "--json", "--help").output
+    assert run("rotations", "--json", "--help").status == 0
+    assert run("rotations", "--level", 1, "--json").status == 0
+
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", interrupted)
+    result = run("inspect", "anything", "--json")
+    assert result.status == 130
+    assert result.errors.strip() == "Stopped."
 
 
 @pytest.mark.parametrize(

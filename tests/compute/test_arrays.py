@@ -1,5 +1,7 @@
 """Devices and arrays: the array picks the library, and a missing GPU is said in one sentence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,13 @@ def test_auto_falls_back_to_the_cpu_and_cuda_is_refused_with_a_hint() -> None:
     with pytest.raises(DeviceError, match="no CUDA device") as caught:
         arrays.choose_device("cuda")
     assert "orienteer doctor" in caught.value.hint
+
+
+@pytest.mark.parametrize("device", ["x", "", None, 0])
+def test_a_device_that_nobody_knows_is_refused_with_the_known_ones(device: Any) -> None:
+    with pytest.raises(DeviceError, match="there is no device") as caught:
+        arrays.choose_device(device)
+    assert "auto, cpu, cuda" in caught.value.hint
 
 
 def test_to_numpy_and_to_device_do_not_copy_on_the_cpu() -> None:

@@ -1,5 +1,7 @@
 """A detector is written in the format that the ending or the user names."""
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ from orienteer.detector.crystfel_geom import read_crystfel
 from orienteer.detector.opening import open_detector, recognise_detector
 from orienteer.detector.square import square_detector
 from orienteer.detector.writing import write_detector_file
-from orienteer.errors import OrienteerError
+from orienteer.errors import FileError, OrienteerError
 
 DETECTOR = square_detector(8, 1e-3, 0.1, beam_stop_radius_pixels=2)
 
@@ -52,3 +54,16 @@ def test_what_cannot_be_written_is_said_and_leaves_no_file(
     with pytest.raises(OrienteerError):
         write_detector_file(tmp_path / name, DETECTOR, form)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["Orienteer", "Dragonfly HDF5", "SpiniFEL"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    with pytest.raises(FileError, match=r"\.h5: could not be written: the disk is full"):
+        write_detector_file(tmp_path / "a.h5", DETECTOR, form, wavelength_A=2.0)
+    assert list(tmp_path.iterdir()) == []

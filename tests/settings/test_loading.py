@@ -114,3 +114,19 @@ def test_every_setting_is_described_and_the_example_file_loads(tmp_path: Path) -
     assert load_settings(Settings, write(tmp_path, text)) == Settings()
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     assert load_settings(Settings, write(tmp_path, uncommented)) == Settings()
+
+
+def test_a_wrong_value_is_found_also_where_an_override_hides_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "[orientation]\ngrid_spacing_deg = -1\n[simulate]\nframes = 3\n")
+    with pytest.raises(SettingsError, match=r"line 2: \[orientation\] grid_spacing_deg = -1"):
+        load_settings(Settings, path, ["orientation.grid_spacing_deg=2"])
+    path = write(tmp_path, "[simulate]\nframes = 3\n")
+    assert load_settings(Settings, path, ["simulate.frames=4"]).simulate.frames == 4
+
+
+def test_values_that_only_make_sense_together_may_come_from_file_and_override(tmp_path: Path) -> None:
+    from orienteer.run.settings import Settings as All
+
+    path = write(tmp_path, "[beam]\npulse_photons = 1e12\n")
+    settings = load_settings(All, path, ["beam.focus_fwhm_um=0.5"])
+    assert settings.beam.focus_fwhm_um == (0.5,)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -16,6 +17,8 @@ from rich.table import Table
 from orienteer.errors import OrienteerError, SettingsError
 
 INTERRUPTED = 130
+# Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
+UsageError: Any = typer.BadParameter.__base__
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
@@ -77,7 +80,14 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     Typer itself answers a wrong command line, an interrupt and a closed pipe, and leaves with SystemExit.
     """
     try:
-        command()
+        status = command()
+        # A command that leaves early (an interrupt, --version) has its exit status as result.
+        if status == INTERRUPTED:
+            messages.print("Stopped.")
+        return status if isinstance(status, int) else 0
+    except UsageError as error:
+        _print_error({"error": error.format_message(), "hint": "Try: orienteer --help"}, as_json)
+        return int(error.exit_code)
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 0
         if status == INTERRUPTED:
@@ -103,7 +113,6 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         hint = "Please report it with the output of the same command and --debug."
         _print_error({"error": what, "hint": hint}, as_json)
         return 1
-    return 0
 
 
 def _print_error(error: Mapping[str, str], as_json: bool) -> None:

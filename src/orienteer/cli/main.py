@@ -60,5 +60,7 @@ def main() -> None:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
-    command = functools.partial(app, arguments, prog_name="orienteer")
-    sys.exit(run_reporting_errors(command, debug, "--json" in arguments))
+    as_json = "--json" in arguments
+    # Typer answers a wrong command line in words of its own, but not when the answer has to be JSON.
+    command = functools.partial(app, arguments, prog_name="orienteer", standalone_mode=not as_json)
+    sys.exit(run_reporting_errors(command, debug, as_json))

@@ -9,7 +9,7 @@ import typer
 from orienteer.cli.console import output, print_json, print_table
 from orienteer.cli.options import AsJson, refuse_existing
 from orienteer.cli.progress import track
-from orienteer.errors import SettingsError
+from orienteer.errors import OrienteerError, SettingsError
 
 GridKind = Literal["600-cell", "hopf", "super-fibonacci"]
 
@@ -39,7 +39,12 @@ def rotations(
     """Make a grid of orientations, or find the one that a resolution and a particle size need."""
     from orienteer.orientation.files import write_grid
     from orienteer.orientation.grids import grid_for_resolution, make_grid
+    from orienteer.orientation.point_group import PointGroup
 
+    try:
+        PointGroup(group)
+    except OrienteerError as error:
+        raise SettingsError(f"--group {group}: {error.message}", error.hint) from error
     if out is not None:
         refuse_existing(out)
     if level is not None and resolution_A is None and diameter_A is None:

@@ -2,7 +2,7 @@
 
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,10 @@ def choose_device(device: DeviceName = "auto") -> Literal["cpu", "cuda"]:
     >>> choose_device("cpu")
     'cpu'
     """
+    if device not in get_args(DeviceName):
+        raise DeviceError(
+            f"there is no device {device!r}.", f"Devices are {', '.join(get_args(DeviceName))}."
+        )
     if device == "cpu":
         return "cpu"
     if import_cupy() is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +142,11 @@ def _both_widths(focus_fwhm_um: float | Sequence[float]) -> tuple[float, float]:
     return _positive("focus_fwhm_um", widths[0]), _positive("focus_fwhm_um", widths[-1])
 
 
-def _positive(name: str, value: float | None) -> float:
-    if value is None or not 0 < value < np.inf:
-        raise OrienteerError(f"{name} is {value}; expected a positive number.")
-    return float(value)
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = np.nan if value is None or isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    if not 0 < number < np.inf:
+        raise OrienteerError(f"{name} is {value!r}; expected a positive number.")
+    return number

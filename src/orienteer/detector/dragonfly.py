@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.atomic import atomic_path
 from orienteer.compute.hdf5_reading import read_whole
+from orienteer.compute.hdf5_writing import new_hdf5
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import POLARISATIONS, Detector, Polarisation
 from orienteer.detector.ewald import distance_from_sphere, fit_ewald_radius, positions_on_plane
@@ -131,7 +132,7 @@ def write_dragonfly_hdf5(
 ) -> None:
     """Write a Dragonfly HDF5 detector; ``ewald_radius_voxels`` is by default the distance in pixels."""
     fields = _to_fields(detector, polarisation, ewald_radius_voxels)
-    with atomic_path(path) as part, h5py.File(part, "w") as file:
+    with new_hdf5(path) as file:
         for name, values in fields.items():
             file.create_dataset(name, data=values)
         file.create_dataset("mask", data=detector.mask)

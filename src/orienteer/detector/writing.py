@@ -54,9 +54,7 @@ def write_detector_file(
 def _write_hdf5(
     path: Path, detector: Detector, form: Form, wavelength_A: float | None, polarisation: Polarisation
 ) -> None:
-    import h5py
-
-    from orienteer.compute.atomic import atomic_path
+    from orienteer.compute.hdf5_writing import new_hdf5
     from orienteer.detector.hdf5 import write_detector
     from orienteer.detector.spinifel import write_spinifel_group
 
@@ -64,7 +62,7 @@ def _write_hdf5(
         raise FileError(
             path, "a SpiniFEL file holds scattering vectors, so it needs the wavelength.", "Give it in A."
         )
-    with atomic_path(path) as part, h5py.File(part, "w", libver="latest") as file:
+    with new_hdf5(path, libver="latest") as file:
         if form == "SpiniFEL":
             write_spinifel_group(file, detector, float(wavelength_A or 0), polarisation)
         else:

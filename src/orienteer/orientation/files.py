@@ -15,12 +15,12 @@ def write_grid(path: Path, grid: PoseGrid) -> None:
     on the first line and then one rotation a line.  Both list w, x, y, z and the weight; weights sum to 1.
     """
     table = np.column_stack([grid.quaternions, grid.weights])
-    with atomic_path(path) as temporary:
-        if path.suffix in (".h5", ".hdf5"):
-            import h5py
+    if path.suffix in (".h5", ".hdf5"):
+        from orienteer.compute.hdf5_writing import new_hdf5
 
-            with h5py.File(temporary, "w") as file:
-                dataset = file.create_dataset("quaternions", data=table, fletcher32=True)
-                dataset.attrs.update(kind=grid.kind, level=grid.level, point_group=str(grid.point_group))
-        else:
+        with new_hdf5(path) as file:
+            dataset = file.create_dataset("quaternions", data=table, fletcher32=True)
+            dataset.attrs.update(kind=grid.kind, level=grid.level, point_group=str(grid.point_group))
+    else:
+        with atomic_path(path) as temporary:
             np.savetxt(temporary, table, fmt="%.17g", header=str(len(grid)), comments="")

@@ -28,14 +28,32 @@ def load_settings(sections: type[S], path: Path | None = None, overrides: Sequen
     text = _read(path) if path else ""
     tree = _parse(text, path)
     places = {keys: f"{path} line {line}" for keys, line in key_lines(text).items()}
-    for override in overrides:
-        keys, value = parse_override(override)
+    parsed = [(override, *parse_override(override)) for override in overrides]
+    _check_overridden(sections, tree, {keys for _, keys, _ in parsed}, places, path)
+    for override, keys, value in parsed:
         _insert(tree, keys, value, override)
         places[keys] = f"--set {override}"
     try:
         return sections.model_validate(tree)
     except ValidationError as error:
         raise _explain(error, sections, places, path) from None
+
+
+def _check_overridden(
+    sections: type[Section],
+    tree: Mapping[str, Any],
+    overridden: set[tuple[str, ...]],
+    places: Mapping[tuple[str, ...], str],
+    path: Path | None,
+) -> None:
+    """Refuse a wrong value of the file also where an override hides it; the rest is checked together."""
+    try:
+        sections.model_validate(tree)
+    except ValidationError as error:
+        for number, problem in enumerate(error.errors(include_url=False)):
+            keys = tuple(str(part) for part in problem["loc"])
+            if any(keys[: len(hidden)] == hidden for hidden in overridden):
+                raise _explain(error, sections, places, path, number) from None
 
 
 def _read(path: Path) -> str:
@@ -109,10 +127,14 @@ def _split_key(key: str) -> tuple[str, ...]:
 
 
 def _explain(
-    error: ValidationError, sections: type[Section], places: Mapping[tuple[str, ...], str], path: Path | None
+    error: ValidationError,
+    sections: type[Section],
+    places: Mapping[tuple[str, ...], str],
+    path: Path | None,
+    number: int = 0,
 ) -> SettingsError:
-    """The first problem that pydantic found, in our words."""
-    problem = error.errors(include_url=False)[0]
+    """The first (or another) problem that pydantic found, in our words."""
+    problem = error.errors(include_url=False)[number]
     keys = tuple(str(part) for part in problem["loc"])
     where = next(
         (places[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in places), str(path or "settings")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,8 @@ class Patterns:
 
     def __post_init__(self) -> None:
         if not isinstance(self.frames, SparsePhotons):
+            if not hasattr(self.frames, "dtype"):
+                object.__setattr__(self, "frames", _as_array("frames", self.frames))
             if self.frames.ndim != 2:
                 raise OrienteerError(
                     f"frames have shape {self.frames.shape}; expected (n_patterns, n_pixels)."
@@ -81,7 +84,7 @@ class Patterns:
             object.__setattr__(self, "event_id", np.arange(len(self), dtype=np.uint64))
         object.__setattr__(self, "event_id", _as_event_ids(self.event_id))
         columns = {
-            name: column if hasattr(column, "dtype") else np.asarray(column)
+            name: column if hasattr(column, "dtype") else _as_array(f"column '{name}'", column)
             for name, column in self.columns.items()
         }
         object.__setattr__(self, "columns", MappingProxyType(columns))
@@ -275,8 +278,17 @@ def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tupl
     return frame, f"has {what} ({frames[frame, pixel]}) at pixel {pixel}"
 
 
+def _as_array(name: str, given: Any) -> Array:
+    """The array that lists of numbers stand for; rows of different length stand for none."""
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise OrienteerError(f"{name} cannot be made an array: its rows differ in length.") from error
+
+
 def _as_event_ids(event_id: Array) -> Array:
-    ids = to_numpy(event_id)
+    ids = event_id if hasattr(event_id, "dtype") else _as_array("event ids", event_id)
+    ids = to_numpy(ids)
     if ids.dtype == np.uint64:
         return ids
     if ids.dtype.kind not in "iu" or (ids.size and int(ids.min()) < 0):
