@@ -1,0 +1,73 @@
+"""Orientations and Dragonfly's output: what is written is what others read."""
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.orientation.dragonfly import from_dragonfly
+from orienteer.orientation.quaternion import canonical, random_uniform
+from orienteer.run.dragonfly_output import write_dragonfly_output
+from orienteer.run.orientations_file import read_orientations, write_orientations
+from orienteer.volume.opening import open_volumes
+from orienteer.volume.volume import Volume
+
+COLUMNS: dict[str, Any] = {
+    "event_id": np.arange(6, dtype=np.uint64) + 2**63,
+    "quaternion": canonical(random_uniform(6, seed=1))[[0, 1, 2, 1, 0, 5]],
+    "fluence": np.linspace(0.5, 1.5, 6, dtype=np.float32),
+    "model": np.array([0, 1, 1, 0, 1, 0]),
+    "log_likelihood": -np.arange(6.0),
+    "perplexity": np.full(6, 10.0),
+    "sentinel": np.arange(6) % 2 == 0,
+}
+
+
+@pytest.mark.parametrize("n_frames", [6, 1, 0])
+def test_orientations_come_back(n_frames: int, tmp_path: Path) -> None:
+    columns = {name: column[:n_frames] for name, column in COLUMNS.items()}
+    write_orientations(tmp_path / "o.h5", columns, iteration=4)
+    read = read_orientations(tmp_path / "o.h5")
+    assert set(read) == set(columns)
+    for name, column in columns.items():
+        assert read[name].dtype == column.dtype
+        np.testing.assert_array_equal(read[name], column)
+
+
+def test_no_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OrienteerError, match=r"columns of \[5, 6\] rows"):
+        write_orientations(tmp_path / "o.h5", {**COLUMNS, "fluence": np.ones(5)})
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["event_id"] = np.arange(3)
+    with pytest.raises(FileError, match="no table of orientations"):
+        read_orientations(tmp_path / "other.h5")
+
+
+@pytest.mark.parametrize("edge", [5, 6])
+def test_dragonfly_finds_models_and_orientations(edge: int, tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    models = random.random((2, edge, edge, edge), dtype=np.float32)
+    models[0, 0, 0, 0] = np.nan
+    volumes = [Volume(model, 1e-3, "reciprocal") for model in models]
+    path = tmp_path / "output_004.h5"
+    write_dragonfly_output(path, volumes, COLUMNS, n_rotations=60)
+    read = open_volumes(path, voxel_size=1e-3)
+    for volume, found in zip(volumes, read, strict=True):
+        assert found.shape == (5 + 2 * (edge == 6),) * 3
+        assert found.centre_index == volume.centre_index
+        np.testing.assert_array_equal(found.values[:edge, :edge, :edge], np.nan_to_num(volume.values))
+    with h5py.File(path) as file:
+        orientations, quaternions = file["orientations"][:], file["quaternions"][:]
+        np.testing.assert_array_equal(orientations % 2, COLUMNS["model"])
+        best = from_dragonfly(quaternions[orientations // 2, :4])
+        np.testing.assert_allclose(best, COLUMNS["quaternion"], atol=1e-15)
+        assert quaternions.shape == (4, 5)
+        assert quaternions[:, 4].sum() == pytest.approx(1)
+        np.testing.assert_allclose(file["mutual_info"][:], np.log(60 / 10))
+        np.testing.assert_array_equal(file["scale"][:], COLUMNS["fluence"])
+        np.testing.assert_array_equal(file["likelihood"][:], COLUMNS["log_likelihood"])
+        np.testing.assert_array_equal(np.argmax(file["occupancies"][:], axis=1), COLUMNS["model"])
+        assert (file["orientations"].dtype, file["intens"].dtype) == (np.int32, np.float64)
