@@ -1,0 +1,125 @@
+"""BlockList: the blocks of fine orientations that single frames are to be compared with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.errors import OrienteerError
+from orienteer.posterior.grouping import group_by, owner_of
+from orienteer.posterior.responsibilities import Responsibilities
+
+
+@dataclass(frozen=True, eq=False)
+class BlockList:
+    """B blocks of neighbouring fine rows, the children of one coarse row each, and the frames of each block.
+
+    A pair is a block and one of its frames.  Values of the list (scores, probabilities) lie pair after pair,
+    as many for a pair as its block has rows.
+
+    n_frames : D.
+    coarse_row : (B,) int64, ascending.
+    block_start : (B + 1,) int64; block b is rows block_start[b] .. block_start[b + 1] of the chosen rows.
+    row : (T,) int64, the fine row of each chosen row, ascending.
+    pair_start : (B + 1,) int64; block b has the pairs pair_start[b] .. pair_start[b + 1].
+    frame : (n_pairs,) int32, the frame of each pair, ascending within a block.
+    """
+
+    n_frames: int
+    coarse_row: Array
+    block_start: Array
+    row: Array
+    pair_start: Array
+    frame: Array
+
+    def __len__(self) -> int:
+        return len(self.coarse_row)
+
+    @property
+    def n_rows(self) -> int:
+        """Number T of chosen fine rows."""
+        return len(self.row)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.frame)
+
+    @property
+    def n_values(self) -> int:
+        return int(self.value_start[-1])
+
+    @cached_property
+    def pair_block(self) -> Array:
+        """The block of every pair, (n_pairs,) int64."""
+        return owner_of(self.pair_start)
+
+    @cached_property
+    def value_start(self) -> Array:
+        """First value of every pair, and the number of all values at the end, (n_pairs + 1,) int64."""
+        xp = array_namespace(self.row)
+        width = xp.diff(self.block_start)[self.pair_block]
+        return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(width, dtype=np.int64)])
+
+    @cached_property
+    def pairs_of_frames(self) -> tuple[Array, Array]:
+        """The pairs of frame d are ``order[start[d]:start[d + 1]]``, rows ascending: (D + 1,), (n_pairs,)."""
+        return group_by(self.frame, self.n_frames)
+
+    def tile(self, first: int, last: int) -> "BlockList":
+        """Blocks first .. last alone, their rows counted from 0."""
+        first_row, last_row = int(self.block_start[first]), int(self.block_start[last])
+        first_pair, last_pair = int(self.pair_start[first]), int(self.pair_start[last])
+        return BlockList(
+            self.n_frames,
+            self.coarse_row[first:last],
+            self.block_start[first : last + 1] - first_row,
+            self.row[first_row:last_row],
+            self.pair_start[first : last + 1] - first_pair,
+            self.frame[first_pair:last_pair],
+        )
+
+    def tiles(self, max_rows: int) -> Iterator[tuple["BlockList", slice]]:
+        """Tiles of whole blocks with up to ``max_rows`` rows (or one block), and where their values lie."""
+        block_start = [int(start) for start in self.block_start]
+        first = first_value = 0
+        while first < len(self):
+            last = first + 1
+            while last < len(self) and block_start[last + 1] - block_start[first] <= max_rows:
+                last += 1
+            tile = self.tile(first, last)
+            yield tile, slice(first_value, first_value + tile.n_values)
+            first, first_value = last, first_value + tile.n_values
+
+
+def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
+    """The blocks for a fine pass: each frame is paired with the children of the coarse rows it keeps.
+
+    coarse : probabilities over K coarse rows.
+    child_start : (K + 1,), first fine row below every coarse row, as ``PoseGrid.child_start``; coarse rows
+        may have any number of children, also none.  Several models: the starts one model after another.
+    """
+    xp = array_namespace(coarse.row)
+    child_start = xp.asarray(child_start, dtype=np.int64)
+    if child_start.shape != (coarse.n_rows + 1,):
+        raise OrienteerError(
+            f"responsibilities over {coarse.n_rows} rows need {coarse.n_rows + 1} starts of children; "
+            f"got {child_start.shape}."
+        )
+    start, frame, _ = coarse.by_row()
+    width = xp.diff(child_start)
+    count = xp.where(width > 0, xp.diff(start), 0)
+    chosen = xp.nonzero(count)[0]
+    block_start = _starts(width[chosen])
+    block = owner_of(block_start)
+    row = xp.arange(len(block)) - block_start[block] + child_start[chosen][block]
+    pair_start = _starts(count[chosen])
+    pair_block = owner_of(pair_start)
+    entry = xp.arange(len(pair_block)) - pair_start[pair_block] + start[chosen][pair_block]
+    return BlockList(coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, frame[entry])
+
+
+def _starts(counts: Array) -> Array:
+    xp = array_namespace(counts)
+    return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
