@@ -154,8 +154,8 @@ def test_frames_on_the_gpu_equal_those_on_the_cpu(stored: str, layout: str) -> N
         frames if stored == "dense" else photons_from_dense(frames), None, {"frame_mask": mask}
     )
     on_cpu = FrameBatch.prepare(patterns, pixels, N_SCORED, "cpu", layout)
-    for given in (patterns, patterns.to("cuda")):
-        on_gpu = FrameBatch.prepare(given, pixels, N_SCORED, "cuda", layout)
+    for place in (patterns, patterns.to("cuda")):
+        on_gpu = FrameBatch.prepare(place, pixels, N_SCORED, "cuda", layout)
         assert on_gpu.is_on_gpu
         np.testing.assert_array_equal(cupy.asnumpy(dense_of(on_gpu)), dense_of(on_cpu))
         np.testing.assert_array_equal(

@@ -72,7 +72,8 @@ class FrameBatch:
         pixels = xp.asarray(pixels)
         forbidden = _forbidden(patterns, pixels, n_scored)
         missing = None if forbidden is None else photons_from_dense(forbidden)
-        dense = photons = None
+        dense: Any = None
+        photons: Any = None
         if patterns.is_sparse:
             photons = _photons_over(patterns.frames, pixels, forbidden)
         else:
@@ -255,5 +256,5 @@ def _sums_of_photons(photons: SparsePhotons, n_scored: int) -> tuple[Array, Arra
 def _move(photons: SparsePhotons | None, device: DeviceName) -> SparsePhotons | None:
     if photons is None:
         return None
-    arrays = (to_device(array, device) for array in (photons.start, photons.pixel, photons.count))
-    return SparsePhotons(*arrays, photons.n_pixels)
+    start, pixel, count = (to_device(a, device) for a in (photons.start, photons.pixel, photons.count))
+    return SparsePhotons(start, pixel, count, photons.n_pixels)
