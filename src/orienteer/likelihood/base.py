@@ -1,0 +1,182 @@
+"""The contract of a likelihood: how well each row (a pose of a model) explains each frame.
+
+Letters: k row, p pixel, d frame; T rows of a tile, P pixels of the list, S of them scored, D frames.
+One matrix product C[k, d] = sum_p operand[k, p] K[d, p] carries the frames; all else is per row or frame::
+
+    operand, offsets = likelihood.expand(slices, fluence, by_pixel)
+    scores = likelihood.scores(product.scores(operand), offsets, frames, fluence=fluence)
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.likelihood.expected import Form, SplitOperand
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.source.sparse_photons import SparsePhotons, repeat_each
+
+
+class MergeWeights(NamedTuple):
+    """What the frames of a tile of rows deposit into the merge.
+
+    numerator : (T, D) float32, multiplies the photon counts.
+    row : (T,) float64, weight of each row in the denominator (times the correction of each pixel).
+    denominator : (T, D) float32, whose sum over frames is ``row``: the merge of the missing pixels with it is
+        taken back from the denominator.  None where no frame has missing pixels.
+    """
+
+    numerator: Array
+    row: Array
+    denominator: Array | None
+
+
+class Likelihood(Protocol):
+    """Scores of frames against slices, and what the frames deposit into the merge.
+
+    Arrays live on the device of ``pixels``.  ``fluence`` is one number for a group of similar frames where
+    ``needs_fluence_groups``; otherwise each frame has its own, (D,), and one expansion serves them all.
+    """
+
+    pixels: PixelModel
+
+    @property
+    def needs_fluence_groups(self) -> bool:
+        """Whether the operand depends on the fluence: frames must then come in groups of similar fluence."""
+        ...
+
+    def expand(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
+    ) -> tuple[Array | SplitOperand, Array]:
+        """Operand (T, S) and offsets (T,) float64 of slices (T, P); ``by_pixel``: (S, T) and (P, T)."""
+        ...
+
+    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
+        """Each pixel's own share of the offset, float32 (T, S) or (S, T).
+
+        Its product with the frames' missing pixels, (T, D), is the ``missing`` of :meth:`scores`.
+        """
+        ...
+
+    def scores(
+        self,
+        product: Array,
+        offsets: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        missing: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """Log-likelihood of each row for each frame, (T, D) float32, less the constant of the frame.
+
+        A frame without scored photons scores 0 for all rows.  ``out`` may be ``product``.
+        """
+        ...
+
+    def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
+        """(D,) float64: with it, a score is a true log-likelihood, -ln K! included."""
+        ...
+
+    def merge_weights(
+        self,
+        responsibilities: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        product: Array | None = None,
+    ) -> MergeWeights:
+        """What responsibilities (T, D) deposit; ``product`` (T, D) is that of the scores."""
+        ...
+
+    def merge_factors(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
+    ) -> tuple[Array | None, Array | None]:
+        """Factors of numerator and denominator at each pixel of each row, shaped like slices; None is 1."""
+        ...
+
+
+def fluence_of_frames(fluence: float | Array, frames: FrameBatch) -> Array:
+    """The fluence of each frame, (D,) float64, from one number or one for each."""
+    xp = array_namespace(frames.scored_photons)
+    return xp.broadcast_to(xp.asarray(fluence, dtype=xp.float64), (len(frames),))
+
+
+def sum_over_scored(frames: FrameBatch, per_pixel: Array) -> Array:
+    """Sum over scored pixels of count times value, (D,) float64; per_pixel (S,) or longer."""
+    xp = array_namespace(frames.scored_photons)
+    S = frames.n_scored
+    values = xp.asarray(per_pixel)[:S].astype(xp.float64)
+    if frames.photons is not None:
+        return _sum_lists(frames.photons, lambda pixel, count: count * values[pixel], S)
+    return _sum_dense(frames.dense, lambda counts: counts @ values, S)
+
+
+def sum_log_factorials(frames: FrameBatch, dispersion: Array | None = None) -> Array:
+    """Sum over scored pixels of ln K! - sum_{i<K} ln(1 + i * dispersion), (D,) float64.
+
+    The second term, with a dispersion (S,) = 1/r, is ln of Gamma(K + r) / (Gamma(r) r^K).
+    """
+    xp = array_namespace(frames.scored_photons)
+    S = frames.n_scored
+    e = None if dispersion is None else xp.asarray(dispersion)[:S].astype(xp.float64)
+
+    def term(count: Array, e_p: Array | None) -> Array:
+        count = xp.maximum(count, 0.0)
+        value = _log_gamma(count + 1.0)
+        return value if e_p is None else value - _log_rising(count, e_p)
+
+    if frames.photons is not None:
+        return _sum_lists(frames.photons, lambda p, count: term(count, None if e is None else e[p]), S)
+    return _sum_dense(frames.dense, lambda counts: xp.sum(term(counts, e), axis=1), S)
+
+
+def missing_scored(frames: FrameBatch) -> Array:
+    """Scored pixels that each frame forbids, (D,) float64."""
+    xp = array_namespace(frames.scored_photons)
+    if frames.missing is None:
+        return xp.zeros(len(frames), dtype=xp.float64)
+    return _sum_lists(frames.missing, lambda pixel, count: count, frames.n_scored)
+
+
+_CHUNK = 1 << 22  # numbers of a dense batch that are handled at once in float64
+
+
+def _sum_dense(dense: Array, of_counts: Callable[[Array], Array], n_scored: int) -> Array:
+    xp = array_namespace(dense)
+    out = xp.empty(len(dense), dtype=xp.float64)
+    step = max(1, _CHUNK // max(1, n_scored))
+    for first in range(0, len(dense), step):
+        chunk = slice(first, first + step)
+        out[chunk] = of_counts(dense[chunk, :n_scored].astype(xp.float64))
+    return out
+
+
+def _sum_lists(photons: SparsePhotons, of_entries: Callable[[Array, Array], Array], n_scored: int) -> Array:
+    xp = array_namespace(photons.start)
+    frame = repeat_each(xp.arange(len(photons)), photons.start[1:] - photons.start[:-1])
+    scored = photons.pixel < n_scored
+    terms = of_entries(photons.pixel[scored], photons.count[scored].astype(xp.float64))
+    return xp.bincount(frame[scored], weights=terms, minlength=len(photons))
+
+
+def _log_gamma(x: Array) -> Array:
+    if isinstance(x, np.ndarray):
+        from scipy.special import gammaln
+    else:
+        from cupyx.scipy.special import gammaln
+    return gammaln(x)
+
+
+def _log_rising(count: Array, dispersion: Array) -> Array:
+    """sum_{i<K} ln(1 + i e), also where r = 1/e is so large that a difference of gammas is all noise."""
+    xp = array_namespace(count)
+    e, K = dispersion, count
+    small = K * e < 1e-3
+    r = 1.0 / xp.where(small, 1.0, e)
+    by_gamma = _log_gamma(K + r) - _log_gamma(r) - K * xp.log(r)
+    pairs = K * (K - 1.0) / 2.0
+    by_series = e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0)
+    return xp.where(small, by_series, by_gamma)

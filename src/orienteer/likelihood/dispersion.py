@@ -1,0 +1,130 @@
+"""How much more than Poisson the counts scatter about the model, by resolution shell: eps^2 = 1/r."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.errors import OrienteerError
+
+_CHUNK = 1 << 22
+# A frame this many robust standard deviations above the rest is not of this model (junk, two particles).
+_OUTLIER = 6.0
+# Shells are estimated in up to so many parts, each with at least so much sum(lambda^2), and the median taken.
+_PARTS, _INFORMATION_PER_PART = 15, 25.0
+
+
+class DispersionSums(NamedTuple):
+    """Sums over the pixels of each shell, for each frame; (D, n_shells) float64 each.
+
+    excess : (K - lambda)^2 - lambda, whose mean is eps^2 lambda^2.
+    square : lambda^2.
+    photons : lambda.
+    """
+
+    excess: NDArray[np.float64]
+    square: NDArray[np.float64]
+    photons: NDArray[np.float64]
+
+
+def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int) -> DispersionSums:
+    """The sums that dispersion is estimated from, of one batch of frames; NumPy arrays on either device.
+
+    counts : (D, S) photons.  Pixels that a frame forbids must have ``expected`` and ``counts`` 0.
+    expected : (D, S) photons expected at each frame's pose and fluence (or mean over its poses).
+    shell : (S,) integers below ``n_shells``.
+    """
+    if counts.shape != expected.shape or shell.shape != counts.shape[1:]:
+        raise OrienteerError(
+            f"counts {counts.shape}, expected {expected.shape} and shells {shell.shape} do not fit."
+        )
+    xp = array_namespace(counts)
+    shell = xp.asarray(shell)
+    order = xp.argsort(shell)
+    starts = to_numpy(xp.searchsorted(shell[order], xp.arange(n_shells + 1)))
+    sums = np.zeros((3, len(counts), n_shells))
+    step = max(1, _CHUNK // max(1, counts.shape[1]))
+    for first in range(0, len(counts), step):
+        chunk = slice(first, first + step)
+        lam = expected[chunk][:, order].astype(xp.float64)
+        residual = counts[chunk][:, order].astype(xp.float64) - lam
+        for i, terms in enumerate((residual * residual - lam, lam * lam, lam)):
+            sums[i, chunk] = _sum_shells(terms, starts)
+    return DispersionSums(*sums)
+
+
+def join_sums(parts: list[DispersionSums]) -> DispersionSums:
+    """The frames of all batches, one after another."""
+    return DispersionSums(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def estimate_dispersion(sums: DispersionSums, maximum: float = 10.0) -> NDArray[np.float64]:
+    """eps^2 of each shell, (n_shells,) float64, from 0 to ``maximum``.
+
+    eps^2 = sum[(K - lambda)^2 - lambda] / sum lambda^2, made robust in two ways: frames that scatter far more
+    than the rest are left out, and each shell is the median of several disjoint parts of the frames, so that
+    a few hot pixels decide nothing.  Neighbouring shells are averaged (1:2:1, by their precision) before
+    negative values become 0.
+    """
+    kept = usable_frames(sums)
+    excess, square, photons = (array[kept] for array in sums)
+    information = square.sum(axis=0)
+    # Variance of the estimate: for Poisson counts var(excess) = 2 lambda^2 + lambda.
+    some = information > 0
+    precision = np.where(
+        some, information**2 / np.where(some, 2 * information + photons.sum(axis=0), 1.0), 0.0
+    )
+    ratio = np.array([_median_of_parts(excess[:, s], square[:, s]) for s in range(excess.shape[1])])
+    return np.clip(_smooth(ratio, precision), 0.0, maximum)
+
+
+def usable_frames(sums: DispersionSums) -> NDArray[np.bool_]:
+    """Frames whose scatter about the model, over all shells, is like that of the others: (D,) bool."""
+    square = sums.square.sum(axis=1)
+    lit: NDArray[np.bool_] = square > 0
+    ratio = np.zeros(len(square))
+    ratio[lit] = sums.excess.sum(axis=1)[lit] / np.sqrt(2 * square + sums.photons.sum(axis=1))[lit]
+    if not lit.any():
+        return lit
+    # Bright frames deviate more for the same eps^2; measure each against the trend with its own signal.
+    signal = np.where(lit, square / np.sqrt(2 * square + sums.photons.sum(axis=1) + (~lit)), 0.0)
+    slope = np.median(ratio[lit] / signal[lit])
+    deviation = ratio - slope * signal
+    centre = np.median(deviation[lit])
+    spread = 1.4826 * np.median(np.abs(deviation[lit] - centre))
+    # Poisson alone gives a spread of 1; a smaller one is chance.
+    kept: NDArray[np.bool_] = lit & (deviation - centre <= _OUTLIER * max(spread, 1.0))
+    return kept
+
+
+def _median_of_parts(excess: NDArray[np.float64], square: NDArray[np.float64]) -> float:
+    information = square.sum()
+    if information <= 0:
+        return 0.0
+    n_parts = int(np.clip(information / _INFORMATION_PER_PART, 1, _PARTS))
+    n_parts -= 1 - n_parts % 2  # odd, so that the median is one of them
+    ratios = []
+    for part in range(n_parts):
+        part_square = square[part::n_parts].sum()
+        if part_square > 0:
+            ratios.append(excess[part::n_parts].sum() / part_square)
+    return float(np.median(ratios))
+
+
+def _smooth(ratio: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1:2:1 averages weighted by precision; a shell without any takes its neighbours' value."""
+    weighted = np.pad(ratio * precision, 1)
+    weights = np.pad(precision, 1)
+    above = weighted[:-2] + 2 * weighted[1:-1] + weighted[2:]
+    below = weights[:-2] + 2 * weights[1:-1] + weights[2:]
+    return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
+
+
+def _sum_shells(terms: Array, starts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums over the columns of each shell, (D, n_shells), for columns sorted by shell."""
+    xp = array_namespace(terms)
+    total = xp.zeros((terms.shape[0], terms.shape[1] + 1), dtype=xp.float64)
+    total[:, 1:] = xp.cumulative_sum(terms, axis=1)
+    edges = xp.asarray(starts)
+    return to_numpy(total[:, edges[1:]] - total[:, edges[:-1]])

@@ -1,0 +1,213 @@
+// Operand and offsets of a tile of slices, and scores from their products: the GPU twin of _expected_numba.py.
+//
+//   s = max(c_p W_kp, floor_p)              signal of row k at pixel p, at unit fluence
+//   l = fluence * s + b_p                   expected photons
+//                        operand                        offset
+//   Poisson              ln l - m_p                     l
+//   negative binomial    ln l - ln(1 + e_p l) - m_p     ln(1 + e_p l) / e_p          (e_p = 1/r, 0 is Poisson)
+//   Gaussian             fluence * s                    s^2                           (fluence: scale of the operand)
+//
+// slices  by row (T, P) or by pixel (P, T), float32; the first S = n_scored pixels are used
+// operand (T, S) or (S, T): float32, or float16 high, or float16 high and low with operand = high + low / 2048,
+//         or (offset_*) each pixel's own offset in float32
+// partial (parts, T) float64: offsets summed over the pixels of a part; the caller adds the parts, so the order of
+//         summation is fixed.
+//
+// By row:   a block has 256 threads and takes 4 rows x 1024 pixels; a thread keeps its pixel's constants for 4 rows.
+// By pixel: a thread is one row and walks over the PIXELS_PER_PART pixels of a part; constants are broadcasts.
+
+enum { POISSON, NEGATIVE_BINOMIAL, GAUSSIAN };
+enum { SINGLE, HALF, SPLIT, OFFSET };
+enum { THREADS = 256, ROWS = 4, STRIDES = 4, PIXELS_PER_PART = 128 };
+
+struct Pixel {
+    float correction, floor, background, centre, dispersion;
+};
+
+// What every kernel is given about the pixels; (S,) float32 each.
+struct Pixels {
+    const float *correction, *floor, *background, *centre, *dispersion;
+};
+
+template <int KIND> __device__ __forceinline__ Pixel load(const Pixels &all, int p)
+{
+    Pixel pixel = {__ldg(all.correction + p), __ldg(all.floor + p), 0.f, 0.f, 0.f};
+    if (KIND != GAUSSIAN) {
+        pixel.background = __ldg(all.background + p);
+        pixel.centre = __ldg(all.centre + p);
+    }
+    if (KIND == NEGATIVE_BINOMIAL) pixel.dispersion = __ldg(all.dispersion + p);
+    return pixel;
+}
+
+template <int KIND>
+__device__ __forceinline__ void terms(float slice, const Pixel &pixel, float fluence, float &operand, float &offset)
+{
+    float signal = slice * pixel.correction;
+    signal = signal > pixel.floor ? signal : pixel.floor;  // also when it is not a number
+    if (KIND == GAUSSIAN) {
+        operand = signal * fluence;
+        offset = signal * signal;
+        return;
+    }
+    const float expected = fmaf(fluence, signal, pixel.background);
+    operand = logf(expected) - pixel.centre;
+    offset = expected;
+    if (KIND == NEGATIVE_BINOMIAL) {
+        const float y = fmaxf(expected * pixel.dispersion, 1e-30f);
+        const float log_1p = log1pf(y);
+        operand -= log_1p;
+        offset = expected * (log_1p / y);
+    }
+}
+
+__device__ __forceinline__ unsigned short half_of(float x)
+{
+    unsigned short bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return bits;
+}
+
+__device__ __forceinline__ float float_of(unsigned short bits)
+{
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+    return x;
+}
+
+// high and low are the two outputs; float32 goes to high, and low is not touched unless there are two terms.
+template <int TERMS>
+__device__ __forceinline__ void store(void *high, void *low, long long at, float operand, float offset)
+{
+    if (TERMS == SINGLE) static_cast<float *>(high)[at] = operand;
+    if (TERMS == OFFSET) static_cast<float *>(high)[at] = offset;
+    if (TERMS == HALF) static_cast<unsigned short *>(high)[at] = half_of(operand);
+    if (TERMS == SPLIT) {
+        const unsigned short first = half_of(operand);
+        static_cast<unsigned short *>(high)[at] = first;
+        static_cast<unsigned short *>(low)[at] = half_of((operand - float_of(first)) * 2048.f);
+    }
+}
+
+template <int KIND, int TERMS>
+__device__ __forceinline__ void expand_rows(const float *slices, int P, int S, int T, const Pixels &all, float fluence,
+                                            void *high, void *low, double *partial)
+{
+    const long long first_row = (long long)blockIdx.x * ROWS;
+    const int first_pixel = blockIdx.y * THREADS * STRIDES;
+    double total[ROWS] = {};
+#pragma unroll
+    for (int stride = 0; stride < STRIDES; ++stride) {
+        const int p = first_pixel + stride * THREADS + threadIdx.x;
+        if (p >= S) break;
+        const Pixel pixel = load<KIND>(all, p);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            const long long k = first_row + r;
+            if (k >= T) break;
+            float operand, offset;
+            terms<KIND>(slices[k * P + p], pixel, fluence, operand, offset);
+            store<TERMS>(high, low, k * S + p, operand, offset);
+            total[r] += offset;
+        }
+    }
+    __shared__ double in_warp[ROWS][THREADS / 32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+#pragma unroll
+        for (int step = 16; step > 0; step >>= 1) total[r] += __shfl_down_sync(0xFFFFFFFFu, total[r], step);
+        if (lane == 0) in_warp[r][warp] = total[r];
+    }
+    __syncthreads();
+    if (threadIdx.x < ROWS && first_row + threadIdx.x < T) {
+        double sum = 0.0;
+#pragma unroll
+        for (int w = 0; w < THREADS / 32; ++w) sum += in_warp[threadIdx.x][w];
+        partial[(long long)blockIdx.y * T + first_row + threadIdx.x] = sum;
+    }
+}
+
+template <int KIND, int TERMS>
+__device__ __forceinline__ void expand_pixels(const float *slices, int S, int T, const Pixels &all, float fluence,
+                                              void *high, void *low, double *partial)
+{
+    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    if (k >= T) return;
+    const int first = blockIdx.y * PIXELS_PER_PART;
+    const int last = min(S, first + PIXELS_PER_PART);
+    double total = 0.0;
+#pragma unroll 4
+    for (int p = first; p < last; ++p) {
+        const Pixel pixel = load<KIND>(all, p);
+        const long long at = (long long)p * T + k;
+        float operand, offset;
+        terms<KIND>(slices[at], pixel, fluence, operand, offset);
+        store<TERMS>(high, low, at, operand, offset);
+        total += offset;
+    }
+    partial[(long long)blockIdx.y * T + k] = total;
+}
+
+#define KERNELS(KIND, kind, TERMS, form)                                                                         \
+    extern "C" __global__ void __launch_bounds__(THREADS) form##_##kind##_rows(                                  \
+        const float *__restrict__ slices, int P, int S, int T, const float *__restrict__ correction,             \
+        const float *__restrict__ floor, const float *__restrict__ background, const float *__restrict__ centre, \
+        const float *__restrict__ dispersion, float fluence, void *__restrict__ high, void *__restrict__ low,    \
+        double *__restrict__ partial)                                                                            \
+    {                                                                                                            \
+        const Pixels all = {correction, floor, background, centre, dispersion};                                  \
+        expand_rows<KIND, TERMS>(slices, P, S, T, all, fluence, high, low, partial);                             \
+    }                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS) form##_##kind##_pixels(                                \
+        const float *__restrict__ slices, int P, int S, int T, const float *__restrict__ correction,             \
+        const float *__restrict__ floor, const float *__restrict__ background, const float *__restrict__ centre, \
+        const float *__restrict__ dispersion, float fluence, void *__restrict__ high, void *__restrict__ low,    \
+        double *__restrict__ partial)                                                                            \
+    {                                                                                                            \
+        const Pixels all = {correction, floor, background, centre, dispersion};                                  \
+        expand_pixels<KIND, TERMS>(slices, S, T, all, fluence, high, low, partial);                              \
+    }
+#define FORMS(KIND, kind)                 \
+    KERNELS(KIND, kind, SINGLE, single)   \
+    KERNELS(KIND, kind, HALF, half)       \
+    KERNELS(KIND, kind, SPLIT, split)     \
+    KERNELS(KIND, kind, OFFSET, offset)
+
+FORMS(POISSON, poisson)
+FORMS(NEGATIVE_BINOMIAL, negative_binomial)
+FORMS(GAUSSIAN, gaussian)
+
+// out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d]); missing may be null.
+// Blocks: x over frames, y over rows in strides of gridDim.y.  out may be product.
+extern "C" __global__ void linear_scores(const float *product, const double *__restrict__ offsets,
+                                         const double *__restrict__ factor, const float *__restrict__ missing, int T,
+                                         int D, float *out)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d >= D) return;
+    const double f = factor[d];
+    for (int k = blockIdx.y; k < T; k += gridDim.y) {
+        const long long at = (long long)k * D + d;
+        const double offset = missing ? offsets[k] - missing[at] : offsets[k];
+        out[at] = (float)(product[at] - f * offset);
+    }
+}
+
+// out[k, d] = -half_precision * (offsets[k] - missing[k, d] - product[k, d]^2 * inverse_squares[d]);
+// 0 for every row of a frame with inverse_squares 0.
+extern "C" __global__ void gaussian_scores(const float *product, const double *__restrict__ offsets,
+                                           const double *__restrict__ inverse_squares,
+                                           const float *__restrict__ missing, double half_precision, int T, int D,
+                                           float *out)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d >= D) return;
+    const double inverse = inverse_squares[d];
+    for (int k = blockIdx.y; k < T; k += gridDim.y) {
+        const long long at = (long long)k * D + d;
+        const double projected = product[at];
+        const double norm = missing ? offsets[k] - missing[at] : offsets[k];
+        out[at] = inverse > 0.0 ? (float)(-half_precision * (norm - projected * projected * inverse)) : 0.f;
+    }
+}

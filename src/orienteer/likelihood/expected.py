@@ -1,0 +1,173 @@
+"""Expected photons of a tile of slices as a likelihood needs them: checks arguments and picks the twin."""
+
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, is_on_gpu
+from orienteer.compute.kernels import load_kernels
+from orienteer.errors import OrienteerError
+from orienteer.likelihood.pixel_model import PixelModel
+
+Kind: TypeAlias = Literal["poisson", "negative_binomial", "gaussian"]
+# "single": float32.  "half": one float16 term.  "split": two float16 terms, operand = high + low / 2048.
+# "offset": each pixel's own share of the offset, float32.
+Form: TypeAlias = Literal["single", "half", "split", "offset"]
+
+LOW_TERM_SCALE = 2048.0
+_KINDS = ("poisson", "negative_binomial", "gaussian")
+_THREADS, _ROWS_PER_BLOCK, _PIXELS_PER_BLOCK, _PIXELS_PER_PART = 256, 4, 1024, 128
+
+
+class SplitOperand(NamedTuple):
+    """An operand as two float16 arrays: operand = high + low / 2048, 22 bits in all."""
+
+    high: Array
+    low: Array
+
+
+def expand_slices(
+    kind: Kind,
+    slices: Array,
+    pixels: PixelModel,
+    centre: Array,
+    dispersion: Array,
+    fluence: float,
+    by_pixel: bool,
+    form: Form = "single",
+) -> tuple[Array | SplitOperand, Array]:
+    """What a likelihood multiplies the photon counts by, and what it adds per row.
+
+    The formulas stand at the head of ``expected.cu``.
+
+    slices : (T, P) float32, or (P, T) when ``by_pixel``: the sampled model W.
+    centre : (S,) float32, taken from the operand at each of the S = n_scored pixels.
+    dispersion : (S,) float32, 1/r of the negative binomial.
+    fluence : of all frames this will be compared with; for the Gaussian the scale of the operand.
+
+    Returns operand (T, S) or (S, T) in the chosen form, and offsets (T,) float64, both on the same device.
+    """
+    S, P = pixels.n_scored, pixels.n_pixels
+    if slices.ndim != 2 or slices.shape[0 if by_pixel else 1] != P or slices.dtype != np.float32:
+        raise OrienteerError(
+            f"slices are {slices.dtype} of shape {slices.shape}; expected float32 "
+            f"{f'({P}, T)' if by_pixel else f'(T, {P})'}."
+        )
+    T = slices.shape[1 if by_pixel else 0]
+    shape = (S, T) if by_pixel else (T, S)
+    constants = (pixels.correction, pixels.floor, pixels.background_or_zero, centre, dispersion)
+    if is_on_gpu(slices):
+        return _on_gpu(kind, slices, (P, S, T), constants, fluence, by_pixel, form, shape)
+    from orienteer.likelihood import _expected_numba as twin
+
+    operand, offsets = np.empty(shape, np.float32), np.empty(T)
+    kernels = twin.compiled_kernels(_KINDS.index(kind), form == "offset")
+    scored = tuple(np.ascontiguousarray(array[:S], np.float32) for array in constants)
+    kernels[int(by_pixel)](np.ascontiguousarray(slices), *scored, np.float32(fluence), operand, offsets)
+    if form in ("single", "offset"):
+        return operand, offsets
+    return _float16_terms(operand, form == "split"), offsets
+
+
+def linear_scores(product: Array, offsets: Array, factor: Array, missing: Array | None, out: Array) -> Array:
+    """``out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d])``, in float64, rounded once."""
+    return _score("linear_scores", product, offsets, factor, missing, (), out)
+
+
+def gaussian_scores(
+    product: Array, offsets: Array, inverse_squares: Array, missing: Array | None, sigma: float, out: Array
+) -> Array:
+    """``-(offsets[k] - missing[k, d] - product[k, d]^2 inverse_squares[d]) / (2 sigma^2)``.
+
+    A frame whose ``inverse_squares`` is 0 scores 0 for every row.
+    """
+    return _score(
+        "gaussian_scores", product, offsets, inverse_squares, missing, (np.float64(0.5 / sigma**2),), out
+    )
+
+
+def _score(
+    name: str,
+    product: Array,
+    offsets: Array,
+    per_frame: Array,
+    missing: Array | None,
+    more: tuple[Any, ...],
+    out: Array,
+) -> Array:
+    T, D = product.shape
+    if offsets.shape != (T,) or per_frame.shape != (D,) or out.shape != (T, D):
+        raise OrienteerError(
+            f"a product of shape {product.shape} does not fit {offsets.shape} offsets, "
+            f"{per_frame.shape} frames and an output of shape {out.shape}."
+        )
+    if not is_on_gpu(product):
+        from orienteer.likelihood import _expected_numba as twin
+
+        none = np.empty((0, 0), np.float32)
+        getattr(twin, name)(product, offsets, per_frame, none if missing is None else missing, *more, out)
+        return out
+    import cupy
+
+    if not all(array.flags.c_contiguous for array in (product, out)):
+        raise ValueError("scores on the GPU need contiguous arrays")
+    if out.size:
+        pointer = np.uintp(0) if missing is None else cupy.ascontiguousarray(missing, cupy.float32)
+        columns, double = (D + _THREADS - 1) // _THREADS, cupy.float64
+        arguments = (
+            product,
+            cupy.ascontiguousarray(offsets, double),
+            cupy.ascontiguousarray(per_frame, double),
+            pointer,
+        )
+        _module().get_function(name)(
+            (columns, min(T, 16384)), (_THREADS,), (*arguments, *more, np.int32(T), np.int32(D), out)
+        )
+    return out
+
+
+def _on_gpu(
+    kind: Kind,
+    slices: Array,
+    sizes: tuple[int, int, int],
+    constants: tuple[Array, ...],
+    fluence: float,
+    by_pixel: bool,
+    form: Form,
+    shape: tuple[int, int],
+) -> tuple[Array | SplitOperand, Array]:
+    import cupy
+
+    _, S, T = sizes
+    high = cupy.empty(shape, cupy.float32 if form in ("single", "offset") else cupy.float16)
+    low = cupy.empty(shape, cupy.float16) if form == "split" else None
+    pixels_per_part = _PIXELS_PER_PART if by_pixel else _PIXELS_PER_BLOCK
+    n_parts = (S + pixels_per_part - 1) // pixels_per_part
+    partial = cupy.empty((n_parts, T), cupy.float64)
+    rows_per_block = _THREADS if by_pixel else _ROWS_PER_BLOCK
+    if high.size:
+        arguments = (
+            cupy.ascontiguousarray(slices),
+            *(np.int32(size) for size in sizes),
+            *(cupy.ascontiguousarray(array, cupy.float32) for array in constants),
+            np.float32(fluence),
+            high,
+            np.uintp(0) if low is None else low,
+            partial,
+        )
+        kernel = _module().get_function(f"{form}_{kind}_{'pixels' if by_pixel else 'rows'}")
+        kernel(((T + rows_per_block - 1) // rows_per_block, n_parts), (_THREADS,), arguments)
+    operand = high if low is None else SplitOperand(high, low)
+    return operand, partial.sum(axis=0)
+
+
+def _float16_terms(operand: Array, two: bool) -> Array | SplitOperand:
+    high = operand.astype(np.float16)
+    if not two:
+        return high
+    return SplitOperand(high, ((operand - high.astype(np.float32)) * LOW_TERM_SCALE).astype(np.float16))
+
+
+def _module() -> Any:
+    return load_kernels(Path(__file__).with_name("expected.cu"))

@@ -1,0 +1,155 @@
+"""How bright each shot was: fluence of the frames relative to their mean."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.likelihood.weighted_sums import sum_over_rows
+
+_NEWTON_STEPS = 50
+_CHUNK = 1 << 22
+
+
+def expected_photons(responsibilities: Array, offsets: Array, missing: Array | None = None) -> Array:
+    """Photons expected at unit fluence by a tile of rows: sum_k P_kd (u_k - missing_kd), (D,) float64.
+
+    responsibilities : (T, D) float32.
+    offsets : (T,) float64, u_k of the Poisson expansion without background.
+    missing : (T, D), expected photons in the pixels that each frame forbids.
+
+    The sum of it over all tiles is what :func:`update_fluence` needs.
+    """
+    return sum_over_rows(responsibilities, offsets, missing)
+
+
+def update_fluence(scored_photons: Array, expected: Array) -> Array:
+    """Most likely fluence without background, (D,) float64: photons counted over photons expected.
+
+    >>> update_fluence(np.array([6.0, 0.0]), np.array([3.0, 0.0])).tolist()
+    [2.0, 0.0]
+    """
+    xp = array_namespace(scored_photons)
+    some = expected > 0
+    return xp.where(some, scored_photons / xp.where(some, expected, 1.0), 0.0)
+
+
+def solve_fluence(counts: Array, signal: Array, background: Array, tolerance: float = 1e-8) -> Array:
+    """Most likely fluence over a known background, (D,) float64.
+
+    counts : (D, S) photons of the scored pixels.
+    signal : (D, S) expected signal s = c W at unit fluence of each frame's pose (or mean over its poses).
+    background : (S,) photons per shot.
+
+    Solves sum_p s (K / (phi s + b) - 1) = 0.  The left side falls with phi and is convex, so Newton steps
+    from the left never pass the root; it is 0 where even no signal is too much.
+    """
+    xp = array_namespace(counts)
+    if counts.shape != signal.shape or background.shape != counts.shape[1:]:
+        raise OrienteerError(
+            f"counts {counts.shape}, signal {signal.shape} and background {background.shape} do not fit."
+        )
+    fluence = xp.empty(len(counts), dtype=xp.float64)
+    step = max(1, _CHUNK // max(1, counts.shape[1]))
+    for first in range(0, len(counts), step):
+        chunk = slice(first, first + step)
+        K, s = counts[chunk].astype(xp.float64), xp.maximum(signal[chunk].astype(xp.float64), 0.0)
+        fluence[chunk] = _newton(xp, K, s, background.astype(xp.float64)[None, :], tolerance)
+    return fluence
+
+
+def _newton(xp: Any, K: Array, s: Array, b: Array, tolerance: float) -> Array:
+    # Pixels without background give a lower bound, phi >= sum K (b = 0) / sum s; it keeps phi s + b above 0.
+    lit = (s > 0) & (K > 0)
+    total = xp.sum(s, axis=1)
+    bare = xp.sum(xp.where(lit & (b <= 0), K, 0.0), axis=1)
+    phi = xp.where(total > 0, bare / xp.where(total > 0, total, 1.0), 0.0)
+    for _ in range(_NEWTON_STEPS):
+        expected = phi[:, None] * s + b
+        ratio = xp.where(lit, s / xp.where(lit & (expected > 0), expected, 1.0), 0.0)
+        slope = xp.sum(K * ratio * ratio, axis=1)
+        excess = xp.sum(K * ratio, axis=1) - total
+        change = xp.where(slope > 0, excess / xp.where(slope > 0, slope, 1.0), 0.0)
+        new = xp.maximum(phi + change, 0.0)
+        done = bool(xp.all(xp.abs(new - phi) <= tolerance * new))
+        phi = new
+        if done:
+            break
+    return phi
+
+
+def bound_fluence(
+    fluence: Array, scored_photons: Array, background_photons: float = 0.0, factor: float = 4.0
+) -> Array:
+    """The fluence kept within a factor of what the number of photons alone would say, (D,) float64.
+
+    A frame that fits no pose may otherwise run away, and one bright run-away outweighs a thousand others.  A
+    frame without photons above the background keeps a fluence that is small but not 0.
+
+    background_photons : expected on the scored pixels of one shot.
+    """
+    xp = array_namespace(fluence)
+    # One standard deviation is the least that counts as signal: the bound must not become 0.
+    noise = xp.sqrt(xp.maximum(scored_photons, 1.0))
+    signal = xp.maximum(scored_photons - background_photons, noise)
+    mean = xp.maximum(
+        xp.mean(scored_photons) - background_photons, xp.sqrt(xp.maximum(xp.mean(scored_photons), 1.0))
+    )
+    by_count = signal / mean
+    fluence = xp.where(xp.isfinite(fluence), fluence, by_count)
+    return xp.minimum(xp.maximum(fluence, by_count / factor), by_count * factor)
+
+
+def normalise_fluence(fluence: Array, weights: Array | None = None) -> tuple[Array, float]:
+    """(fluence with weighted mean 1, the mean it had).
+
+    Fluence times model is what the data fix; the caller multiplies the model by the returned mean.
+    """
+    xp = array_namespace(fluence)
+    w = xp.ones_like(fluence) if weights is None else weights
+    total = float(xp.sum(w))
+    mean = float(xp.sum(w * fluence)) / total if total > 0 else 0.0
+    if not mean > 0:
+        return xp.ones_like(fluence), 1.0
+    return fluence / mean, mean
+
+
+class FluenceGroups(NamedTuple):
+    """Frames sorted into groups of similar fluence.
+
+    order : (D,) int64, frames by rising fluence.
+    bounds : (G + 1,) int64; group g is frames ``order[bounds[g]:bounds[g + 1]]``.
+    fluence : (G,) float64, geometric mean of each group.
+    """
+
+    order: np.ndarray
+    bounds: np.ndarray
+    fluence: np.ndarray
+
+
+def fluence_groups(fluence: Array, ratio: float = 1.15) -> FluenceGroups:
+    """Groups within which the fluence varies by at most ``ratio``, as NumPy arrays.
+
+    >>> groups = fluence_groups(np.array([2.0, 1.0, 2.1, 0.0]))
+    >>> groups.order.tolist(), groups.bounds.tolist()
+    ([3, 1, 0, 2], [0, 2, 4])
+
+    Frames of fluence 0 join the faintest group, whose fluence they do not change.
+    """
+    if not ratio > 1:
+        raise OrienteerError(f"frames cannot be grouped by a fluence ratio of {ratio}; it must be above 1.")
+    phi = to_numpy(fluence).astype(np.float64)
+    if not np.isfinite(phi).all():
+        raise OrienteerError("some frames have a fluence that is not a finite number.")
+    order = np.argsort(phi, kind="stable")
+    ranked = phi[order]
+    n_dark = int(np.searchsorted(ranked, 0.0, side="right"))
+    if n_dark == len(phi):
+        return FluenceGroups(order, np.array([0, len(phi)] if len(phi) else [0]), np.ones(min(1, len(phi))))
+    logs = np.log(ranked[n_dark:])
+    bounds = [0]
+    while bounds[-1] < len(logs):
+        bounds.append(int(np.searchsorted(logs, logs[bounds[-1]] + np.log(ratio), side="right")))
+    means = np.exp(np.add.reduceat(logs, bounds[:-1]) / np.diff(bounds))
+    return FluenceGroups(order, np.array([0, *(np.array(bounds[1:]) + n_dark)]), means)

@@ -1,0 +1,123 @@
+"""The Gaussian model with a fluence for every pair of row and frame (Ekeberg, Engblom and Liu, 2014)."""
+
+from dataclasses import dataclass
+from math import log, pi
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.errors import OrienteerError
+from orienteer.likelihood.base import MergeWeights, missing_scored
+from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, gaussian_scores
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.weighted_sums import sum_over_frames
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Q_kd = -sum_p (K_dp / phi_kd - s_kp)^2 / (2 sigma^2), s = c W, with phi_kd = |K_d|^2 / (s_k . K_d).
+
+    Put in, the fluence leaves Q_kd = -(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2): one matrix product
+    and two lists of norms give scores and fluences.  The difference cancels near the true pose, so the
+    product has to be good to more digits than in the other likelihoods: use float32 or two float16 terms.
+
+    sigma : noise in the units of W.
+    operand_scale : the operand is this times s; a power of two that brings it into the range of float16.
+    """
+
+    pixels: PixelModel
+    sigma: float
+    operand_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.sigma > 0 or not self.operand_scale > 0:
+            raise OrienteerError(
+                f"sigma = {self.sigma} and operand_scale = {self.operand_scale} must be positive."
+            )
+        if self.pixels.background is not None:
+            raise OrienteerError(
+                "the Gaussian likelihood knows no background.",
+                "Subtract it from the frames, or use the Poisson likelihood.",
+            )
+
+    @property
+    def needs_fluence_groups(self) -> bool:
+        """False: the best fluence of each row and frame is part of the score."""
+        return False
+
+    def expand(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
+    ) -> tuple[Array | SplitOperand, Array]:
+        """Operand operand_scale * s and offsets |s_k|^2; the fluence is not used."""
+        unused = self.pixels.correction
+        return expand_slices(
+            "gaussian", slices, self.pixels, unused, unused, self.operand_scale, by_pixel, form
+        )
+
+    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
+        """s^2 of each scored pixel, float32 (T, S) or (S, T)."""
+        return self.expand(slices, fluence, by_pixel, "offset")[0]
+
+    def scores(
+        self,
+        product: Array,
+        offsets: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        missing: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """-(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2), (T, D) float32."""
+        xp = array_namespace(product)
+        return gaussian_scores(
+            product,
+            offsets,
+            self._inverse_squares(frames) / self.operand_scale**2,
+            missing,
+            self.sigma,
+            xp.empty_like(product) if out is None else out,
+        )
+
+    def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
+        """-n/2 ln(2 pi sigma^2), n the scored pixels that the frame does not forbid."""
+        n = self.pixels.n_scored - missing_scored(frames)
+        return -0.5 * n * log(2 * pi * self.sigma**2)
+
+    def fluence(self, product: Array, frames: FrameBatch) -> Array:
+        """phi_kd = |K_d|^2 / (s_k . K_d), (T, D) float32; infinite where row and frame share no light."""
+        xp = array_namespace(product)
+        inverse = self._inverse_fluence(product, frames)
+        return xp.where(inverse > 0, 1.0 / xp.where(inverse > 0, inverse, 1.0), xp.inf).astype(xp.float32)
+
+    def merge_weights(
+        self,
+        responsibilities: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        product: Array | None = None,
+    ) -> MergeWeights:
+        """Numerator P / phi_kd, denominator P; needs the product of the scores."""
+        if product is None:
+            raise ValueError("the Gaussian merge needs the product of the scores")
+        xp = array_namespace(responsibilities)
+        row = sum_over_frames(responsibilities, xp.ones(len(frames)))
+        denominator = None if frames.missing is None else responsibilities
+        return MergeWeights(responsibilities * self._inverse_fluence(product, frames), row, denominator)
+
+    def merge_factors(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
+    ) -> tuple[Array | None, Array | None]:
+        """None: every pixel counts the same."""
+        return None, None
+
+    def _inverse_fluence(self, product: Array, frames: FrameBatch) -> Array:
+        """(T, D) float32; 0 for a frame without light."""
+        xp = array_namespace(product)
+        return product * (self._inverse_squares(frames) / self.operand_scale).astype(xp.float32)
+
+    def _inverse_squares(self, frames: FrameBatch) -> Array:
+        """1 / |K_d|^2, (D,) float64; 0 for a frame without light."""
+        xp = array_namespace(frames.squares)
+        lit = frames.squares > 0
+        return xp.where(lit, 1.0 / xp.where(lit, frames.squares, 1.0), 0.0)

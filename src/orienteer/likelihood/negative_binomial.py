@@ -1,0 +1,144 @@
+"""Photon counts that scatter more than Poisson: the model's own error is part of the likelihood."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.errors import OrienteerError
+from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.base import MergeWeights, sum_log_factorials, sum_over_scored
+from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.poisson import fluence_weighted
+
+
+@dataclass(frozen=True, eq=False)
+class NegativeBinomial:
+    """Poisson counts whose mean has a relative variance eps^2: var K = lambda + eps^2 lambda^2, r = 1/eps^2.
+
+    ln P = sum_p K ln(lambda / (r + lambda)) - r ln(1 + lambda/r) + ln Gamma(K + r) - ln Gamma(r) - ln K!.
+    Bright pixels, where the model is wrong by more than shot noise, no longer outvote the rest.
+
+    dispersion : (P,) float32, eps^2 of each pixel (see :mod:`orienteer.likelihood.dispersion`); 0 is Poisson.
+
+    Everything is written in eps^2, never in r, and ln(1 + eps^2 lambda) is taken apart from ln(lambda), so
+    that small dispersions lose no digits: K ln r is a constant of the frame and stands there.
+    """
+
+    pixels: PixelModel
+    dispersion: Array
+    _offset_centres: dict[float, float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        xp = array_namespace(self.pixels.correction)
+        dispersion = xp.asarray(self.dispersion, dtype=xp.float32)
+        if dispersion.shape != (self.pixels.n_pixels,):
+            raise OrienteerError(
+                f"dispersion of shape {dispersion.shape} does not fit {self.pixels.n_pixels} pixels."
+            )
+        if not bool(xp.all((dispersion >= 0) & xp.isfinite(dispersion))):
+            raise OrienteerError("dispersion has values that are negative or not numbers.")
+        object.__setattr__(self, "dispersion", dispersion)
+
+    @property
+    def needs_fluence_groups(self) -> bool:
+        """True: the weight of a pixel depends on how bright the frame is."""
+        return True
+
+    @cached_property
+    def centre(self) -> Array:
+        """(S,) float32, the operand of the reference model at unit fluence."""
+        xp = array_namespace(self.pixels.correction)
+        expected = self._reference(1.0)
+        return (xp.log(expected) - xp.log1p(expected * self._scored_dispersion)).astype(xp.float32)
+
+    def expand(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
+    ) -> tuple[Array | SplitOperand, Array]:
+        """Operand ln(lambda / (1 + eps^2 lambda)) - centre, offsets sum r ln(1 + lambda / r)."""
+        return expand_slices(
+            "negative_binomial",
+            slices,
+            self.pixels,
+            self.centre,
+            self.dispersion,
+            float(fluence),
+            by_pixel,
+            form,
+        )
+
+    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
+        """Each scored pixel's r ln(1 + lambda / r), float32 (T, S) or (S, T)."""
+        return self.expand(slices, fluence, by_pixel, "offset")[0]
+
+    def scores(
+        self,
+        product: Array,
+        offsets: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        missing: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """product - (offset_k - offset of the reference), (T, D) float32, at the fluence of the group."""
+        xp = array_namespace(product)
+        lit = (frames.scored_photons > 0).astype(xp.float64)
+        offset_centre = self._offset_centre(float(fluence))
+        return linear_scores(
+            product, offsets - offset_centre, lit, missing, xp.empty_like(product) if out is None else out
+        )
+
+    def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
+        """K.centre + sum ln [Gamma(K + r) / (Gamma(r) r^K K!)], less the offset of the reference."""
+        return (
+            sum_over_scored(frames, self.centre)
+            - sum_log_factorials(frames, self._scored_dispersion)
+            - self._offset_centre(float(fluence))
+        )
+
+    def merge_weights(
+        self,
+        responsibilities: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        product: Array | None = None,
+    ) -> MergeWeights:
+        """Numerator P, denominator P phi, each with the factors of :meth:`merge_factors`."""
+        return fluence_weighted(responsibilities, frames, fluence)
+
+    def merge_factors(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
+    ) -> tuple[Array | None, Array | None]:
+        """The likelihood's own weight w = 1 / (1 + eps^2 lambda) on both sides; the signal's share on counts.
+
+        Setting the derivative of ln P to zero gives W = sum P K w share / sum P phi c w.
+        """
+        shape = (-1, 1) if by_pixel else (1, -1)
+        expected = fluence * self.pixels.signal(slices, by_pixel)
+        expected += self.pixels.background_or_zero.reshape(shape)
+        weight = 1.0 / (1.0 + expected * self.dispersion.reshape(shape))
+        if self.pixels.background is None:
+            return weight, weight
+        return weight * signal_share(slices, self.pixels, fluence, by_pixel), weight
+
+    @cached_property
+    def _scored_dispersion(self) -> Array:
+        return self.pixels.scored(self.dispersion)
+
+    def _reference(self, fluence: float) -> Array:
+        pixels = self.pixels
+        return fluence * pixels.scored(pixels.safe_reference) + pixels.scored(pixels.background_or_zero)
+
+    def _offset_centre(self, fluence: float) -> float:
+        """The offset of the reference model at a fluence; kept, since every tile of a group asks for it."""
+        if fluence not in self._offset_centres:
+            xp = array_namespace(self.pixels.correction)
+            expected = self._reference(fluence)
+            y = xp.maximum(expected * self._scored_dispersion, np.finfo(np.float64).tiny)
+            self._offset_centres[fluence] = float(xp.sum(expected * (xp.log1p(y) / y)))
+        return self._offset_centres[fluence]

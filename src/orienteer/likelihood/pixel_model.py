@@ -1,0 +1,92 @@
+"""What is known of the pixels before any frame is looked at: correction, a reference model, background."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.errors import OrienteerError
+
+# A pixel whose whole shell is empty still gets this fraction of the mean reference, so that no logarithm
+# is infinite; and float32 must hold it as a normal number.
+_EMPTY_SHELL = 1e-6
+_SMALLEST = 1e-30
+
+
+@dataclass(frozen=True, eq=False)
+class PixelModel:
+    """The pixel list as a likelihood sees it; expected photons are fluence * correction * W + background.
+
+    correction : (P,) float32, solid angle * polarisation * efficiency, mean 1.
+    reference : (P,) float32, expected photons at unit fluence of a model without directions (correction times
+        the radial mean of the model).  The same for all rows and classes: low-precision products are taken
+        around it, and an empty voxel counts as ``floor_fraction`` of it, so a photon there costs finite nats.
+    n_scored : the first so many pixels decide orientations; the rest are merged only.
+    background : (P,) float32 photons per shot, or None.
+    """
+
+    correction: Array
+    reference: Array
+    n_scored: int
+    background: Array | None = None
+    floor_fraction: float = 1e-3
+
+    def __post_init__(self) -> None:
+        xp = array_namespace(self.correction)
+        P = len(self.correction)
+        if not 0 < self.n_scored <= P:
+            raise OrienteerError(
+                f"{self.n_scored} of {P} pixels are left to decide orientations.",
+                "Check the mask: pixels of level 0 are used for orientation.",
+            )
+        for name in ("correction", "reference", "background"):
+            array = getattr(self, name)
+            if array is None:
+                continue
+            array = xp.asarray(array, dtype=xp.float32)
+            if array.shape != (P,) or not bool(xp.all((array >= 0) & xp.isfinite(array))):
+                raise OrienteerError(
+                    f"'{name}' of the pixels has shape {array.shape} for {P} pixels, or values that are "
+                    "negative or not numbers."
+                )
+            object.__setattr__(self, name, array)
+
+    @property
+    def n_pixels(self) -> int:
+        """P, pixels of the list."""
+        return len(self.correction)
+
+    @cached_property
+    def safe_reference(self) -> Array:
+        """(P,) float32: the reference, positive everywhere."""
+        xp = array_namespace(self.reference)
+        least = max(_EMPTY_SHELL * float(xp.mean(self.reference, dtype=xp.float64)), _SMALLEST)
+        return xp.maximum(self.reference, xp.float32(least))
+
+    @cached_property
+    def floor(self) -> Array:
+        """(P,) float32: the least expected signal at unit fluence."""
+        xp = array_namespace(self.reference)
+        return xp.maximum(self.safe_reference * xp.float32(self.floor_fraction), xp.float32(_SMALLEST))
+
+    @cached_property
+    def background_or_zero(self) -> Array:
+        """(P,) float32."""
+        return (
+            array_namespace(self.correction).zeros_like(self.correction)
+            if self.background is None
+            else self.background
+        )
+
+    def scored(self, values: Array) -> Array:
+        """The values (P, ...) of the scored pixels, as float64."""
+        return values[: self.n_scored].astype(np.float64)
+
+    def signal(self, slices: Array, by_pixel: bool) -> Array:
+        """Signal at unit fluence, (T, P) or (P, T) float32: correction times slices, at least the floor."""
+        xp = array_namespace(slices)
+        shape = (-1, 1) if by_pixel else (1, -1)
+        # fmax: a sample that is not a number counts as empty.
+        fmax = np.fmax if isinstance(slices, np.ndarray) else xp.fmax
+        return fmax(slices * self.correction.reshape(shape), self.floor.reshape(shape))

@@ -1,0 +1,131 @@
+"""Photon counting: independent Poisson counts with known mean."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.base import (
+    MergeWeights,
+    fluence_of_frames,
+    sum_log_factorials,
+    sum_over_scored,
+)
+from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.weighted_sums import sum_over_frames
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson:
+    """ln P = sum_p K ln(lambda) - lambda - ln K!,  lambda = fluence * c W + b.
+
+    Without background the fluence leaves the product (K ln phi is the frame's own constant) and the offset is
+    phi_d u_k with u_k = sum c W: one expansion at unit fluence serves every frame exactly.
+    """
+
+    pixels: PixelModel
+
+    @property
+    def needs_fluence_groups(self) -> bool:
+        """True with a background: then ln(phi s + b) has to be taken at each fluence."""
+        return self.pixels.background is not None
+
+    @cached_property
+    def centre(self) -> Array:
+        """(S,) float32, ln of the reference model; the operand is taken around it."""
+        xp = array_namespace(self.pixels.correction)
+        reference = self.pixels.scored(self.pixels.safe_reference)
+        return xp.log(reference + self.pixels.scored(self.pixels.background_or_zero)).astype(xp.float32)
+
+    @cached_property
+    def _reference_sums(self) -> tuple[float, float]:
+        """Photons of reference model and background on the scored pixels."""
+        xp, pixels = array_namespace(self.pixels.correction), self.pixels
+        return (
+            float(xp.sum(pixels.scored(pixels.safe_reference))),
+            float(xp.sum(pixels.scored(pixels.background_or_zero))),
+        )
+
+    def expand(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
+    ) -> tuple[Array | SplitOperand, Array]:
+        """Operand ln(lambda) - centre, offsets u_k = sum lambda; without background at unit fluence."""
+        unused = self.centre
+        return expand_slices(
+            "poisson", slices, self.pixels, self.centre, unused, self._expanded_at(fluence), by_pixel, form
+        )
+
+    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
+        """Expected photons of each scored pixel, float32 (T, S) or (S, T)."""
+        return self.expand(slices, fluence, by_pixel, "offset")[0]
+
+    def scores(
+        self,
+        product: Array,
+        offsets: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        missing: Array | None = None,
+        out: Array | None = None,
+    ) -> Array:
+        """product - phi_d (u_k - u of the reference), (T, D) float32; with a background phi is in u."""
+        xp = array_namespace(product)
+        lit = frames.scored_photons > 0
+        if self.needs_fluence_groups:
+            factor, offset_centre = lit.astype(xp.float64), self._offset_centre(float(fluence))
+        else:
+            factor, offset_centre = lit * fluence_of_frames(fluence, frames), self._offset_centre(1.0)
+        return linear_scores(
+            product, offsets - offset_centre, factor, missing, xp.empty_like(product) if out is None else out
+        )
+
+    def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
+        """K.centre - sum ln K!, less the offset of the reference (and with ln phi^K without background)."""
+        xp = array_namespace(frames.scored_photons)
+        phi = fluence_of_frames(fluence, frames)
+        signal, background = self._reference_sums
+        constant = (
+            sum_over_scored(frames, self.centre) - sum_log_factorials(frames) - phi * signal - background
+        )
+        if self.needs_fluence_groups:
+            return constant
+        some = xp.where(frames.scored_photons > 0, phi, 1.0)  # a dark frame may have fluence 0
+        return constant + frames.scored_photons * xp.log(some)
+
+    def merge_weights(
+        self,
+        responsibilities: Array,
+        frames: FrameBatch,
+        *,
+        fluence: float | Array = 1.0,
+        product: Array | None = None,
+    ) -> MergeWeights:
+        """The mean of counts over fluence: numerator P, denominator P phi."""
+        return fluence_weighted(responsibilities, frames, fluence)
+
+    def merge_factors(
+        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
+    ) -> tuple[Array | None, Array | None]:
+        """With a background only the signal's share of the photons is merged."""
+        if self.pixels.background is None:
+            return None, None
+        return signal_share(slices, self.pixels, fluence, by_pixel), None
+
+    def _expanded_at(self, fluence: float) -> float:
+        return float(fluence) if self.needs_fluence_groups else 1.0
+
+    def _offset_centre(self, fluence: float) -> float:
+        signal, background = self._reference_sums
+        return fluence * signal + background
+
+
+def fluence_weighted(responsibilities: Array, frames: FrameBatch, fluence: float | Array) -> MergeWeights:
+    """Merge weights of counts whose mean is proportional to the fluence of the frame."""
+    phi = fluence_of_frames(fluence, frames)
+    denominator = None
+    if frames.missing is not None:
+        denominator = responsibilities * phi.astype(array_namespace(phi).float32)
+    return MergeWeights(responsibilities, sum_over_frames(responsibilities, phi), denominator)

@@ -1,0 +1,42 @@
+"""Weighted sums over the rows or frames of a tile, in float64 and without a float64 copy of the tile."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, is_on_gpu
+
+
+def sum_over_frames(table: Array, per_frame: Array) -> Array:
+    """``sum_d table[k, d] * per_frame[d]``, (T,) float64, for a table (T, D)."""
+    if is_on_gpu(table):
+        return _reduction()(table, per_frame[None, :], axis=1)
+    from orienteer.likelihood import _weighted_sums_numba as twin
+
+    out = np.empty(table.shape[0])
+    twin.sum_over_frames(table, np.ascontiguousarray(per_frame, np.float64), out)
+    return out
+
+
+def sum_over_rows(table: Array, per_row: Array, missing: Array | None = None) -> Array:
+    """``sum_k table[k, d] * (per_row[k] - missing[k, d])``, (D,) float64, for a table (T, D)."""
+    if is_on_gpu(table):
+        total = _reduction()(table, per_row[:, None], axis=0)
+        return total if missing is None else total - _reduction()(table, missing, axis=0)
+    from orienteer.likelihood import _weighted_sums_numba as twin
+
+    out = np.empty(table.shape[1])
+    none = np.empty((0, 0), np.float32)
+    per_row = np.ascontiguousarray(per_row, np.float64)
+    twin.sum_over_rows(table, per_row, none if missing is None else missing, out)
+    return out
+
+
+@cache
+def _reduction() -> Any:
+    import cupy
+
+    return cupy.ReductionKernel(
+        "X x, Y y", "float64 z", "(double)x * (double)y", "a + b", "z = a", "0", "weighted_sum"
+    )
