@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from orienteer.compute.arrays import Array, DeviceName
 from orienteer.errors import SettingsError
@@ -84,8 +84,9 @@ class MethodKind:
     make: MakeMethod
 
 
-# Name -> the module with ``METHOD``, a MethodKind; loaded when it is asked for.
-_MODULES = {"emc": "orienteer.reconstruction.emc"}
+# Name, also of the section in Settings -> module and class; loaded when it is asked for.  The class takes
+# (source, section, seed=..., device=...).
+_HOME = {"emc": ("orienteer.reconstruction.emc", "Emc")}
 _registered: dict[str, MethodKind] = {}
 
 
@@ -98,8 +99,18 @@ def find_method(name: str) -> MethodKind:
     """The method of this name."""
     if name in _registered:
         return _registered[name]
-    if name not in _MODULES:
-        known = ", ".join(sorted({*_MODULES, *_registered}))
+    if name not in _HOME:
+        known = ", ".join(sorted({*_HOME, *_registered}))
         raise SettingsError(f"method '{name}' is not known.", f"Known methods: {known}.")
-    kind: MethodKind = import_module(_MODULES[name]).METHOD
-    return kind
+    from orienteer.run.settings import Settings
+
+    module, class_name = _HOME[name]
+    method = getattr(import_module(module), class_name)
+    section: Any = Settings.model_fields[name].annotation
+    return MethodKind(
+        name,
+        section,
+        lambda source, settings, seed, device: cast(
+            Method, method(source, settings, seed=seed, device=device)
+        ),
+    )

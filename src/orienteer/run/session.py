@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +14,9 @@ from orienteer.run.directory import RunDirectory
 from orienteer.run.events import EventLog
 from orienteer.run.lock import Holder
 from orienteer.run.method import Method, Step
+from orienteer.run.pace import Pace
 from orienteer.run.signals import LeaveAtOnce, RunStopped, StepAbandoned, StopRequests
 
-# Saving may take this share of the time.
-_SAVING_SHARE = 0.05
 # After a signal there are seconds left: what would take longer to save is done again instead.
 _LAST_SAVING_S = 4.0
 
@@ -36,9 +34,8 @@ class Session:
         self._run_id = run_id
         self._dragonfly = dragonfly
         self._log = EventLog(directory.events)
-        self._saved_iteration = 0
-        self._saved_at = time.monotonic()
-        self._checkpoint_s = self._results_s = 0.0
+        self._saved_iteration = self._results_iteration = 0
+        self._checkpoints, self._results = Pace(), Pace()
 
     @property
     def is_saved(self) -> bool:
@@ -102,8 +99,7 @@ class Session:
         if self.method.finished:
             return
         try:
-            if not self.is_saved:
-                self._save()
+            self._save()
         except Exception as error:
             self._fail(error)
             raise
@@ -120,47 +116,46 @@ class Session:
             self._log_end()
         elif stop.is_requested:
             self._save_quickly()
-        elif self._is_due():
-            self._save()
+        else:
+            if self._checkpoints.is_due:
+                self._save_checkpoint()
+            if self._results.is_due:
+                self._write_results()
         if stop.is_requested:
             if not self.method.finished:
                 self._log_stop(signal=stop.number)
             raise self._stopped(stop, "Stopped")
         return step
 
-    def _is_due(self) -> bool:
-        """The first step is always saved: it shows how long saving takes, and whether it works."""
-        cost = self._checkpoint_s + self._results_s
-        return self._saved_iteration == 0 or time.monotonic() - self._saved_at >= cost / _SAVING_SHARE
-
     def _save(self) -> None:
-        self._save_checkpoint()
-        self._write_results()
-        self._saved_at = time.monotonic()
-
-    def _save_quickly(self) -> None:
-        if self._checkpoint_s > _LAST_SAVING_S:
-            return
-        self._save_checkpoint()
-        if self._checkpoint_s + self._results_s < _LAST_SAVING_S:
+        """Bring checkpoint and results up to date."""
+        if not self.is_saved:
+            self._save_checkpoint()
+        if self._results_iteration != self.method.iteration:
             self._write_results()
 
+    def _save_quickly(self) -> None:
+        """The same, as far as there is time for it after a signal."""
+        if self._checkpoints.cost_s <= _LAST_SAVING_S:
+            self._save_checkpoint()
+            if self._checkpoints.cost_s + self._results.cost_s <= _LAST_SAVING_S:
+                self._write_results()
+
     def _save_checkpoint(self) -> None:
-        start = time.monotonic()
-        self._log.sync()
         method = self.method
-        save_checkpoint(
-            self.directory.path,
-            Checkpoint(self._run_id, method.iteration, method.finished, method.reason, method.state()),
-        )
+        with self._checkpoints.measured():
+            self._log.sync()
+            save_checkpoint(
+                self.directory.path,
+                Checkpoint(self._run_id, method.iteration, method.finished, method.reason, method.state()),
+            )
         self._saved_iteration = method.iteration
-        self._checkpoint_s = time.monotonic() - start
 
     def _write_results(self) -> None:
-        start = time.monotonic()
         method = self.method
-        self.directory.write_results(method.volumes(), method.orientations(), method.iteration)
-        self._results_s = time.monotonic() - start
+        with self._results.measured():
+            self.directory.write_results(method.volumes(), method.orientations(), method.iteration)
+        self._results_iteration = method.iteration
 
     def _write_dragonfly(self, step: Step) -> None:
         from orienteer.run.dragonfly_output import write_dragonfly_output

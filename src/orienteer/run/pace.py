@@ -1,0 +1,34 @@
+"""Pace: how often something may be done, from how long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Checkpoints and results may each take this share of the time.
+SHARE = 0.04
+
+
+class Pace:
+    """Work that is due when it takes no more than its share of the time.
+
+    The first time it is due at once: that shows how long it takes, and whether it works at all.
+    """
+
+    def __init__(self) -> None:
+        self.cost_s = 0.0
+        self._ended: float | None = None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough time has passed."""
+        return self._ended is None or time.monotonic() - self._ended >= self.cost_s / SHARE
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """The work itself, inside the block."""
+        start = time.monotonic()
+        yield
+        self._ended = time.monotonic()
+        self.cost_s = self._ended - start
