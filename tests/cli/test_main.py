@@ -10,7 +10,7 @@ import pytest
 
 from orienteer.errors import FileError
 
-COMMANDS = ["demo", "simulate", "inspect", "convert", "rotations", "settings", "doctor"]
+COMMANDS = ["demo", "simulate", "inspect", "plot", "convert", "rotations", "settings", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -141,7 +141,9 @@ def look_at_structure(file: Path) -> Look:
 def save_picture(figure: "Figure", path: Path) -> Path:
     """Write a figure as PNG, whole or not at all, and never over something that is no picture."""
     if path.suffix.lower() != ".png":
-        raise FileError(path, "does not end in .png, which is what is drawn.", "Give --picture NAME.png")
+        raise FileError(
+            path, "does not end in .png, which is what is drawn.", "Give a name that ends in .png."
+        )
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png")
     return path

@@ -1,0 +1,40 @@
+"""``orienteer plot``: one picture of a reconstruction, while it runs or afterwards."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orienteer.cli.console import output, print_json
+from orienteer.cli.inspect import save_picture
+from orienteer.cli.options import AsJson
+from orienteer.cli.run_report import run_report
+
+
+def plot(
+    run: Annotated[Path, typer.Argument(help="The folder of a reconstruction.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="PNG", help="Where to draw; otherwise RUN.png in this folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a reconstruction: intensity, curves per iteration, directions of the beam, fluence."""
+    from orienteer.plot.run import plot_run
+    from orienteer.run.directory import RunDirectory
+    from orienteer.run.run import Run
+
+    opened = Run.open(run)
+    has_results = RunDirectory(run).orientations.exists()  # written last, after the intensity
+    figure = plot_run(
+        opened.volumes() if has_results else (),
+        opened.steps,
+        opened.orientations() if has_results else {},
+        str(run),
+        opened.settings.symmetry,
+    )
+    picture = save_picture(figure, out or Path(f"{run.resolve().name}.png"))
+    if as_json:
+        print_json({**run_report(opened), "picture": str(picture)})
+    else:
+        output.print(f"Open   {picture}", style="bold", markup=False, soft_wrap=True)

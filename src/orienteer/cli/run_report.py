@@ -1,0 +1,59 @@
+"""Where a run stands, for scripts and for people."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from orienteer.cli.live_display import temperature_in_words, time_in_words
+
+if TYPE_CHECKING:
+    from orienteer.run.run import Run
+
+RESULTS = ("intensity*.mrc", "intensity.h5", "orientations.h5")
+# Of the last step: the log's own words, curves, and what is told of the run as a whole.
+NOT_TOLD = ("event", "time", "radial", "seconds_left", "finished", "reason")
+
+
+def run_report(run: "Run") -> dict[str, Any]:
+    """Where a run stands: its last step, and the files that hold what it found."""
+    steps = run.steps
+    last = {name: value for name, value in steps[-1].items() if name not in NOT_TOLD} if steps else {}
+    files = [path for pattern in RESULTS for path in sorted(run.path.glob(pattern))]
+    return {
+        "path": str(run.path),
+        "data": run.described["input"]["path"],
+        "frames": run.described["input"]["frames"],
+        "seed": run.seed,
+        **last,
+        "finished": run.finished,
+        "reason": run.reason,
+        "seconds": sum(step.get("seconds") or 0.0 for step in steps),
+        "files": [str(path) for path in files],
+    }
+
+
+def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The report of a run for people; what is not known is left out."""
+    words: dict[str, Callable[[Any], str]] = {
+        "reason": str,
+        "iteration": str,
+        "frames": "{:,}".format,
+        "log_likelihood": "{:,.2f} per frame".format,
+        "inverse_temperature": temperature_in_words,
+        "resolution_A": "{:.3g} A".format,
+        "sentinel_agreement_deg": "{:.2g} deg".format,
+        "seconds": time_in_words,
+        "files": ", ".join,
+    }
+    names = {
+        "iteration": "iterations",
+        "log_likelihood": "log-likelihood",
+        "inverse_temperature": "temperature",
+        "resolution_A": "resolution",
+        "sentinel_agreement_deg": "sentinels agree to",
+        "seconds": "time",
+    }
+    return [
+        (names.get(name, name), say(report[name]))
+        for name, say in words.items()
+        if report.get(name) not in (None, "")
+    ]
