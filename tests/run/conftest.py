@@ -32,6 +32,7 @@ class RecurrenceSettings(Section):
     models: int = Field(default=1, description="Models.")
     edge: int = Field(default=EDGE, description="Voxels along an edge.")
     step_s: float = Field(default=0.0, description="Seconds that a step takes.")
+    slow_while: str = Field(default="", description="A file; when it is gone, no step takes long.")
     slow_from: int = Field(default=0, description="The first step that takes so long.")
     state_s: float = Field(default=0.0, description="Seconds that the state takes.")
     failing_step: int = Field(default=0, description="The step that fails; 0: none.")
@@ -75,7 +76,10 @@ class Recurrence:
         end = time.monotonic() + (
             self.settings.step_s if self.iteration + 1 >= self.settings.slow_from else 0
         )
-        while time.monotonic() < end:  # half of the change is made: an abandoned step must not be kept
+        is_slow = Path(self.settings.slow_while or ".").exists
+        while (
+            time.monotonic() < end and is_slow()
+        ):  # half of the change is made: an abandoned step must not be kept
             time.sleep(0.01)
         draw = self._random.random(self._models.shape, dtype=np.float32)
         self._models += np.float32(1e-3 * self._stir) * (draw - self._models)

@@ -259,3 +259,18 @@ def test_nothing_is_warned_of_in_a_good_run(runs: SimpleNamespace, tmp_path: Pat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         finish(runs.make(tmp_path / "run", steps=3))
+
+
+def test_a_lost_description_does_not_cost_the_checkpoint(runs: SimpleNamespace, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    list(runs.make(path).iterate(2))
+    description = (path / "run.json").read_text()
+    (path / "run.json").unlink()
+    with pytest.raises(FileError, match=r"run\.json: is missing, but there is a checkpoint"):
+        runs.make(path)
+    (path / "run.json").write_text(description)
+    assert next(runs.make(path).iterate()).iteration == 3
+    (path / "run.json").write_text("{")
+    with pytest.raises(FileError, match=r"run\.json: is damaged"):
+        runs.make(path)
+    assert next(runs.make(path, restart=True).iterate()).iteration == 1

@@ -70,8 +70,11 @@ class RunDirectory:
         """Whether a run was begun here."""
         return self._description.is_file()
 
-    def make(self) -> None:
-        """Make the folder; one that holds other things is refused."""
+    def make(self, restart: bool = False) -> None:
+        """Make the folder; one that holds other things is refused.
+
+        restart : take one that holds the checkpoints of a run whose description is lost.
+        """
         if self.path.exists() and not self.path.is_dir():
             raise FileError(self.path, "is a file, not a folder for a run.", "Give another path.")
         try:
@@ -79,7 +82,15 @@ class RunDirectory:
             foreign = sorted(entry.name for entry in self.path.iterdir() if not _is_own(entry.name))
         except OSError as error:
             raise unwritable(self.path, error) from error
-        if foreign and not self.is_run:
+        if self.is_run:
+            return
+        if (self.path / LAST).exists() and not restart:
+            raise FileError(
+                self._description,
+                "is missing, but there is a checkpoint of a run beside it.",
+                "Put it back to resume the run; --restart (restart=True) begins anew and keeps nothing.",
+            )
+        if foreign:
             raise FileError(
                 self.path,
                 f"holds other things ('{foreign[0]}') and no run.",

@@ -81,8 +81,9 @@ class RunLock:
     def __exit__(self, *_: object) -> None:
         self._released.set()
         descriptor, self._descriptor = self._descriptor, -1
-        with suppress(OSError):
-            self.path.unlink()
+        if _read_holder(descriptor) == Holder.me():  # else another machine took it for stale
+            with suppress(OSError):
+                self.path.unlink()
         os.close(descriptor)
 
     def _take(self) -> None:

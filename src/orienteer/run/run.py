@@ -92,7 +92,7 @@ class Run:
         }
         directory = RunDirectory(Path(path))
         if restart or not directory.is_run:
-            directory.make()
+            directory.make(restart)
             _leave_earlier_loop(directory.path)
             with RunLock(directory.path):
                 if restart or not directory.is_run:  # else another process has begun it in the meantime
