@@ -19,8 +19,8 @@ def _launch(name: str, blocks: int, threads: int, arguments: tuple[Any, ...]) ->
 
 def temper_listed(
     values: Array, value_start: Array, log_prior: Array, first_row: Array, frame_start: Array,
-    frame_pair: Array, beta: Array, distance: Array, log_evidence: Array, total: Array, entropy: Array, best_row: Array,
-    best_score: Array, counts: Array,
+    frame_pair: Array, beta: Array, distance: Array, log_evidence: Array, total: Array, entropy: Array,
+    best_row: Array, best_score: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Distances below each frame's best, (n_values,); evidence and the like (D,); counts (N_BINS + 1, D)."""
     D = len(log_evidence)

@@ -42,7 +42,7 @@ def _key_of(cupy: Any, top: Array, best_row: Array, total: Array) -> Array:
     """The maximum so far and its row as one number, as ``key_of`` in scores.cu; 0 before the first."""
     bits = top.view(np.uint32)
     ordered = cupy.where(bits >> 31 == 1, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
-    key = (ordered << np.uint64(32)) | (np.uint64(0xFFFFFFFF) - best_row.astype(np.uint64))
+    key = (ordered << np.uint64(32)) | (best_row.astype(np.uint64) ^ np.uint64(0xFFFFFFFF))
     return cupy.where(total > 0, key, np.uint64(0)).astype(np.uint64)
 
 

@@ -6,38 +6,41 @@ A task has its frames (or rows) to itself and walks in a fixed order: the number
 import numpy as np
 from numba import njit, prange
 
-from orienteer.posterior._evidence_numba import ROWS, accumulate, join
+from orienteer.posterior._evidence_numba import ROWS, join
 from orienteer.posterior._exponential_numba import FAST, exponential
 from orienteer.posterior.threshold import BINS_PER_NAT, N_BINS
 
-_FRAMES = 128
+_FRAMES = 256
 _WIDTH = np.float32(BINS_PER_NAT)
-_OUTSIDE = np.float32(N_BINS)
+_OUTSIDE, _IMPOSSIBLE = np.float32(N_BINS), np.float32(N_BINS + 1)
 _LEAST = np.float32(-3.4e38)
 _ROWS_PER_PART = 256
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
-def temper_and_rank(scores, reference, beta, log_prior, x, top, best):  # type: ignore[no-untyped-def]
-    """x = beta (S - reference) + log_prior (T, n), its maximum so far (n,) and the row where it is (n,)."""
-    for k in range(scores.shape[0]):
-        prior = log_prior[k]
-        row = np.int32(k)
-        for d in range(scores.shape[1]):
-            value = beta[d] * (scores[k, d] - reference[d]) + prior
-            x[k, d] = value
-            higher = value > top[d]
-            best[d] = row if higher else best[d]
-            top[d] = value if higher else top[d]
+# The innermost loops run over contiguous pieces of single rows, which the compiler can turn into vectors.
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
-def lower(x, top):  # type: ignore[no-untyped-def]
-    """x - top in place, (T, n) and (n,); what is not a number becomes -inf."""
-    for k in range(x.shape[0]):
-        for d in range(x.shape[1]):
-            below = x[k, d] - top[d]
-            x[k, d] = below if below > _LEAST else np.float32(-np.inf)
+def temper_and_rank(scores, reference, beta, log_prior, row, x, top, best):  # type: ignore[no-untyped-def]
+    """x = beta (S - reference) + log_prior of a row, its maximum so far and where it is; arrays all (n,)."""
+    for d in range(x.size):
+        value = beta[d] * (scores[d] - reference[d]) + log_prior
+        x[d] = value
+        higher = value > top[d]
+        best[d] = row if higher else best[d]
+        top[d] = value if higher else top[d]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def lower_and_sum(x, top, total, moment):  # type: ignore[no-untyped-def]
+    """x - top in place, -inf for what is not a number, and sums of e^x and x e^x; all (n,)."""
+    for d in range(x.size):
+        below = x[d] - top[d]
+        possible = below > _LEAST
+        x[d] = below if possible else np.float32(-np.inf)
+        p = exponential(below)
+        total[d] += p
+        moment[d] += p * (below if possible else np.float32(0))
 
 
 @njit(nogil=True, parallel=True, cache=True)
@@ -48,25 +51,36 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top
         first = task * _FRAMES
         last = min(first + _FRAMES, D)
         n = last - first
-        x = below[first_row : first_row + T, first:last]
         best = np.full(n, -1, np.int32)
-        highest = top[first:last].copy()
-        temper_and_rank(
-            scores[:, first:last], reference[first:last], beta[first:last], log_prior, x, highest, best
-        )
-        lower(x, highest)
-        tile_top[first:last] = highest
-        zero = np.zeros(n, np.float32)
+        highest = tile_top[first:last]
+        highest[:] = top[first:last]
+        reference_, beta_ = reference[first:last], beta[first:last]
+        for k in range(T):
+            x = below[first_row + k][first:last]
+            temper_and_rank(
+                scores[k][first:last], reference_, beta_, log_prior[k], np.int32(k), x, highest, best
+            )
         part_total, part_moment = np.empty(n, np.float32), np.empty(n, np.float32)
         for start in range(0, T, ROWS):
             part_total[:] = np.float32(0)
             part_moment[:] = np.float32(0)
-            accumulate(x[start : start + ROWS], zero, part_total, part_moment)
+            for k in range(start, min(start + ROWS, T)):
+                lower_and_sum(below[first_row + k][first:last], highest, part_total, part_moment)
             join(top[first:last], total[first:last], moment[first:last], highest, part_total, part_moment)
         for d in range(n):
             if best[d] >= 0:
                 best_row[first + d] = first_row + best[d]
                 best_score[first + d] = scores[best[d], first + d]
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def places(below, offset, place):  # type: ignore[no-untyped-def]
+    """Place of each frame's entry among bins of all frames, N_BINS + 2 each, the last for the impossible."""
+    for d in range(below.size):
+        distance = below[d] + offset[d]
+        bin_ = min(-distance * _WIDTH, _OUTSIDE)
+        bin_ = bin_ if distance > _LEAST else _IMPOSSIBLE
+        place[d] = np.uint32(d * (N_BINS + 2)) + np.uint32(np.int32(bin_))
 
 
 @njit(nogil=True, parallel=True, cache=True)
@@ -76,16 +90,14 @@ def count_distances(below, tile_of_row, offset, counts):  # type: ignore[no-unty
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         first = task * _FRAMES
         last = min(first + _FRAMES, D)
-        own = np.zeros((last - first, N_BINS + 2), np.int32)  # the last one for the impossible
+        own = np.zeros((last - first) * (N_BINS + 2), np.int32)
+        place = np.empty(last - first, np.uint32)
         for k in range(K):
-            tile = tile_of_row[k]
-            if tile < 0:
-                continue
-            for d in range(first, last):
-                place = -(below[k, d] + offset[tile, d]) * _WIDTH
-                bin_ = np.int32(place) if place < _OUTSIDE else N_BINS + np.int32(place == np.inf)
-                own[d - first, bin_] += 1
-        counts[:, first:last] = own[:, : N_BINS + 1].T
+            if tile_of_row[k] >= 0:
+                places(below[k][first:last], offset[tile_of_row[k]][first:last], place)
+                for p in place:
+                    own[p] += 1
+        counts[:, first:last] = own.reshape(last - first, N_BINS + 2)[:, : N_BINS + 1].T
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
@@ -123,6 +135,15 @@ def responsibilities(below, tile_of_row, offset, lowest, factor, first, out):  #
             probabilities(below[first + k], offset[tile], lowest, factor, out[k])
 
 
+@njit(nogil=True, cache=True, fastmath=FAST)
+def sum_of(p):  # type: ignore[no-untyped-def]
+    """Sum in float64 of (n,) float32, in an order that the compiler fixes."""
+    total = 0.0
+    for d in range(p.size):
+        total += p[d]
+    return total
+
+
 @njit(nogil=True, parallel=True, cache=True)
 def row_mass(below, tile_of_row, offset, lowest, factor, first, out):  # type: ignore[no-untyped-def]
     """Write the sum over frames of factor[d] exp(distance) of rows first .. first + T, out (T,) float64."""
@@ -133,8 +154,7 @@ def row_mass(below, tile_of_row, offset, lowest, factor, first, out):  # type: i
         if tile >= 0:
             p = np.empty(D, np.float32)
             probabilities(below[first + k], offset[tile], lowest, factor, p)
-            for d in range(D):
-                total += p[d]
+            total = sum_of(p)
         out[k] = total
 
 

@@ -34,4 +34,6 @@ def owner_of(start: Array) -> Array:
     array([0, 0, 2])
     """
     xp = array_namespace(start)
+    if not is_on_gpu(start):
+        return np.repeat(np.arange(len(start) - 1), np.diff(start))
     return xp.searchsorted(start[1:], xp.arange(int(start[-1])), side="right").astype(np.int64)

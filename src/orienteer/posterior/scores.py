@@ -10,7 +10,6 @@ from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.threshold import N_BINS, threshold_of_counts
 
-_ROWS_PER_TILE = 64  # on the CPU: rows that are tempered and summed while they stay in the cache
 _ROWS_PER_SUM = 256  # rows of a partial sum
 
 
@@ -82,16 +81,13 @@ class ScoreStore:
             # Scores are large and alike: differences from one of them keep the digits that matter.
             self._reference = xp.where(xp.isfinite(scores[0]), scores[0], np.float32(0))
             self._reference_term = beta.astype(np.float64) * self._reference
-        rows = T if self._dtype == np.float16 else _ROWS_PER_TILE
-        for start in range(0, T, rows):
-            part = slice(start, min(start + rows, T))
-            tile_top = xp.empty(self.n_frames, dtype=np.float32)
-            self._kernels.add_tile(
-                scores[part], first_row + start, self._reference, log_prior[part], beta, self._below,
-                tile_top, self._top, self._total, self._moment, self._best_row, self._best_score,
-            )  # fmt: skip
-            self._tile_of_row[first_row + part.start : first_row + part.stop] = len(self._tile_tops)
-            self._tile_tops.append(tile_top)
+        tile_top = xp.empty(self.n_frames, dtype=np.float32)
+        self._kernels.add_tile(
+            scores, first_row, self._reference, log_prior, beta, self._below,
+            tile_top, self._top, self._total, self._moment, self._best_row, self._best_score,
+        )  # fmt: skip
+        self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
+        self._tile_tops.append(tile_top)
 
     def _check_tile(self, first_row: int, scores: Array, log_prior: Array) -> int:
         T = len(scores)
@@ -139,15 +135,30 @@ class ScoreStore:
         return self._posterior
 
     def responsibilities(
-        self, first_row: int, last_row: int, dtype: Any = np.float32, *, scale: float = 1.0
+        self,
+        first_row: int,
+        last_row: int,
+        dtype: Any = np.float32,
+        *,
+        scale: float = 1.0,
+        out: Array | None = None,
     ) -> Array:
         """Probabilities of rows first_row .. last_row, (T, D): every frame sums to ``scale`` over all rows.
 
         dtype : float32 or float16.  In float16 give a scale like 2**14, or small probabilities lose digits.
+        out : (at least T, D) of what is to be written, float32 on the CPU; its first T rows are used.
         """
         self.finish()
-        n_rows = self._rows_between(first_row, last_row)
-        out = self._xp.empty((n_rows, self.n_frames), dtype=self._written_as(dtype))
+        n_rows, written = self._rows_between(first_row, last_row), self._written_as(dtype)
+        if out is None:
+            out = self._xp.empty((n_rows, self.n_frames), dtype=written)
+        elif out.shape[1:] != (self.n_frames,) or len(out) < n_rows or out.dtype != written:
+            raise OrienteerError(
+                f"{n_rows} rows of {self.n_frames} responsibilities do not fit into an array of shape "
+                f"{out.shape} and type {out.dtype}.",
+                f"It needs {np.dtype(written)} and at least as many rows.",
+            )
+        out = out[:n_rows]
         factor = self._factor * np.float32(scale)
         self._kernels.responsibilities(
             self._below, self._tiles, self._offset, self._lowest, factor, first_row, out
