@@ -33,7 +33,13 @@ def test_sums_are_what_they_say() -> None:
         np.testing.assert_allclose(photons[:, s], lam.sum(1), atol=1e-9)
     parts = [dispersion_sums(counts[i : i + 3], expected[i : i + 3], SHELL, 10) for i in (0, 3, 6)]
     for a, b in zip(join_sums(parts), dispersion_sums(counts, expected, SHELL, 10), strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_faint_shells_keep_their_digits_beside_bright_ones() -> None:
+    expected = np.where(SHELL == 0, 1e8, 1e-4)[None, :]
+    square = dispersion_sums(np.zeros_like(expected), expected, SHELL, 10).square
+    np.testing.assert_allclose(square[0, 1:], 60e-8, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon2", "photons"), [(0.05, 20.0), (0.3, 2.0), (0.3, 50.0), (2.0, 5.0)])

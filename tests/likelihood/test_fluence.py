@@ -12,6 +12,7 @@ from orienteer.likelihood.fluence import (
     expected_photons,
     fluence_groups,
     normalise_fluence,
+    solve_dense,
     solve_fluence,
     update_fluence,
 )
@@ -58,6 +59,8 @@ def test_over_a_background_the_root_is_found(seed: int, level: float, bare: bool
     truth = 10 ** rng.uniform(-2, 2, 6)
     counts = rng.poisson(truth[:, None] * signal + background)
     found = solve_fluence(counts, signal.astype(np.float32), background)
+    dense = solve_dense(counts, signal.astype(np.float32), background, 1e-8)
+    np.testing.assert_allclose(dense, found, rtol=1e-7, atol=1e-12)
     signal = signal.astype(np.float32).astype(float)
     for d in range(6):
 

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from orienteer.likelihood.poisson import Poisson
+from orienteer.likelihood.product import product_of
 
 
 def scored(likelihood, problem, frames, fluence, by_pixel=False):
@@ -171,3 +172,41 @@ def test_the_gpu_gives_the_same_scores_and_constants(make_problem, background, l
     if background:
         share, _ = there.merge_factors(cupy.asarray(problem.slices), 1.2)
         np.testing.assert_allclose(share.get(), here.merge_factors(problem.slices, 1.2)[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_the_products_of_the_engine_give_the_same_scores_and_merges(make_problem, layout) -> None:
+    problem = make_problem(missing=True)
+    likelihood, frames = Poisson(problem.pixels), problem.frames(layout)
+    product = product_of(frames)
+    slices = np.ascontiguousarray(problem.slices.T) if product.by_pixel else problem.slices
+    operand, offsets = likelihood.expand(slices, by_pixel=product.by_pixel)
+    missing = product.missing_scores(likelihood.expand_missing(slices, by_pixel=product.by_pixel))
+    scores = likelihood.scores(
+        product.scores(operand), offsets, frames, fluence=problem.fluence, missing=missing
+    )
+    np.testing.assert_allclose(
+        scores, scored(likelihood, problem, frames, problem.fluence), rtol=1e-5, atol=2e-3
+    )
+    responsibilities = np.random.default_rng(1).random((33, 21)).astype(np.float32)
+    weights = likelihood.merge_weights(responsibilities, frames, fluence=problem.fluence)
+    taken_back = product.missing_merge(weights.denominator)
+    taken_back = taken_back.T if product.by_pixel else taken_back
+    allowed = (responsibilities * problem.fluence) @ ~problem.missing
+    np.testing.assert_allclose(weights.row[:, None] - taken_back, allowed, rtol=1e-4)
+
+
+@pytest.mark.gpu
+def test_two_float16_terms_go_through_the_tensor_cores(make_problem) -> None:
+    import cupy
+
+    problem = make_problem(photons=3000.0)
+    there, far = Poisson(problem.pixels_on_gpu()), problem.frames(xp=cupy)
+    slices = cupy.asarray(problem.slices)
+    single, offsets = there.expand(slices)
+    split, offsets_again = there.expand(slices, form="split")
+    product = product_of(far, "split")
+    expected = problem.product(single.get())
+    np.testing.assert_allclose(product.scores(split).get(), expected, rtol=1e-5, atol=1e-2)
+    np.testing.assert_allclose(product.scores(single).get(), expected, rtol=1e-5, atol=1e-2)
+    np.testing.assert_array_equal(offsets.get(), offsets_again.get())

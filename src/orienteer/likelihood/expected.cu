@@ -9,7 +9,8 @@
 //
 // slices  by row (T, P) or by pixel (P, T), float32; the first S = n_scored pixels are used
 // operand (T, S) or (S, T): float32, or float16 high, or float16 high and low with operand = high + low / 2048,
-//         or (offset_*) each pixel's own offset in float32
+//         or (offset_*) each pixel's own offset in float32; its rows begin at multiples of stride, which matrix
+//         products like aligned
 // partial (parts, T) float64: offsets summed over the pixels of a part; the caller adds the parts, so the order of
 //         summation is fixed.
 //
@@ -18,7 +19,7 @@
 
 enum { POISSON, NEGATIVE_BINOMIAL, GAUSSIAN };
 enum { SINGLE, HALF, SPLIT, OFFSET };
-enum { THREADS = 256, ROWS = 4, STRIDES = 4, PIXELS_PER_PART = 128 };
+enum { THREADS = 256, ROWS = 4, STEPS = 4, PIXELS_PER_PART = 128 };
 
 struct Pixel {
     float correction, floor, background, centre, dispersion;
@@ -90,15 +91,15 @@ __device__ __forceinline__ void store(void *high, void *low, long long at, float
 }
 
 template <int KIND, int TERMS>
-__device__ __forceinline__ void expand_rows(const float *slices, int P, int S, int T, const Pixels &all, float fluence,
-                                            void *high, void *low, double *partial)
+__device__ __forceinline__ void expand_rows(const float *slices, int P, int S, int T, int stride, const Pixels &all,
+                                            float fluence, void *high, void *low, double *partial)
 {
     const long long first_row = (long long)blockIdx.x * ROWS;
-    const int first_pixel = blockIdx.y * THREADS * STRIDES;
+    const int first_pixel = blockIdx.y * THREADS * STEPS;
     double total[ROWS] = {};
 #pragma unroll
-    for (int stride = 0; stride < STRIDES; ++stride) {
-        const int p = first_pixel + stride * THREADS + threadIdx.x;
+    for (int step = 0; step < STEPS; ++step) {
+        const int p = first_pixel + step * THREADS + threadIdx.x;
         if (p >= S) break;
         const Pixel pixel = load<KIND>(all, p);
 #pragma unroll
@@ -107,7 +108,7 @@ __device__ __forceinline__ void expand_rows(const float *slices, int P, int S, i
             if (k >= T) break;
             float operand, offset;
             terms<KIND>(slices[k * P + p], pixel, fluence, operand, offset);
-            store<TERMS>(high, low, k * S + p, operand, offset);
+            store<TERMS>(high, low, k * stride + p, operand, offset);
             total[r] += offset;
         }
     }
@@ -129,8 +130,8 @@ __device__ __forceinline__ void expand_rows(const float *slices, int P, int S, i
 }
 
 template <int KIND, int TERMS>
-__device__ __forceinline__ void expand_pixels(const float *slices, int S, int T, const Pixels &all, float fluence,
-                                              void *high, void *low, double *partial)
+__device__ __forceinline__ void expand_pixels(const float *slices, int S, int T, int stride, const Pixels &all,
+                                              float fluence, void *high, void *low, double *partial)
 {
     const int k = blockIdx.x * blockDim.x + threadIdx.x;
     if (k >= T) return;
@@ -140,10 +141,9 @@ __device__ __forceinline__ void expand_pixels(const float *slices, int S, int T,
 #pragma unroll 4
     for (int p = first; p < last; ++p) {
         const Pixel pixel = load<KIND>(all, p);
-        const long long at = (long long)p * T + k;
         float operand, offset;
-        terms<KIND>(slices[at], pixel, fluence, operand, offset);
-        store<TERMS>(high, low, at, operand, offset);
+        terms<KIND>(slices[(long long)p * T + k], pixel, fluence, operand, offset);
+        store<TERMS>(high, low, (long long)p * stride + k, operand, offset);
         total += offset;
     }
     partial[(long long)blockIdx.y * T + k] = total;
@@ -151,22 +151,24 @@ __device__ __forceinline__ void expand_pixels(const float *slices, int S, int T,
 
 #define KERNELS(KIND, kind, TERMS, form)                                                                         \
     extern "C" __global__ void __launch_bounds__(THREADS) form##_##kind##_rows(                                  \
-        const float *__restrict__ slices, int P, int S, int T, const float *__restrict__ correction,             \
+        const float *__restrict__ slices, int P, int S, int T, int stride,                                       \
+        const float *__restrict__ correction,                                                                    \
         const float *__restrict__ floor, const float *__restrict__ background, const float *__restrict__ centre, \
         const float *__restrict__ dispersion, float fluence, void *__restrict__ high, void *__restrict__ low,    \
         double *__restrict__ partial)                                                                            \
     {                                                                                                            \
         const Pixels all = {correction, floor, background, centre, dispersion};                                  \
-        expand_rows<KIND, TERMS>(slices, P, S, T, all, fluence, high, low, partial);                             \
+        expand_rows<KIND, TERMS>(slices, P, S, T, stride, all, fluence, high, low, partial);                     \
     }                                                                                                            \
     extern "C" __global__ void __launch_bounds__(THREADS) form##_##kind##_pixels(                                \
-        const float *__restrict__ slices, int P, int S, int T, const float *__restrict__ correction,             \
+        const float *__restrict__ slices, int P, int S, int T, int stride,                                       \
+        const float *__restrict__ correction,                                                                    \
         const float *__restrict__ floor, const float *__restrict__ background, const float *__restrict__ centre, \
         const float *__restrict__ dispersion, float fluence, void *__restrict__ high, void *__restrict__ low,    \
         double *__restrict__ partial)                                                                            \
     {                                                                                                            \
         const Pixels all = {correction, floor, background, centre, dispersion};                                  \
-        expand_pixels<KIND, TERMS>(slices, S, T, all, fluence, high, low, partial);                              \
+        expand_pixels<KIND, TERMS>(slices, S, T, stride, all, fluence, high, low, partial);                      \
     }
 #define FORMS(KIND, kind)                 \
     KERNELS(KIND, kind, SINGLE, single)   \

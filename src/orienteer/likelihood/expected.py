@@ -47,6 +47,7 @@ def expand_slices(
     fluence : of all frames this will be compared with; for the Gaussian the scale of the operand.
 
     Returns operand (T, S) or (S, T) in the chosen form, and offsets (T,) float64, both on the same device.
+    On the GPU an operand by row is the first S columns of a wider array whose rows are aligned.
     """
     S, P = pixels.n_scored, pixels.n_pixels
     if slices.ndim != 2 or slices.shape[0 if by_pixel else 1] != P or slices.dtype != np.float32:
@@ -139,9 +140,14 @@ def _on_gpu(
 ) -> tuple[Array | SplitOperand, Array]:
     import cupy
 
+    from orienteer.likelihood.matrix_cuda import padded
+
     _, S, T = sizes
-    high = cupy.empty(shape, cupy.float32 if form in ("single", "offset") else cupy.float16)
-    low = cupy.empty(shape, cupy.float16) if form == "split" else None
+    # Rows at aligned places go to the tensor cores without a copy; photon lists take contiguous rows.
+    stride = shape[1] if by_pixel else padded(shape[1])
+    dtype = cupy.float32 if form in ("single", "offset") else cupy.float16
+    high = cupy.empty((shape[0], stride), dtype)[:, : shape[1]]
+    low = cupy.empty((shape[0], stride), dtype)[:, : shape[1]] if form == "split" else None
     pixels_per_part = _PIXELS_PER_PART if by_pixel else _PIXELS_PER_BLOCK
     n_parts = (S + pixels_per_part - 1) // pixels_per_part
     partial = cupy.empty((n_parts, T), cupy.float64)
@@ -149,7 +155,7 @@ def _on_gpu(
     if high.size:
         arguments = (
             cupy.ascontiguousarray(slices),
-            *(np.int32(size) for size in sizes),
+            *(np.int32(size) for size in (*sizes, stride)),
             *(cupy.ascontiguousarray(array, cupy.float32) for array in constants),
             np.float32(fluence),
             high,

@@ -1,14 +1,14 @@
 """How bright each shot was: fluence of the frames relative to their mean."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.weighted_sums import sum_over_rows
 
-_NEWTON_STEPS = 50
+_NEWTON_STEPS = 60
 _CHUNK = 1 << 22
 
 
@@ -39,7 +39,8 @@ def solve_fluence(counts: Array, signal: Array, background: Array, tolerance: fl
     """Most likely fluence over a known background, (D,) float64.
 
     counts : (D, S) photons of the scored pixels.
-    signal : (D, S) expected signal s = c W at unit fluence of each frame's pose (or mean over its poses).
+    signal : (D, S) expected signal s = c W at unit fluence of each frame's pose (or mean over its poses); 0
+        at pixels that the frame forbids.
     background : (S,) photons per shot.
 
     Solves sum_p s (K / (phi s + b) - 1) = 0.  The left side falls with phi and is convex, so Newton steps
@@ -51,15 +52,23 @@ def solve_fluence(counts: Array, signal: Array, background: Array, tolerance: fl
             f"counts {counts.shape}, signal {signal.shape} and background {background.shape} do not fit."
         )
     fluence = xp.empty(len(counts), dtype=xp.float64)
+    background = xp.asarray(background, dtype=xp.float64)
+    if not is_on_gpu(counts):
+        from orienteer.likelihood import _fluence_numba as twin
+
+        twin.solve_fluence(counts, signal, background, tolerance, _NEWTON_STEPS, fluence)
+        return fluence
     step = max(1, _CHUNK // max(1, counts.shape[1]))
     for first in range(0, len(counts), step):
         chunk = slice(first, first + step)
-        K, s = counts[chunk].astype(xp.float64), xp.maximum(signal[chunk].astype(xp.float64), 0.0)
-        fluence[chunk] = _newton(xp, K, s, background.astype(xp.float64)[None, :], tolerance)
+        fluence[chunk] = solve_dense(counts[chunk], signal[chunk], background, tolerance)
     return fluence
 
 
-def _newton(xp: Any, K: Array, s: Array, b: Array, tolerance: float) -> Array:
+def solve_dense(counts: Array, signal: Array, background: Array, tolerance: float) -> Array:
+    """GPU twin of :func:`_fluence_numba.solve_fluence`: all frames at once, in float64."""
+    xp = array_namespace(counts)
+    K, s, b = counts.astype(xp.float64), xp.maximum(signal.astype(xp.float64), 0.0), background[None, :]
     # Pixels without background give a lower bound, phi >= sum K (b = 0) / sum s; it keeps phi s + b above 0.
     lit = (s > 0) & (K > 0)
     total = xp.sum(s, axis=1)

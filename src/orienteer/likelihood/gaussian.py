@@ -1,7 +1,8 @@
 """The Gaussian model with a fluence for every pair of row and frame (Ekeberg, Engblom and Liu, 2014)."""
 
 from dataclasses import dataclass
-from math import log, pi
+from functools import cached_property
+from math import frexp, log, pi
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
@@ -21,18 +22,14 @@ class Gaussian:
     product has to be good to more digits than in the other likelihoods: use float32 or two float16 terms.
 
     sigma : noise in the units of W.
-    operand_scale : the operand is this times s; a power of two that brings it into the range of float16.
     """
 
     pixels: PixelModel
     sigma: float
-    operand_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.sigma > 0 or not self.operand_scale > 0:
-            raise OrienteerError(
-                f"sigma = {self.sigma} and operand_scale = {self.operand_scale} must be positive."
-            )
+        if not self.sigma > 0:
+            raise OrienteerError(f"sigma = {self.sigma} must be positive.")
         if self.pixels.background is not None:
             raise OrienteerError(
                 "the Gaussian likelihood knows no background.",
@@ -43,6 +40,13 @@ class Gaussian:
     def needs_fluence_groups(self) -> bool:
         """False: the best fluence of each row and frame is part of the score."""
         return False
+
+    @cached_property
+    def operand_scale(self) -> float:
+        """The operand is this power of two times s, so that float16 holds 1000 times the reference."""
+        xp = array_namespace(self.pixels.reference)
+        _, exponent = frexp(float(xp.max(self.pixels.safe_reference)))
+        return 2.0 ** (6 - exponent)
 
     def expand(
         self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
