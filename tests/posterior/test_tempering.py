@@ -111,7 +111,7 @@ def test_overlap_is_the_sum_of_products_over_the_prior() -> None:
 @pytest.mark.parametrize(("nominal", "actual"), [(0.05, 0.05), (0.01, 0.1), (0.002, 0.2), (0.1, 0.05)])
 def test_calibration_finds_nominal_over_actual_variance(nominal: float, actual: float) -> None:
     scores_a, scores_b, log_prior = line_scores(np.random.default_rng(6), 2000, nominal, actual)
-    found = calibrate(scores_a, scores_b, log_prior, n_frames=2000)
+    found = calibrate(scores_a, scores_b, log_prior, n_frames=2000, limit=8)
     # The mean of 2 000 squares is known to 3 per cent.
     assert found.inverse_temperature == pytest.approx(nominal / actual, rel=0.1)
     # Two Gaussians of the actual variance over a line of length 24, at best agreement on average.
@@ -126,6 +126,13 @@ def test_a_few_frames_do_not_dominate_the_calibration() -> None:
     spoilt = calibrate(scores_a, scores_b, log_prior, n_frames=500)
     assert spoilt.inverse_temperature == pytest.approx(clean.inverse_temperature, rel=0.1)
     assert spoilt.frame_nats[:10].max() < -3
+
+
+def test_posteriors_narrower_than_the_grid_are_not_sharpened_further() -> None:
+    scores = np.where(np.eye(50) > 0, 0.0, -1000.0).astype(np.float32)
+    found = calibrate(scores, scores, uniform(50))
+    assert found.inverse_temperature < 0.1  # 100 nats between neighbours would be certainty already
+    assert found.shared_nats == pytest.approx(math.log(50), abs=0.01)
 
 
 def test_scores_without_information_share_nothing() -> None:

@@ -29,21 +29,14 @@ def add_tile(
     T, D = scores.shape
     chunks = _blocks(T, 64)
     grid, block = (_blocks(D, 64), chunks), (64, 4)
-    key = _key_of(cupy, top, best_row, total)
+    key = cupy.empty(D, np.uint64)
+    _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, total, best_row, key))
     tile = (scores, np.int32(T), np.int32(D), np.int32(first_row), reference, log_prior, beta, key)
     _kernel("raise_top")(grid, block, tile)
     totals, moments = cupy.empty((chunks, D), np.float32), cupy.empty((chunks, D), np.float32)
     _kernel("store_tile")(grid, block, (*tile, below, tile_top, best_score, totals, moments))
     sums = (np.int32(D), np.int32(chunks), key, totals, moments, top, total, moment, best_row)
     _kernel("join_tile")((_blocks(D, 128),), (128,), sums)
-
-
-def _key_of(cupy: Any, top: Array, best_row: Array, total: Array) -> Array:
-    """The maximum so far and its row as one number, as ``key_of`` in scores.cu; 0 before the first."""
-    bits = top.view(np.uint32)
-    ordered = cupy.where(bits >> 31 == 1, ~bits, bits | np.uint32(0x80000000)).astype(np.uint64)
-    key = (ordered << np.uint64(32)) | (best_row.astype(np.uint64) ^ np.uint64(0xFFFFFFFF))
-    return cupy.where(total > 0, key, np.uint64(0)).astype(np.uint64)
 
 
 def count_distances(below: Array, tile_of_row: Array, offset: Array, counts: Array) -> None:

@@ -10,7 +10,7 @@ from orienteer.posterior._evidence_numba import ROWS, join
 from orienteer.posterior._exponential_numba import FAST, exponential
 from orienteer.posterior.threshold import BINS_PER_NAT, N_BINS
 
-_FRAMES = 256
+_FRAMES = 128
 _WIDTH = np.float32(BINS_PER_NAT)
 _OUTSIDE, _IMPOSSIBLE = np.float32(N_BINS), np.float32(N_BINS + 1)
 _LEAST = np.float32(-3.4e38)

@@ -52,6 +52,14 @@ __device__ __forceinline__ float tempered(float score, float reference, float be
     return fmaf(beta, score - reference, log_prior);
 }
 
+// key (D,) of the best before a tile; 0 where there is none.  One thread per frame.
+extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const double *__restrict__ total,
+                                     const long long *__restrict__ best_row, Key *__restrict__ key)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d < D) key[d] = total[d] > 0. ? key_of(top[d], (int)best_row[d]) : 0;
+}
+
 // Raise key (D,) to the best of a tile.  Block (64, 4) threads; grid (frames / 64, rows / 64).
 extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, int D, int first_row,
                                      const float *__restrict__ reference, const float *__restrict__ log_prior,

@@ -18,6 +18,7 @@ from orienteer.posterior.evidence import tempered_evidence
 
 LOWEST_INVERSE_TEMPERATURE = 1e-8
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_PLATEAU_NATS = 1e-3
 
 
 def perplexity_at(scores: Array, log_prior: Array, inverse_temperature: float) -> float:
@@ -121,7 +122,7 @@ def calibrate(
     log_prior: Array,
     *,
     lowest: float = 1e-6,
-    limit: float = 4.0,
+    limit: float = 1.0,
     n_frames: int = 256,
     outlier_share: float = 0.02,
 ) -> Calibration:
@@ -181,8 +182,9 @@ def _normalised(log_prior: Array) -> Array:
 def _highest(function: Callable[[float], float], low: float, high: float, tolerance: float = 0.01) -> float:
     """Place of the maximum: a scan, since there may be several, then golden sections about the best."""
     places = np.linspace(low, high, max(3, math.ceil((high - low) / math.log(3)) + 1))
-    values = [function(place) for place in places]
-    best = int(np.argmax(values))
+    values = np.array([function(place) for place in places])
+    # Posteriors narrower than the grid no longer change: on such a plateau the lowest place is the answer.
+    best = int(np.flatnonzero(values >= values.max() - _PLATEAU_NATS)[0])
     low, high = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
