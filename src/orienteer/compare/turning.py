@@ -9,6 +9,7 @@ from orienteer.compare.shells import OUTSIDE, radial_mean, shell_index
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, to_matrix
+from orienteer.slicing.trilinear import slice_volume
 
 LINEAR, CUBIC = 1, 3
 # Points sampled at a time: their coordinates take 24 bytes each.
@@ -28,10 +29,14 @@ def spline_coefficients(values: Array, order: int) -> Array:
 def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> Array:
     """The spline at ``matrices[k] @ points[p]``, (K, P); the centre voxel n // 2 is the origin.
 
+    Linear splines are float32 and 0 outside of the cube; cubic ones have the dtype of the coefficients.
+
     coefficients : (n, n, n) of :func:`spline_coefficients`.
     points : (P, 3) float64 in voxels; matrices : (K, 3, 3) float64.
     """
     xp = array_namespace(coefficients)
+    if order == LINEAR:
+        return slice_volume(coefficients, xp.asarray(points), xp.asarray(matrices))
     n, functions = coefficients.shape[0], _image_functions(coefficients)
     points, matrices = xp.asarray(points), xp.asarray(matrices)
     out = xp.empty((len(matrices), len(points)), dtype=coefficients.dtype)
