@@ -18,7 +18,7 @@ from orienteer.posterior.evidence import tempered_evidence
 
 LOWEST_INVERSE_TEMPERATURE = 1e-8
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_PLATEAU_NATS = 1e-3
+_PLATEAU = 1e-3
 
 
 def perplexity_at(scores: Array, log_prior: Array, inverse_temperature: float) -> float:
@@ -184,7 +184,9 @@ def _highest(function: Callable[[float], float], low: float, high: float, tolera
     places = np.linspace(low, high, max(3, math.ceil((high - low) / math.log(3)) + 1))
     values = np.array([function(place) for place in places])
     # Posteriors narrower than the grid no longer change: on such a plateau the lowest place is the answer.
-    best = int(np.flatnonzero(values >= values.max() - _PLATEAU_NATS)[0])
+    # (Relative, or scores that share next to nothing would count as flat down to the lowest place.)
+    highest = values.max()
+    best = int(np.flatnonzero(values >= highest - _PLATEAU * abs(highest))[0])
     low, high = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
