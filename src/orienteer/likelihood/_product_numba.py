@@ -19,6 +19,7 @@ from orienteer.likelihood._row_vectors_numba import LANES, spread_row, sum_rows
 # Terms added in float32 before the sum goes on in float64: 1e5 photons stay right to 0.01 nat.
 _FOLD = 64
 _FRAMES_PER_TASK = 64
+_BLOCKS_PER_TASK = 8
 # Pixels whose sums of one panel of 64 rows fill half of a level 2 cache.
 PIXELS_PER_PART = 2048
 
@@ -111,7 +112,9 @@ def compiled_kernels(width: int) -> tuple[Any, Any]:
             first = s * PIXELS_PER_PART
             n = min(P - first, PIXELS_PER_PART)
             # Sums of pixels before this part are never touched: its entries begin at bounds[d, s].
-            sums = np.zeros((n, W), np.float32)
+            memory = np.zeros(n * W + LANES, np.float32)
+            aligned = -(memory.ctypes.data // 4) % LANES
+            sums = memory[aligned : aligned + n * W].reshape(n, W)
             for d in range(D):
                 if active[b, d]:
                     row = panels[b, d]
@@ -143,15 +146,38 @@ def listed_scores(table, block_start, pair_start, value_start, frame, start, sto
 
 @njit(nogil=True, parallel=True, cache=True)
 def listed_merge(values, block_start, pair_start, value_start, frame, start, index, count, out):  # type: ignore[no-untyped-def]
-    """out[p, rows of block b] += value * K[d, p] over the listed pairs."""
-    for b in prange(len(block_start) - 1):
-        n_rows, column = block_start[b + 1] - block_start[b], block_start[b]
-        for i in range(pair_start[b + 1] - pair_start[b]):
-            d = frame[pair_start[b] + i]
-            row = values[value_start[b] + i * n_rows : value_start[b] + (i + 1) * n_rows]
-            if not row.any():
-                continue
-            for e in range(start[d], start[d + 1]):
-                p, photons = index[e], np.float32(count[e])
-                for t in range(n_rows):
-                    out[p, column + t] += photons * row[t]
+    """out[p, rows of block b] += value * K[d, p] over the listed pairs.
+
+    A task takes neighbouring blocks, so that vectors may reach over the edge of a block (and add 0 there), and
+    never over the edge of the task's columns, where another thread may be at work.
+    """
+    B = len(block_start) - 1
+    for task in prange((B + _BLOCKS_PER_TASK - 1) // _BLOCKS_PER_TASK):
+        last_block = min(B, (task + 1) * _BLOCKS_PER_TASK)
+        first_column, last_column = block_start[task * _BLOCKS_PER_TASK], block_start[last_block]
+        is_wide = last_column - first_column >= LANES
+        row = np.empty(LANES, np.float32)
+        for b in range(task * _BLOCKS_PER_TASK, last_block):
+            n_rows = block_start[b + 1] - block_start[b]
+            for i in range(pair_start[b + 1] - pair_start[b]):
+                d = frame[pair_start[b] + i]
+                value = value_start[b] + i * n_rows
+                for r in range(0, n_rows, LANES):
+                    column, used = block_start[b] + r, min(LANES, n_rows - r)
+                    shift = max(0, column + LANES - last_column) if is_wide else 0
+                    row[:] = 0
+                    row[shift : shift + used] = values[value + r : value + r + used]
+                    if not row.any():
+                        continue
+                    if is_wide:
+                        spread_row(row, out, column - shift, index, count, start[d], start[d + 1], LANES)
+                    else:
+                        _spread_narrow(row[:used], out, column, index, count, start[d], start[d + 1])
+
+
+@njit(nogil=True)
+def _spread_narrow(row, out, column, index, count, first, last):  # type: ignore[no-untyped-def]
+    for e in range(first, last):
+        photons = np.float32(count[e])
+        for t in range(len(row)):
+            out[index[e], column + t] += photons * row[t]

@@ -36,7 +36,8 @@ class DenseProduct:
         one TF32 term (5e-4); "single": float32, without tensor cores.  Whole counts are exact in all of them:
         those above 2048 take a second term, those from 2^22 single precision.  Other signal takes two terms.
         Merges use one term for "half" and "split": the rounding of a weight is random and averages out.
-        On the CPU everything is single.
+        On the CPU everything is single; unlike lists of photons, BLAS may round otherwise with another number
+        of threads.
     """
 
     by_pixel = False

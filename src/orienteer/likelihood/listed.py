@@ -43,8 +43,8 @@ def listed_scores(
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
     n_rows = operand.shape[1 if product.by_pixel else 0]
-    if int(blocks[0][-1]) > n_rows:
-        raise OrienteerError(f"the blocks need {int(blocks[0][-1])} rows; the operand has {n_rows}.")
+    if int(block_start[-1]) > n_rows:
+        raise OrienteerError(f"the blocks need {int(block_start[-1])} rows; the operand has {n_rows}.")
     values = array_namespace(operand).empty(n_values, dtype=np.float32)
     if n_values:
         product.fill_listed_scores(operand, blocks, values)
@@ -52,28 +52,30 @@ def listed_scores(
 
 
 def listed_merge(
-    product: AnyProduct,
-    values: Array,
-    block_start: Array,
-    pair_start: Array,
-    frame: Array,
-    n_rows: int | None = None,
-) -> Array:
+    product: AnyProduct, values: Array, block_start: Array, pair_start: Array, frame: Array,
+    n_rows: int | None = None, out: Array | None = None,
+) -> Array:  # fmt: skip
     """Sum over the listed pairs of values * K: (P, T) or (T, P) float32 in the product's layout.
 
     values : (n_values,) float32, as :func:`listed_scores` gives them.
-    n_rows : T; by default ``block_start[-1]``.  Rows of no block are zero.
+    n_rows : T; by default that of ``out``, else ``block_start[-1]``.  Rows of no block are zero.
+    out : memory for the result, to be used again; what it holds is lost.
     """
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
     if values.shape != (n_values,):
         raise OrienteerError(f"{values.shape} values were given for pairs that have {n_values}.")
-    n_rows = int(blocks[0][-1]) if n_rows is None else n_rows
-    if int(blocks[0][-1]) > n_rows:
-        raise OrienteerError(f"the blocks need {int(blocks[0][-1])} rows, not {n_rows}.")
+    needed = int(block_start[-1])
+    if n_rows is None:
+        n_rows = needed if out is None else out.shape[1 if product.by_pixel else 0]
+    if needed > n_rows:
+        raise OrienteerError(f"the blocks need {needed} rows, not {n_rows}.")
     xp = array_namespace(values)
-    n_pixels = product.frames.n_pixels
-    out = xp.zeros((n_pixels, n_rows) if product.by_pixel else (n_rows, n_pixels), dtype=np.float32)
+    if out is None:
+        n_pixels = product.frames.n_pixels
+        out = xp.zeros((n_pixels, n_rows) if product.by_pixel else (n_rows, n_pixels), dtype=np.float32)
+    else:
+        out[...] = 0
     if n_values:
         product.add_listed_merge(xp.ascontiguousarray(values, dtype=np.float32), blocks, out)
     return out
@@ -86,11 +88,10 @@ def _as_product(product: AnyProduct) -> DenseProduct | SparseProduct:
 
 
 def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Array) -> tuple[Blocks, int]:
-    """(block_start, pair_start, value_start, frame) as int64 on the frames' device, checked; and n_values."""
-    xp = array_namespace(frames.squares)
-    block_start, pair_start, frame = (
-        xp.ascontiguousarray(xp.asarray(array), dtype=np.int64) for array in (block_start, pair_start, frame)
-    )
+    """(block_start, pair_start, value_start, frame) as int64 on the frames' device, checked; and n_values.
+
+    Lists in host memory are checked there, which spares the GPU some waiting.
+    """
     if len(block_start) != len(pair_start) or len(block_start) == 0:
         raise OrienteerError(
             f"{len(block_start)} starts of blocks and {len(pair_start)} of pairs do not fit."
@@ -103,4 +104,8 @@ def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Ar
     if len(frame) and not 0 <= int(frame.min()) <= int(frame.max()) < len(frames):
         raise OrienteerError(f"a listed frame is not among the {len(frames)} frames.")
     starts = value_start(block_start, pair_start)
-    return (block_start, pair_start, starts, frame), int(starts[-1])
+    n_values = int(starts[-1])
+    xp = array_namespace(frames.squares)
+    lists = (xp.asarray(array) for array in (block_start, pair_start, starts, frame))
+    first, second, third, fourth = (xp.ascontiguousarray(array, dtype=np.int64) for array in lists)
+    return (first, second, third, fourth), n_values
