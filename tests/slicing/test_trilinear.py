@@ -138,7 +138,7 @@ def test_the_number_of_slabs_changes_no_bit(make_problem, monkeypatch, n_slabs) 
     problem = make_problem(n=33, n_rows=50)
     expected, sums = (np.zeros((33, 33, 33, 2)) for _ in range(2))
     insert_slices(expected, *problem.arguments)
-    monkeypatch.setattr("orienteer.slicing.trilinear._slab_count", lambda n, workers: n_slabs)
+    monkeypatch.setattr("orienteer.slicing.trilinear._slab_count", lambda n: n_slabs)
     insert_slices(sums, *problem.arguments)
     np.testing.assert_array_equal(sums, expected)
 
@@ -213,11 +213,17 @@ def test_any_points_and_matrices(n, points, matrices, seed) -> None:
 
 
 def test_prepared_points_change_nothing(problem) -> None:
-    patches = PointPatches.of(problem.points)
-    np.testing.assert_array_equal(
-        slice_volume(problem.volume, patches, problem.matrices),
-        slice_volume(problem.volume, problem.points, problem.matrices),
-    )
+    expected_slices = slice_volume(problem.volume, problem.points, problem.matrices)
+    expected_sums = np.zeros((problem.n,) * 3 + (2,))
+    insert_slices(expected_sums, *problem.arguments)
+    for prepare in (PointPatches.of, PointPatches.as_given):
+        patches = prepare(problem.points)
+        np.testing.assert_array_equal(
+            slice_volume(problem.volume, patches, problem.matrices), expected_slices
+        )
+        sums = np.zeros_like(expected_sums)
+        insert_slices(sums, patches, *problem.arguments[1:])
+        np.testing.assert_array_equal(sums, expected_sums)
 
 
 def test_a_given_array_takes_the_result(problem) -> None:

@@ -1,199 +1,224 @@
 """CPU twin of ``trilinear.cu``: slices of a volume, and slices added to sums.
 
-Points come in patches (``patches.py``), rows in blocks of 16: a block and a patch are small enough to stay in
-the first cache, in either layout of the result.
-
 Inserting cuts the sums into slabs along x.  A slab is written by one thread only, and takes its points block
-by block, patch by patch, row by row: every voxel adds the same numbers in the same order for any number of
-slabs and threads, straight into float64.
+of rows by block, patch by patch, row by row: every voxel adds the same numbers in the same order for any
+number of slabs and threads, straight into float64.
+
+The compiler turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows
+that of the arguments of a parallel function, so scratch memory is an argument too.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit, prange
+
+from orienteer.compute.arrays import Array
+from orienteer.slicing._vectors_numba import add_four, load_pair
 
 # No "nnan": a point that is not a number must fail the range test, not pass it.
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
-_ROWS = 16
-_PATCH = 64
-_PATCHES_PER_TASK = 16
+_ROWS = 16  # rows of a block
+_PATCH = 64  # points of a patch, as in patches.py
+_ROWS_TO_TURN = 128  # rows that are made before they are written by pixel
+_ROWS_TO_TAKE = 512  # rows that are read by pixel before they are inserted; whole blocks
+_TILE = 16
+
+
+def slice_volume(volume: Array, points: Array, matrices: Array, by_pixel: bool, out: Array) -> None:
+    """out[k, p] (or [p, k]) = the volume at matrices[k] @ points[:, p]; points (3, P)."""
+    flat, n = volume.reshape(-1), len(volume)
+    if not by_pixel:
+        slice_rows(flat, n, points, matrices, out)
+        return
+    rows = np.empty((min(_ROWS_TO_TURN, len(matrices)), points.shape[1]), np.float32)
+    for first in range(0, len(matrices), _ROWS_TO_TURN):
+        block = matrices[first : first + _ROWS_TO_TURN]
+        slice_rows(flat, n, points, block, rows[: len(block)])
+        turn_rows(rows[: len(block)], first, out)
 
 
 @njit(nogil=True, fastmath=_FAST, inline="always")
-def cell_of(x, low, high, last):  # type: ignore[no-untyped-def]
-    """(is inside, first voxel from the centre as a float, fraction) along one axis; the cell exists."""
-    inside = (x >= low) & (x <= high)
+def is_inside(x, y, z, n):  # type: ignore[no-untyped-def]
+    """Whether a position from the centre lies in the cube; no for what is not a number."""
+    low, high = np.float32(-(n // 2)), np.float32(n - 1 - n // 2)
+    return (x >= low) & (x <= high) & (y >= low) & (y <= high) & (z >= low) & (z <= high)
+
+
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def cell_of(x, n):  # type: ignore[no-untyped-def]
+    """The voxel below x, from the centre; on the last voxel the one before, whose neighbour exists."""
+    return min(np.floor(x), np.float32(n - 2 - n // 2))
+
+
+@njit(nogil=True, fastmath=_FAST, inline="always")
+def sample_at(flat, n, x, y, z):  # type: ignore[no-untyped-def]
+    """Trilinear sample of the volume (n^3,) at a position from the centre; 0 outside."""
+    inside = is_inside(x, y, z, n)
     x = x if inside else np.float32(0)
-    below = min(np.floor(x), last)
-    return inside, below, x - below
-
-
-@njit(nogil=True, fastmath=_FAST)
-def gather_patch(flat, n, coordinates, first, count, m, sample):  # type: ignore[no-untyped-def]
-    """Trilinear samples of the volume (n^3,) at m @ points first, ..., first + count - 1."""
-    centre = np.int32(n // 2)
-    low, high = np.float32(-(n // 2)), np.float32(n - 1 - n // 2)
-    last = high - np.float32(1)
-    row = np.int32(n)
-    plane = np.int64(n) * n
-    qx, qy, qz = coordinates[0], coordinates[1], coordinates[2]
-    m00, m01, m02 = m[0, 0], m[0, 1], m[0, 2]
-    m10, m11, m12 = m[1, 0], m[1, 1], m[1, 2]
-    m20, m21, m22 = m[2, 0], m[2, 1], m[2, 2]
-    for t in range(count):
-        p = first + t
-        in_x, bx, fx = cell_of(m00 * qx[p] + m01 * qy[p] + m02 * qz[p], low, high, last)
-        in_y, by, fy = cell_of(m10 * qx[p] + m11 * qy[p] + m12 * qz[p], low, high, last)
-        in_z, bz, fz = cell_of(m20 * qx[p] + m21 * qy[p] + m22 * qz[p], low, high, last)
-        ix, iy, iz = np.int32(bx) + centre, np.int32(by) + centre, np.int32(bz) + centre
-        corner = np.int64((ix * row + iy) * row + iz)
-        v00 = flat[corner] + fz * (flat[corner + 1] - flat[corner])
-        v01 = flat[corner + row] + fz * (flat[corner + row + 1] - flat[corner + row])
-        corner += plane
-        v10 = flat[corner] + fz * (flat[corner + 1] - flat[corner])
-        v11 = flat[corner + row] + fz * (flat[corner + row + 1] - flat[corner + row])
-        v0 = v00 + fy * (v01 - v00)
-        v1 = v10 + fy * (v11 - v10)
-        sample[t] = v0 + fx * (v1 - v0) if in_x & in_y & in_z else np.float32(0)
+    y = y if inside else np.float32(0)
+    z = z if inside else np.float32(0)
+    bx, by, bz = cell_of(x, n), cell_of(y, n), cell_of(z, n)
+    ix, iy, iz = np.int32(bx) + n // 2, np.int32(by) + n // 2, np.int32(bz) + n // 2
+    fx, fy, fz = x - bx, y - by, z - bz
+    at = np.uint64((ix * n + iy) * n + iz)
+    a0, a1 = load_pair(flat, at)
+    b0, b1 = load_pair(flat, at + np.uint64(n))
+    c0, c1 = load_pair(flat, at + np.uint64(n * n))
+    d0, d1 = load_pair(flat, at + np.uint64(n * n + n))
+    a = a0 + fz * (a1 - a0)
+    b = b0 + fz * (b1 - b0)
+    c = c0 + fz * (c1 - c0)
+    d = d0 + fz * (d1 - d0)
+    near = a + fy * (b - a)
+    far = c + fy * (d - c)
+    return near + fx * (far - near) if inside else np.float32(0)
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def slice_volume(volume, coordinates, order, matrices, by_pixel, out):  # type: ignore[no-untyped-def]
-    """out[k, order[p]] (or [order[p], k]) = the volume at matrices[k] @ coordinates[:, p]."""
-    K, P = len(matrices), len(order)
-    n = len(volume)
-    flat = volume.reshape(-1)
-    blocks = (K + _ROWS - 1) // _ROWS
-    groups = (P + _PATCH * _PATCHES_PER_TASK - 1) // (_PATCH * _PATCHES_PER_TASK)
-    for task in prange(blocks * groups):
-        first_row, group = (task // groups) * _ROWS, task % groups
-        last_row = min(K, first_row + _ROWS)
-        begin = group * _PATCH * _PATCHES_PER_TASK
-        samples = np.empty((_ROWS, _PATCH), np.float32)
-        for first in range(begin, min(P, begin + _PATCH * _PATCHES_PER_TASK), _PATCH):
-            count = min(_PATCH, P - first)
-            for k in range(first_row, last_row):
-                sample = samples[k - first_row]
-                gather_patch(flat, n, coordinates, first, count, matrices[k], sample)
-                if not by_pixel:
-                    for t in range(count):
-                        out[k, order[first + t]] = sample[t]
-            if by_pixel:
-                for t in range(count):
-                    p = order[first + t]
-                    for k in range(first_row, last_row):
-                        out[p, k] = samples[k - first_row, t]
+def slice_rows(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
+    """out[k, p] = the volume (n^3,) at matrices[k] @ points[:, p]."""
+    K, P = out.shape
+    for k in prange(K):
+        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
+        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
+        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+        for p in range(P):
+            x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
+            y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
+            z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+            out[k, p] = sample_at(flat, n, x, y, z)
 
 
-@njit(nogil=True, fastmath=_FAST)
-def locate_patch(n, coordinates, first, count, m, low_x, high_x, corner, cell_x, fraction):  # type: ignore[no-untyped-def]
-    """Where the points of a patch go: first voxel (-1: not into the slab), its x, and three fractions."""
-    centre = np.int32(n // 2)
-    low, high = np.float32(-(n // 2)), np.float32(n - 1 - n // 2)
-    last = high - np.float32(1)
-    row = np.int32(n)
-    qx, qy, qz = coordinates[0], coordinates[1], coordinates[2]
-    m00, m01, m02 = m[0, 0], m[0, 1], m[0, 2]
-    m10, m11, m12 = m[1, 0], m[1, 1], m[1, 2]
-    m20, m21, m22 = m[2, 0], m[2, 1], m[2, 2]
-    fraction_x, fraction_y, fraction_z = fraction[0], fraction[1], fraction[2]
-    for t in range(count):
-        p = first + t
-        in_x, bx, fx = cell_of(m00 * qx[p] + m01 * qy[p] + m02 * qz[p], low, high, last)
-        in_y, by, fy = cell_of(m10 * qx[p] + m11 * qy[p] + m12 * qz[p], low, high, last)
-        in_z, bz, fz = cell_of(m20 * qx[p] + m21 * qy[p] + m22 * qz[p], low, high, last)
-        ix, iy, iz = np.int32(bx) + centre, np.int32(by) + centre, np.int32(bz) + centre
-        inside = in_x & in_y & in_z & (ix >= low_x - 1) & (ix < high_x)
-        corner[t] = (ix * row + iy) * row + iz if inside else np.int32(-1)
-        cell_x[t] = ix
-        fraction_x[t], fraction_y[t], fraction_z[t] = fx, fy, fz
+@njit(nogil=True, parallel=True, cache=True)
+def turn_rows(rows, first, out):  # type: ignore[no-untyped-def]
+    """out[p, first + k] = rows[k, p], in tiles of fixed size that the compiler keeps in registers."""
+    K, P = rows.shape
+    for tile in prange((P + _TILE - 1) // _TILE):
+        p0 = tile * _TILE
+        for k0 in range(0, K, _TILE):
+            if p0 + _TILE <= P and k0 + _TILE <= K:
+                for p in range(_TILE):
+                    place = np.uint64(p0 + p)
+                    for k in range(_TILE):
+                        out[place, np.uint64(first + k0 + k)] = rows[np.uint64(k0 + k), place]
+            else:
+                for p in range(p0, min(P, p0 + _TILE)):
+                    for k in range(k0, min(K, k0 + _TILE)):
+                        out[p, first + k] = rows[k, p]
 
 
-@njit(nogil=True, fastmath=_FAST, inline="always")
-def add_pair(flat, at, f, a, w, az, wz):  # type: ignore[no-untyped-def]
-    """Add f * (value, weight) to a voxel and its neighbour along z: one vector of four numbers."""
-    flat[at] += np.float64(f * a)
-    flat[at + 1] += np.float64(f * w)
-    flat[at + 2] += np.float64(f * az)
-    flat[at + 3] += np.float64(f * wz)
+@njit(nogil=True, parallel=True, cache=True)
+def take_rows(by_pixel, used, rows):  # type: ignore[no-untyped-def]
+    """rows[k, p] = by_pixel[p, used[k]], tile by tile."""
+    K, P = rows.shape
+    for tile in prange((P + _TILE - 1) // _TILE):
+        last = min(P, (tile + 1) * _TILE)
+        for k0 in range(0, K, _TILE):
+            for k in range(k0, min(K, k0 + _TILE)):
+                column = np.uint64(used[k])
+                for p in range(tile * _TILE, last):
+                    rows[k, p] = by_pixel[p, column]
 
 
-@njit(nogil=True, fastmath=_FAST)
-def scatter_patch(flat, n, count, low_x, high_x, corner, cell_x, fraction, value, weight):  # type: ignore[no-untyped-def]
-    """Add the located points of a patch to the planes low_x, ..., high_x - 1 of the sums (2 n^3,)."""
-    row = 2 * np.int64(n)
-    plane = row * n
-    one = np.float32(1)
-    for t in range(count):
-        if corner[t] < 0:
-            continue
-        at = 2 * np.int64(corner[t])
-        fx, fy, fz = fraction[0, t], fraction[1, t], fraction[2, t]
-        az, wz = fz * value[t], fz * weight[t]
-        a, w = value[t] - az, weight[t] - wz
-        if cell_x[t] >= low_x:
-            add_pair(flat, at, (one - fx) * (one - fy), a, w, az, wz)
-            add_pair(flat, at + row, (one - fx) * fy, a, w, az, wz)
-        if cell_x[t] + 1 < high_x:
-            add_pair(flat, at + plane, fx * (one - fy), a, w, az, wz)
-            add_pair(flat, at + plane + row, fx * fy, a, w, az, wz)
-
-
-@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def insert_slices(  # type: ignore[no-untyped-def]
-    sums, coordinates, order, centres, radii, matrices, values, row_weights, pixel_weights, weights, by_pixel,
-    n_slabs, workers,
-):  # fmt: skip
+def insert_slices(
+    sums: Array, coordinates: Array, order: Array, centres: Array, radii: Array, matrices: Array,
+    values: Array, row_weights: Array, pixel_weights: Array, weights: Array, by_pixel: bool, n_slabs: int,
+) -> None:  # fmt: skip
     """Add f * values and f * weights (or row_weights * pixel_weights where weights is empty) to the sums."""
+    workers = get_num_threads()
+    corner, cell_x = np.empty((workers, _PATCH), np.int32), np.empty((workers, _PATCH), np.int32)
+    fraction = np.empty((workers, 3, _PATCH), np.float32)
+    used = np.flatnonzero(row_weights)
+    step = _ROWS_TO_TAKE if by_pixel else max(1, len(used))
+    for first in range(0, len(used), step):
+        rows = used[first : first + step]
+        source, row_values, row_by_row_weights = rows, values, weights
+        if by_pixel:
+            source = np.arange(len(rows))
+            row_values = _taken(values, rows)
+            row_by_row_weights = _taken(weights, rows) if weights.size else weights
+        insert_rows(
+            sums.reshape(-1), len(sums), coordinates, order, centres, radii, matrices[rows], row_values,
+            row_weights[rows], pixel_weights, row_by_row_weights, source, n_slabs, corner, cell_x, fraction,
+        )  # fmt: skip
+
+
+def _taken(by_pixel: Array, used: Array) -> Array:
+    rows = np.empty((len(used), len(by_pixel)), np.float32)
+    take_rows(by_pixel, used, rows)
+    return rows
+
+
+@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
+def insert_rows(  # type: ignore[no-untyped-def]
+    flat, n, coordinates, order, centres, radii, matrices, values, row_weights, pixel_weights, weights,
+    source, n_slabs, corner, cell_x, fraction,
+):  # fmt: skip
+    """Add rows to the sums (2 n^3,): row k has its values in values[source[k]].
+
+    corner, cell_x, fraction : scratch memory of each worker.
+    """
     K, P = len(matrices), len(order)
-    n = len(sums)
-    flat = sums.reshape(-1)
+    workers = len(corner)
     has_weights = weights.size > 0
+    one = np.float32(1)
+    row, plane = np.uint64(2 * n), np.uint64(2 * n * n)
     for worker in prange(workers):
-        corner, cell_x = np.empty(_PATCH, np.int32), np.empty(_PATCH, np.int32)
-        fraction = np.empty((3, _PATCH), np.float32)
-        value, weight = np.empty((_ROWS, _PATCH), np.float32), np.empty((_ROWS, _PATCH), np.float32)
         for slab in range(worker, n_slabs, workers):
-            low_x, high_x = np.int32(slab * n // n_slabs), np.int32((slab + 1) * n // n_slabs)
+            low_x, high_x = slab * n // n_slabs, (slab + 1) * n // n_slabs
             lowest, highest = np.float32(low_x - n // 2 - 1), np.float32(high_x - n // 2)
             for first_row in range(0, K, _ROWS):
                 last_row = min(K, first_row + _ROWS)
                 for patch in range(len(radii)):
                     first = patch * _PATCH
                     count = min(_PATCH, P - first)
-                    read = False
                     for k in range(first_row, last_row):
-                        if row_weights[k] == 0:
-                            continue
-                        m = matrices[k]
-                        x = (
-                            m[0, 0] * centres[patch, 0]
-                            + m[0, 1] * centres[patch, 1]
-                            + m[0, 2] * centres[patch, 2]
-                        )
-                        stretch = np.sqrt(m[0, 0] * m[0, 0] + m[0, 1] * m[0, 1] + m[0, 2] * m[0, 2])
-                        reach = np.float32(1.0001) * radii[patch] * stretch + np.float32(0.01)
+                        # Does the ball around the patch touch the slab?
+                        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
+                        x = m00 * centres[patch, 0] + m01 * centres[patch, 1] + m02 * centres[patch, 2]
+                        stretch = np.float32(1.0001) * np.sqrt(m00 * m00 + m01 * m01 + m02 * m02)
+                        reach = stretch * radii[patch] + np.float32(0.01)
                         if x + reach < lowest or x - reach > highest:
                             continue
-                        b = k - first_row
-                        if by_pixel:
-                            if not read:
-                                read = True
-                                for t in range(count):
-                                    p = order[first + t]
-                                    for row in range(first_row, last_row):
-                                        value[row - first_row, t] = values[p, row]
-                                        if has_weights:
-                                            weight[row - first_row, t] = weights[p, row]
-                        else:
-                            for t in range(count):
-                                p = order[first + t]
-                                value[b, t] = values[k, p]
-                                if has_weights:
-                                    weight[b, t] = weights[k, p]
-                        if not has_weights:
-                            for t in range(count):
-                                weight[b, t] = row_weights[k] * pixel_weights[order[first + t]]
-                        locate_patch(n, coordinates, first, count, m, low_x, high_x, corner, cell_x, fraction)
-                        scatter_patch(
-                            flat, n, count, low_x, high_x, corner, cell_x, fraction, value[b], weight[b]
-                        )
+
+                        # Where each point goes, in vector instructions.
+                        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
+                        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+                        for t in range(count):
+                            p = first + t
+                            x = m00 * coordinates[0, p] + m01 * coordinates[1, p] + m02 * coordinates[2, p]
+                            y = m10 * coordinates[0, p] + m11 * coordinates[1, p] + m12 * coordinates[2, p]
+                            z = m20 * coordinates[0, p] + m21 * coordinates[1, p] + m22 * coordinates[2, p]
+                            inside = is_inside(x, y, z, n)
+                            x = x if inside else np.float32(0)
+                            y = y if inside else np.float32(0)
+                            z = z if inside else np.float32(0)
+                            bx, by, bz = cell_of(x, n), cell_of(y, n), cell_of(z, n)
+                            ix, iy, iz = np.int32(bx) + n // 2, np.int32(by) + n // 2, np.int32(bz) + n // 2
+                            inside = inside & (ix >= low_x - 1) & (ix < high_x)
+                            corner[worker, t] = np.int32((ix * n + iy) * n + iz) if inside else np.int32(-1)
+                            cell_x[worker, t] = np.int32(ix)
+                            fraction[worker, 0, t] = x - bx
+                            fraction[worker, 1, t] = y - by
+                            fraction[worker, 2, t] = z - bz
+
+                        # One point after the other, four vectors each.
+                        for t in range(count):
+                            if corner[worker, t] < 0:
+                                continue
+                            p = order[first + t]
+                            a = values[source[k], p]
+                            w = weights[source[k], p] if has_weights else row_weights[k] * pixel_weights[p]
+                            fx, fy, fz = (
+                                fraction[worker, 0, t],
+                                fraction[worker, 1, t],
+                                fraction[worker, 2, t],
+                            )
+                            az, wz = fz * a, fz * w
+                            a, w = a - az, w - wz
+                            at = np.uint64(2) * np.uint64(corner[worker, t])
+                            if cell_x[worker, t] >= low_x:
+                                add_four(flat, at, (one - fx) * (one - fy), a, w, az, wz)
+                                add_four(flat, at + row, (one - fx) * fy, a, w, az, wz)
+                            if cell_x[worker, t] + 1 < high_x:
+                                add_four(flat, at + plane, fx * (one - fy), a, w, az, wz)
+                                add_four(flat, at + plane + row, fx * fy, a, w, az, wz)

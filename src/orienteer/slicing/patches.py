@@ -1,6 +1,7 @@
 """Points sorted into patches: neighbours in space stand together, whatever order a detector reads them in."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,7 @@ class PointPatches:
 
     @classmethod
     def as_given(cls, points: Array) -> "PointPatches":
-        """Points (P, 3) of the GPU in their own order, without leaving it; the balls are unknown."""
+        """Points (P, 3) in their own order, on their own device; the balls are unknown (no radii)."""
         _check_shape(points)
         xp = array_namespace(points)
         nothing = np.zeros((0, 3), np.float32)
@@ -64,6 +65,17 @@ class PointPatches:
 
     def __len__(self) -> int:
         return int(self.order.shape[0])
+
+    @cached_property
+    def given(self) -> Array:
+        """(3, P) the coordinates in the order in which the points were given."""
+        given = array_namespace(self.order).empty_like(self.coordinates)
+        given[:, self.order] = self.coordinates
+        return given
+
+    def with_balls(self) -> "PointPatches":
+        """The same points with balls; sorts those that were left as given."""
+        return self if len(self.radii) * PATCH >= len(self) else PointPatches.of(self.given.T)
 
     def to(self, device: DeviceName) -> "PointPatches":
         """The same patches in the memory of a device."""

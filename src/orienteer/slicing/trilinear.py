@@ -55,7 +55,7 @@ def slice_volume(
         from orienteer.slicing import _trilinear_numba as twin
 
         _refuse_large(n)
-        twin.slice_volume(volume, patches.coordinates, patches.order, matrices, by_pixel, out)
+        twin.slice_volume(volume, patches.given, matrices, by_pixel, out)
     return out
 
 
@@ -109,23 +109,23 @@ def insert_slices(
             f"sums are {array.dtype} of shape {array.shape}; they must be contiguous float64 (n, n, n, 2).",
             "make_sums(n, device) gives what fits.",
         )
-    from numba import get_num_threads
-
     from orienteer.slicing import _trilinear_numba as twin
 
     _refuse_large(n)
+    patches = patches.with_balls()
     none = np.zeros((0, 0), np.float32)
-    workers = get_num_threads()
     twin.insert_slices(
         array, patches.coordinates, patches.order, patches.centres, patches.radii, matrices,
         values, row_weights, pixel_weights, none if weights is None else weights, by_pixel,
-        _slab_count(n, workers), workers,
+        _slab_count(n),
     )  # fmt: skip
 
 
-def _slab_count(n: int, workers: int) -> int:
+def _slab_count(n: int) -> int:
     """Slabs of the sums: about 16 planes each stay in the cache, and every thread has two at least."""
-    return min(n, max(n // 16, 2 * workers))
+    from numba import get_num_threads
+
+    return min(n, max(n // 16, 2 * get_num_threads()))
 
 
 def _edge_of_cube(shape: tuple[int, ...], name: str) -> int:
@@ -142,9 +142,7 @@ def _refuse_large(n: int) -> None:
 def _prepared(xp: Any, points: Array | PointPatches, beside: Array) -> PointPatches:
     if isinstance(points, PointPatches):
         return points.to("cuda" if is_on_gpu(beside) else "cpu")
-    points = xp.asarray(points)
-    # Sorting happens on the CPU: the GPU would wait for it longer than the better order saves.
-    return PointPatches.as_given(points) if is_on_gpu(points) else PointPatches.of(points)
+    return PointPatches.as_given(xp.asarray(points))
 
 
 def _checked_matrices(xp: Any, matrices: Array) -> Array:
