@@ -136,9 +136,7 @@ def test_slices_that_do_not_fit_are_refused(make_problem) -> None:
         with pytest.raises(OrienteerError, match="slices are"):
             expand_slices("poisson", slices, problem.pixels, centre, centre, 1.0, False)
     with pytest.raises(OrienteerError, match="does not fit"):
-        linear_scores(
-            np.zeros((3, 4), np.float32), np.zeros(4), np.ones(4), None, np.zeros((3, 4), np.float32)
-        )
+        linear_scores(np.zeros((3, 4), np.float32), np.zeros(4), np.ones(4), np.zeros((3, 4), np.float32))
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -148,17 +146,21 @@ def test_scores_are_rounded_once(missing) -> None:
     offsets, factor = 1e6 + rng.normal(size=40), rng.uniform(0, 2, 300)
     less = rng.uniform(0, 9, (40, 300)).astype(np.float32) if missing else None
     norm = offsets[:, None] - (less if missing else 0.0)
-    scores = linear_scores(product, offsets, factor, less, np.empty_like(product))
+    scores = linear_scores(product, offsets, factor, np.empty_like(product), less)
     np.testing.assert_allclose(scores, product - factor * norm, rtol=6.1e-8)
+    slopes, steps = 1e3 * rng.normal(size=40), rng.normal(size=300)
+    scores = linear_scores(product, offsets, factor, np.empty_like(product), less, slopes, steps)
+    expected = product - factor * norm - slopes[:, None] * steps
+    np.testing.assert_allclose(scores, expected, rtol=6.1e-8, atol=1e-6)
     factor[7] = 0.0
     scores = gaussian_scores(product, offsets, factor, less, 3.0, np.empty_like(product))
     expected = -(norm - product.astype(float) ** 2 * factor) / 18
     expected[:, 7] = 0.0
     np.testing.assert_allclose(scores, expected, rtol=6.1e-8, atol=1e-9)
     in_place = product.copy()
-    linear_scores(in_place, offsets, factor, less, in_place)
+    linear_scores(in_place, offsets, factor, in_place, less)
     np.testing.assert_array_equal(
-        in_place, linear_scores(product, offsets, factor, less, np.empty_like(product))
+        in_place, linear_scores(product, offsets, factor, np.empty_like(product), less)
     )
 
 
@@ -201,11 +203,11 @@ def test_scores_of_both_twins_agree(missing) -> None:
     offsets, factor = rng.normal(size=77), rng.uniform(0, 2, 301)
     factor[5] = 0.0
     less = rng.uniform(0, 9, (77, 301)).astype(np.float32) if missing else None
-    there = tuple(
-        None if array is None else cupy.asarray(array) for array in (product, offsets, factor, less)
-    )
+    slopes, steps = rng.normal(size=77), rng.normal(size=301)
+    here = [product, offsets, factor, less, slopes, steps]
+    there = [None if array is None else cupy.asarray(array) for array in here]
     out = cupy.empty_like(there[0])
-    cpu = linear_scores(product, offsets, factor, less, np.empty_like(product))
-    np.testing.assert_allclose(linear_scores(*there, out).get(), cpu, rtol=2e-7)
+    cpu = linear_scores(*here[:3], np.empty_like(product), *here[3:])
+    np.testing.assert_allclose(linear_scores(*there[:3], out, *there[3:]).get(), cpu, rtol=2e-7, atol=1e-5)
     cpu = gaussian_scores(product, offsets, factor, less, 2.0, np.empty_like(product))
-    np.testing.assert_allclose(gaussian_scores(*there, 2.0, out).get(), cpu, rtol=2e-7)
+    np.testing.assert_allclose(gaussian_scores(*there[:4], 2.0, out).get(), cpu, rtol=2e-7)

@@ -108,18 +108,21 @@ def compiled_kernels(kind: int, offsets_only: bool) -> tuple[Any, Any]:
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def linear_scores(product, offsets, factor, missing, out):  # type: ignore[no-untyped-def]
-    """out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d]); missing may be (0, 0)."""
+def linear_scores(product, offsets, factor, slopes, steps, missing, out):  # type: ignore[no-untyped-def]
+    """out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d]) - slopes[k] * steps[d].
+
+    missing may be (0, 0).
+    """
     T, D = out.shape
     some_missing = missing.shape[0] > 0
     for k in prange(T):
-        offset = offsets[k]
+        offset, slope = offsets[k], slopes[k]
         if some_missing:
             for d in range(D):
-                out[k, d] = product[k, d] - factor[d] * (offset - missing[k, d])
+                out[k, d] = product[k, d] - factor[d] * (offset - missing[k, d]) - slope * steps[d]
         else:
             for d in range(D):
-                out[k, d] = product[k, d] - factor[d] * offset
+                out[k, d] = product[k, d] - factor[d] * offset - slope * steps[d]
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)

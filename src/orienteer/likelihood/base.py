@@ -68,11 +68,24 @@ class Likelihood(Protocol):
         *,
         fluence: float | Array = 1.0,
         missing: Array | None = None,
+        slopes: Array | None = None,
+        frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
         """Log-likelihood of each row for each frame, (T, D) float32, less the constant of the frame.
 
+        slopes, frame_fluence : from :meth:`fluence_slopes`, and each frame's own fluence (D,): scores of a
+            group are then moved from the fluence of the group to that of the frame.
+
         A frame without scored photons scores 0 for all rows.  ``out`` may be ``product``.
+        """
+        ...
+
+    def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
+        """How fast the score of each row falls as the fluence grows from that of the group, (T,) float64.
+
+        In units of nats per relative change, and only the part that differs between rows.  None where
+        fluences are exact without it.
         """
         ...
 
@@ -102,6 +115,19 @@ def fluence_of_frames(fluence: float | Array, frames: FrameBatch) -> Array:
     """The fluence of each frame, (D,) float64, from one number or one for each."""
     xp = array_namespace(frames.scored_photons)
     return xp.broadcast_to(xp.asarray(fluence, dtype=xp.float64), (len(frames),))
+
+
+def fluence_steps(frames: FrameBatch, group: float, frame_fluence: Array | None) -> Array | None:
+    """Each frame's fluence over that of its group, less 1, (D,) float64; 0 for dark frames.
+
+    At most 1, a factor of 2: a frame further off is in the wrong group, and the step is of first order.
+    """
+    if frame_fluence is None:
+        return None
+    xp = array_namespace(frames.scored_photons)
+    phi = fluence_of_frames(frame_fluence, frames)
+    usable = (frames.scored_photons > 0) & (phi > 0)
+    return xp.minimum(xp.where(usable, phi, group) / group - 1.0, 1.0)
 
 
 def sum_over_scored(frames: FrameBatch, per_pixel: Array) -> Array:

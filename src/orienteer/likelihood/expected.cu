@@ -180,19 +180,20 @@ FORMS(POISSON, poisson)
 FORMS(NEGATIVE_BINOMIAL, negative_binomial)
 FORMS(GAUSSIAN, gaussian)
 
-// out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d]); missing may be null.
+// out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d]) - slopes[k] * steps[d]; missing may be null.
 // Blocks: x over frames, y over rows in strides of gridDim.y.  out may be product.
 extern "C" __global__ void linear_scores(const float *product, const double *__restrict__ offsets,
-                                         const double *__restrict__ factor, const float *__restrict__ missing, int T,
+                                         const double *__restrict__ factor, const double *__restrict__ slopes,
+                                         const double *__restrict__ steps, const float *__restrict__ missing, int T,
                                          int D, float *out)
 {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
     if (d >= D) return;
-    const double f = factor[d];
+    const double f = factor[d], step = steps[d];
     for (int k = blockIdx.y; k < T; k += gridDim.y) {
         const long long at = (long long)k * D + d;
         const double offset = missing ? offsets[k] - missing[at] : offsets[k];
-        out[at] = (float)(product[at] - f * offset);
+        out[at] = (float)(product[at] - f * offset - slopes[k] * step);
     }
 }
 

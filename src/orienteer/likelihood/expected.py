@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.pixel_model import PixelModel
@@ -71,9 +71,23 @@ def expand_slices(
     return _float16_terms(operand, form == "split"), offsets
 
 
-def linear_scores(product: Array, offsets: Array, factor: Array, missing: Array | None, out: Array) -> Array:
-    """``out[k, d] = product[k, d] - factor[d] * (offsets[k] - missing[k, d])``, in float64, rounded once."""
-    return _score("linear_scores", product, offsets, factor, missing, (), out)
+def linear_scores(
+    product: Array,
+    offsets: Array,
+    factor: Array,
+    out: Array,
+    missing: Array | None = None,
+    slopes: Array | None = None,
+    steps: Array | None = None,
+) -> Array:
+    """``product[k, d] - factor[d] (offsets[k] - missing[k, d]) - slopes[k] steps[d]``, rounded once.
+
+    product, missing, out : (T, D) float32.   offsets, slopes : (T,).   factor, steps : (D,).
+    """
+    xp = array_namespace(product)
+    if slopes is None or steps is None:
+        slopes, steps = xp.zeros_like(offsets), xp.zeros_like(factor)
+    return _score("linear_scores", (product, offsets, factor, slopes, steps), missing, (), out)
 
 
 def gaussian_scores(
@@ -83,48 +97,45 @@ def gaussian_scores(
 
     A frame whose ``inverse_squares`` is 0 scores 0 for every row.
     """
-    return _score(
-        "gaussian_scores", product, offsets, inverse_squares, missing, (np.float64(0.5 / sigma**2),), out
-    )
+    half_precision = np.float64(0.5 / sigma**2)
+    return _score("gaussian_scores", (product, offsets, inverse_squares), missing, (half_precision,), out)
 
 
 def _score(
-    name: str,
-    product: Array,
-    offsets: Array,
-    per_frame: Array,
-    missing: Array | None,
-    more: tuple[Any, ...],
-    out: Array,
+    name: str, arrays: tuple[Array, ...], missing: Array | None, numbers: tuple[Any, ...], out: Array
 ) -> Array:
+    """Run a scoring kernel on (product, one value per row, one per frame, ...), missing, numbers and out."""
+    product, *vectors = arrays
     T, D = product.shape
-    if offsets.shape != (T,) or per_frame.shape != (D,) or out.shape != (T, D):
+    shapes = [vector.shape for vector in vectors]
+    if shapes != [(T,), (D,)] * (len(shapes) // 2) or out.shape != (T, D):
         raise OrienteerError(
-            f"a product of shape {product.shape} does not fit {offsets.shape} offsets, "
-            f"{per_frame.shape} frames and an output of shape {out.shape}."
+            f"a product of shape {product.shape} does not fit rows and frames of {shapes} and an output of "
+            f"shape {out.shape}."
         )
     if not is_on_gpu(product):
         from orienteer.likelihood import _expected_numba as twin
 
         none = np.empty((0, 0), np.float32)
-        getattr(twin, name)(product, offsets, per_frame, none if missing is None else missing, *more, out)
+        vectors = [np.ascontiguousarray(vector, np.float64) for vector in vectors]
+        getattr(twin, name)(product, *vectors, none if missing is None else missing, *numbers, out)
         return out
     import cupy
 
     if not all(array.flags.c_contiguous for array in (product, out)):
         raise ValueError("scores on the GPU need contiguous arrays")
     if out.size:
-        pointer = np.uintp(0) if missing is None else cupy.ascontiguousarray(missing, cupy.float32)
-        columns, double = (D + _THREADS - 1) // _THREADS, cupy.float64
         arguments = (
             product,
-            cupy.ascontiguousarray(offsets, double),
-            cupy.ascontiguousarray(per_frame, double),
-            pointer,
+            *(cupy.ascontiguousarray(vector, cupy.float64) for vector in vectors),
+            np.uintp(0) if missing is None else cupy.ascontiguousarray(missing, cupy.float32),
+            *numbers,
+            np.int32(T),
+            np.int32(D),
+            out,
         )
-        _module().get_function(name)(
-            (columns, min(T, 16384)), (_THREADS,), (*arguments, *more, np.int32(T), np.int32(D), out)
-        )
+        blocks = ((D + _THREADS - 1) // _THREADS, min(T, 16384))
+        _module().get_function(name)(blocks, (_THREADS,), arguments)
     return out
 
 

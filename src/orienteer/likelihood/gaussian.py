@@ -69,6 +69,8 @@ class Gaussian:
         *,
         fluence: float | Array = 1.0,
         missing: Array | None = None,
+        slopes: Array | None = None,
+        frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
         """-(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2), (T, D) float32."""
@@ -81,6 +83,10 @@ class Gaussian:
             self.sigma,
             xp.empty_like(product) if out is None else out,
         )
+
+    def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
+        """None: the best fluence of each row and frame is part of the score."""
+        return None
 
     def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
         """-n/2 ln(2 pi sigma^2), n the scored pixels that the frame does not forbid."""

@@ -8,11 +8,11 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.background import signal_share
-from orienteer.likelihood.base import MergeWeights, sum_log_factorials, sum_over_scored
+from orienteer.likelihood.base import MergeWeights, fluence_steps, sum_log_factorials, sum_over_scored
 from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
-from orienteer.likelihood.poisson import fluence_weighted
+from orienteer.likelihood.poisson import fluence_weighted, slopes_around_reference
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +82,20 @@ class NegativeBinomial:
         *,
         fluence: float | Array = 1.0,
         missing: Array | None = None,
+        slopes: Array | None = None,
+        frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
         """product - (offset_k - offset of the reference), (T, D) float32, at the fluence of the group."""
-        xp = array_namespace(product)
-        lit = (frames.scored_photons > 0).astype(xp.float64)
-        offset_centre = self._offset_centre(float(fluence))
-        return linear_scores(
-            product, offsets - offset_centre, lit, missing, xp.empty_like(product) if out is None else out
-        )
+        out = array_namespace(product).empty_like(product) if out is None else out
+        lit = (frames.scored_photons > 0) * 1.0
+        steps = fluence_steps(frames, float(fluence), frame_fluence)
+        offsets = offsets - self._offset_centre(float(fluence))
+        return linear_scores(product, offsets, lit, out, missing, slopes, steps)
+
+    def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
+        """sum_p v_p phi s_kp, less that of the reference, (T,) float64."""
+        return slopes_around_reference(self.pixels, slices, fluence, by_pixel, self._scored_dispersion)
 
     def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
         """K.centre + sum ln [Gamma(K + r) / (Gamma(r) r^K K!)], less the offset of the reference."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
+from orienteer.likelihood.weighted_sums import sum_over_frames, sum_over_rows
 
 # A pixel whose whole shell is empty still gets this fraction of the mean reference, so that no logarithm
 # is infinite; and float32 must hold it as a normal number.
@@ -82,6 +83,17 @@ class PixelModel:
     def scored(self, values: Array) -> Array:
         """The values (P, ...) of the scored pixels, as float64."""
         return values[: self.n_scored].astype(np.float64)
+
+    def scored_signal(self, slices: Array, weights: Array | None = None, by_pixel: bool = False) -> Array:
+        """Signal of each row at unit fluence over the scored pixels, (T,) float64: sum_p weights_p c_p W_kp.
+
+        weights : (S,), or None for 1 everywhere: then it is the photons u_k that a fluence of 1 makes.
+        """
+        per_pixel = self.scored(self.correction)
+        per_pixel = per_pixel if weights is None else per_pixel * weights
+        if by_pixel:
+            return sum_over_rows(slices[: self.n_scored], per_pixel)
+        return sum_over_frames(slices[:, : self.n_scored], per_pixel)
 
     def signal(self, slices: Array, by_pixel: bool) -> Array:
         """Signal at unit fluence, (T, P) or (P, T) float32: correction times slices, at least the floor."""

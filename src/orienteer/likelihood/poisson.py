@@ -8,6 +8,7 @@ from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import (
     MergeWeights,
     fluence_of_frames,
+    fluence_steps,
     sum_log_factorials,
     sum_over_scored,
 )
@@ -69,18 +70,25 @@ class Poisson:
         *,
         fluence: float | Array = 1.0,
         missing: Array | None = None,
+        slopes: Array | None = None,
+        frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
         """product - phi_d (u_k - u of the reference), (T, D) float32; with a background phi is in u."""
-        xp = array_namespace(product)
+        out = array_namespace(product).empty_like(product) if out is None else out
         lit = frames.scored_photons > 0
-        if self.needs_fluence_groups:
-            factor, offset_centre = lit.astype(xp.float64), self._offset_centre(float(fluence))
-        else:
-            factor, offset_centre = lit * fluence_of_frames(fluence, frames), self._offset_centre(1.0)
-        return linear_scores(
-            product, offsets - offset_centre, factor, missing, xp.empty_like(product) if out is None else out
-        )
+        if not self.needs_fluence_groups:
+            factor = lit * fluence_of_frames(fluence, frames)
+            return linear_scores(product, offsets - self._offset_centre(1.0), factor, out, missing)
+        steps = fluence_steps(frames, float(fluence), frame_fluence)
+        offsets = offsets - self._offset_centre(float(fluence))
+        return linear_scores(product, offsets, lit * 1.0, out, missing, slopes, steps)
+
+    def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
+        """sum_p v_p phi s_kp, less that of the reference; v is the signal's share of its photons."""
+        if not self.needs_fluence_groups:
+            return None
+        return slopes_around_reference(self.pixels, slices, fluence, by_pixel)
 
     def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
         """K.centre - sum ln K!, less the offset of the reference (and with ln phi^K without background)."""
@@ -120,6 +128,20 @@ class Poisson:
     def _offset_centre(self, fluence: float) -> float:
         signal, background = self._reference_sums
         return fluence * signal + background
+
+
+def slopes_around_reference(
+    pixels: PixelModel, slices: Array, fluence: float, by_pixel: bool, dispersion: Array | float = 0.0
+) -> Array:
+    """sum_p v_p phi (s_kp - reference_p), (T,) float64, v = share of the signal / (1 + dispersion lambda).
+
+    The derivative of ln P by ln(phi) is sum_p v (K - lambda).  With K near lambda it changes between rows by
+    -v phi (difference of s), so the weights may be those of the reference, the same for all rows.
+    """
+    signal = fluence * pixels.scored(pixels.safe_reference)
+    expected = signal + pixels.scored(pixels.background_or_zero)
+    weights = fluence * (signal / expected) / (1.0 + dispersion * expected)
+    return pixels.scored_signal(slices, weights, by_pixel) - (weights @ pixels.scored(pixels.safe_reference))
 
 
 def fluence_weighted(responsibilities: Array, frames: FrameBatch, fluence: float | Array) -> MergeWeights:
