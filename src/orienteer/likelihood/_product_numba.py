@@ -148,7 +148,7 @@ def listed_scores(table, block_start, pair_start, value_start, frame, start, sto
 def listed_merge(values, block_start, pair_start, value_start, frame, start, index, count, out):  # type: ignore[no-untyped-def]
     """out[p, rows of block b] += value * K[d, p] over the listed pairs.
 
-    A task takes neighbouring blocks, so that vectors may reach over the edge of a block (and add 0 there), and
+    A task takes neighbouring blocks, so that vectors may reach over the edge of a block (adding 0 there), and
     never over the edge of the task's columns, where another thread may be at work.
     """
     B = len(block_start) - 1

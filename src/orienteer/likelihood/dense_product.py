@@ -66,7 +66,7 @@ class DenseProduct:
                 _sum_in_parts(first[:, :n], counts[0][0][:, :n], out[:, chunk])
                 continue
             add = False
-            for part in self._pixel_parts(n):
+            for part in self._pixel_parts:
                 for x, x_factor in terms:
                     for k, k_factor in counts:
                         if x_factor * k_factor >= self._negligible * terms[0][1] * counts[0][1]:
@@ -191,7 +191,10 @@ class DenseProduct:
         tf32 = self.precision == "tf32" and not self._single
         multiply(a, b, out, b_transposed=transposed, factor=factor, add=add, tf32=tf32)
 
-    def _pixel_parts(self, n: int) -> list[slice]:
+    @cached_property
+    def _pixel_parts(self) -> list[slice]:
+        """Ranges of the scored pixels whose sums the tensor cores may make alone; they round towards zero."""
+        n = self.frames.n_scored
         photons = float(abs(self.frames.scored_photons).max()) if len(self.frames) else 0.0
         step = _PIXELS_PER_SUM if photons > _BRIGHT else max(n, 1)
         return [slice(p, min(p + step, n)) for p in range(0, max(n, 1), step)]
@@ -228,7 +231,7 @@ class DenseProduct:
         if self._largest <= LARGEST_HALF_COUNT:
             return [(aligned_rows(dense.astype(kind, copy=False)), 1.0)]
         if self._largest == np.inf:
-            return [(term.astype(kind, copy=False), factor) for term, factor in half_terms(dense, 2)]
+            return [(aligned_rows(t.astype(kind, copy=False)), factor) for t, factor in half_terms(dense, 2)]
         xp = array_namespace(dense)
         many = xp.floor(dense.astype(np.float32) / LARGEST_HALF_COUNT)
         few = dense.astype(np.float32) - many * LARGEST_HALF_COUNT

@@ -5,8 +5,17 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, is_on_gpu, to_device
+from orienteer.compute.arrays import (
+    Array,
+    DeviceName,
+    array_namespace,
+    choose_device,
+    is_on_gpu,
+    to_device,
+    to_numpy,
+)
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import FRAME_MASK, Patterns, SparsePhotons
@@ -66,10 +75,9 @@ class FrameBatch:
         A frame's own mask takes pixels out: level 2 everywhere; level 1 (merge only) from the scored ones,
         where it counts as forbidden.
         """
-        _check_pixels(pixels, n_scored, patterns.n_pixels)
+        _check_pixels(to_numpy(pixels), n_scored, patterns.n_pixels)
         device = choose_device(device)
-        xp = array_namespace(patterns.frames.count if patterns.is_sparse else patterns.frames)
-        pixels = xp.asarray(pixels)
+        pixels = to_device(pixels, "cuda" if patterns.is_on_gpu else "cpu")
         forbidden = _forbidden(patterns, pixels, n_scored)
         missing = None if forbidden is None else photons_from_dense(forbidden)
         dense: Any = None
@@ -142,15 +150,22 @@ def scored_stop(photons: SparsePhotons, n_scored: int) -> Array:
     return photons.start[:-1] + before[photons.start[1:]] - before[photons.start[:-1]]
 
 
-def _check_pixels(pixels: Array, n_scored: int, n_all: int) -> None:
-    xp = array_namespace(pixels)
+def first_of_each(ascending: Array, n: int) -> Array:
+    """(n + 1,) int64: the place of the first number >= i among ascending integers, for i from 0 to n."""
+    xp = array_namespace(ascending)
+    if len(ascending) == 0:
+        return xp.zeros(n + 1, dtype=np.int64)
+    return xp.searchsorted(ascending, xp.arange(n + 1, dtype=ascending.dtype)).astype(np.int64)
+
+
+def _check_pixels(pixels: NDArray[Any], n_scored: int, n_all: int) -> None:
     if pixels.ndim != 1 or pixels.dtype.kind not in "iu":
         raise OrienteerError(
             f"the pixel list is {pixels.dtype} of shape {pixels.shape}; expected (P,) integers."
         )
     if len(pixels) and not 0 <= int(pixels.min()) <= int(pixels.max()) < n_all:
         raise OrienteerError(f"the pixel list leaves the frame, which has {n_all} pixels.")
-    if len(xp.unique_values(pixels)) != len(pixels):
+    if len(np.unique(pixels)) != len(pixels):
         raise OrienteerError("the pixel list names a pixel twice.")
     if not 0 <= n_scored <= len(pixels):
         raise OrienteerError(f"{n_scored} scored pixels do not fit a list of {len(pixels)}.")
@@ -179,8 +194,8 @@ def _photons_over(photons: SparsePhotons, pixels: Array, forbidden: Array | None
         kept &= forbidden[frame, xp.where(kept, new, 0)] == 0
     frame, new, count = frame[kept], new[kept], photons.count[kept]
     order = xp.argsort(frame * len(pixels) + new)
-    start = xp.searchsorted(frame, xp.arange(len(photons) + 1))
-    return SparsePhotons(start.astype(np.int64), new[order].astype(np.int32), count[order], len(pixels))
+    start = first_of_each(frame, len(photons))
+    return SparsePhotons(start, new[order].astype(np.int32), count[order], len(pixels))
 
 
 def _dense_over(patterns: Patterns, pixels: Array, forbidden: Array | None) -> Array:
@@ -244,6 +259,9 @@ def _sums_of_photons(photons: SparsePhotons, n_scored: int) -> tuple[Array, Arra
     xp = array_namespace(photons.start)
     n_frames = len(photons)
     frame = repeat_each(xp.arange(n_frames), photons.start[1:] - photons.start[:-1])
+    if len(frame) == 0:
+        scored, total, squares = (xp.zeros(n_frames, dtype=np.float64) for _ in range(3))
+        return scored, total, squares
     count = photons.count.astype(np.float64)
     scored = xp.where(photons.pixel < n_scored, count, 0.0)
     # Whole numbers below 2^53 add up exactly in any order.

@@ -61,7 +61,7 @@ def half_terms(values: Array, n_terms: int) -> list[tuple[Array, float]]:
     """
     cupy: Any = import_cupy()
     values = cupy.ascontiguousarray(values, dtype=np.float32)
-    largest = float(cupy.abs(values).max()) if values.size else 0.0
+    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
     scale = 2.0 ** (14 - int(np.frexp(largest)[1])) if 0 < largest < np.inf else 1.0
     scale = float(np.clip(scale, 2.0**-100, 2.0**100))
     stride = padded(values.shape[1])

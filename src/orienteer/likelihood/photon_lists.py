@@ -9,7 +9,7 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.frames import scored_stop
+from orienteer.likelihood.frames import first_of_each, scored_stop
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 
 # Block starts, pair starts, value starts (B + 1,) and frames of pairs, as in likelihood/listed.py.
@@ -134,8 +134,8 @@ class PhotonLists:
         xp = array_namespace(photons.start)
         frame = repeat_each(xp.arange(len(photons), dtype=np.int32), photons.start[1:] - photons.start[:-1])
         order = xp.argsort(photons.pixel, stable=True)
-        start = xp.searchsorted(photons.pixel[order], xp.arange(photons.n_pixels + 1, dtype=np.int32))
-        return SparsePhotons(start.astype(np.int64), frame[order], photons.count[order], len(photons))
+        start = first_of_each(photons.pixel[order], photons.n_pixels)
+        return SparsePhotons(start, frame[order], photons.count[order], len(photons))
 
     def _panels(self, name: str, n: int, n_rows: int) -> Array:
         """Memory for (panels, n, width) float32, kept from call to call."""
