@@ -85,6 +85,22 @@ def test_bright_frames_lose_no_nats_to_float32(make_problem) -> None:
     assert np.abs(error[:, 1:][close[:, 1:]]).max() < 0.1
 
 
+def test_two_float16_terms_around_the_centre_are_good_to_a_tenth_of_a_nat(make_problem) -> None:
+    problem = make_problem(photons=1e5, P=4000, S=4000, fluence_spread=0.0)
+    likelihood, frames = Poisson(problem.pixels), problem.frames()
+    expected = true_log_likelihood(problem)
+
+    def error(operand, offsets):
+        product = (operand @ problem.counts.T.astype(float)).astype(np.float32)
+        scores = likelihood.scores(product, offsets, frames).astype(float)
+        difference = (scores - expected)[:, 1:]
+        return np.abs(difference - difference[:1]).max()
+
+    split, offsets = likelihood.expand(problem.slices, form="split")
+    assert error(split.high.astype(float) + split.low.astype(float) / 2048, offsets) < 0.1
+    assert error(split.high.astype(float), offsets) > 0.1  # one term is not enough: the test can tell
+
+
 def test_a_photon_on_an_empty_voxel_costs_finite_nats(make_problem) -> None:
     problem = make_problem()
     scores = scored(Poisson(problem.pixels), problem, problem.frames(), problem.fluence)
