@@ -18,7 +18,6 @@ from orienteer.slicing._vectors_numba import add_four, load_pair
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 _ROWS = 16  # rows of a block
 _PATCH = 64  # points of a patch, as in patches.py
-_ROWS_TO_TURN = 128  # rows that are made before they are written by pixel
 _ROWS_TO_TAKE = 512  # rows that are read by pixel before they are inserted; whole blocks
 _TILE = 16
 
@@ -26,14 +25,11 @@ _TILE = 16
 def slice_volume(volume: Array, points: Array, matrices: Array, by_pixel: bool, out: Array) -> None:
     """out[k, p] (or [p, k]) = the volume at matrices[k] @ points[:, p]; points (3, P)."""
     flat, n = volume.reshape(-1), len(volume)
-    if not by_pixel:
-        slice_rows(flat, n, points, matrices, out)
-        return
-    rows = np.empty((min(_ROWS_TO_TURN, len(matrices)), points.shape[1]), np.float32)
-    for first in range(0, len(matrices), _ROWS_TO_TURN):
-        block = matrices[first : first + _ROWS_TO_TURN]
-        slice_rows(flat, n, points, block, rows[: len(block)])
-        turn_rows(rows[: len(block)], first, out)
+    if by_pixel:
+        rows = np.empty((get_num_threads() * _ROWS, points.shape[1]), np.float32)
+        slice_by_pixel(flat, n, points, matrices, rows, out)
+    else:
+        slice_by_row(flat, n, points, matrices, out)
 
 
 @njit(nogil=True, fastmath=_FAST, inline="always")
@@ -74,7 +70,7 @@ def sample_at(flat, n, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def slice_rows(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
+def slice_by_row(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
     """out[k, p] = the volume (n^3,) at matrices[k] @ points[:, p]."""
     K, P = out.shape
     for k in prange(K):
@@ -88,22 +84,33 @@ def slice_rows(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
             out[k, p] = sample_at(flat, n, x, y, z)
 
 
-@njit(nogil=True, parallel=True, cache=True)
-def turn_rows(rows, first, out):  # type: ignore[no-untyped-def]
-    """out[p, first + k] = rows[k, p], in tiles of fixed size that the compiler keeps in registers."""
-    K, P = rows.shape
-    for tile in prange((P + _TILE - 1) // _TILE):
-        p0 = tile * _TILE
-        for k0 in range(0, K, _TILE):
-            if p0 + _TILE <= P and k0 + _TILE <= K:
-                for p in range(_TILE):
-                    place = np.uint64(p0 + p)
-                    for k in range(_TILE):
-                        out[place, np.uint64(first + k0 + k)] = rows[np.uint64(k0 + k), place]
+@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
+def slice_by_pixel(flat, n, points, matrices, rows, out):  # type: ignore[no-untyped-def]
+    """The same into out[p, k]: each worker makes a block of rows in its part of ``rows`` and turns it."""
+    P, K = out.shape
+    workers = len(rows) // _ROWS
+    for worker in prange(workers):
+        mine = worker * _ROWS
+        for first in range(mine, K, workers * _ROWS):
+            count = min(_ROWS, K - first)
+            for r in range(count):
+                k = first + r
+                m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
+                m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
+                m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+                for p in range(P):
+                    x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
+                    y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
+                    z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+                    rows[mine + r, p] = sample_at(flat, n, x, y, z)
+            if count == _ROWS:  # a loop of known length
+                for p in range(P):
+                    for r in range(_ROWS):
+                        out[np.uint64(p), np.uint64(first + r)] = rows[np.uint64(mine + r), np.uint64(p)]
             else:
-                for p in range(p0, min(P, p0 + _TILE)):
-                    for k in range(k0, min(K, k0 + _TILE)):
-                        out[p, first + k] = rows[k, p]
+                for p in range(P):
+                    for r in range(count):
+                        out[p, first + r] = rows[mine + r, p]
 
 
 @njit(nogil=True, parallel=True, cache=True)

@@ -25,7 +25,7 @@ def slice_volume(
     """Trilinear samples of a volume on rotated points: the expected pattern of each orientation.
 
     volume : (n, n, n) float32, NumPy or CuPy, and it picks the twin.
-    points : (P, 3) in voxels from the centre, or :class:`PointPatches` of them.
+    points : (P, 3) in voxels from the centre, or :class:`PointPatches` of them (sort once, use often).
     matrices : (K, 3, 3), the transposes of the rotations of the particle.
     by_pixel : whether the result is (P, K) instead of (K, P).
     out : float32 array for the result.
@@ -122,10 +122,10 @@ def insert_slices(
 
 
 def _slab_count(n: int) -> int:
-    """Slabs of the sums: about 16 planes each stay in the cache, and every thread has two at least."""
+    """Slabs of the sums: about 20 planes each stay in the cache, and every thread has two at least."""
     from numba import get_num_threads
 
-    return min(n, max(n // 16, 2 * get_num_threads()))
+    return min(n, max(n // 20, 2 * get_num_threads()))
 
 
 def _edge_of_cube(shape: tuple[int, ...], name: str) -> int:
