@@ -121,7 +121,8 @@ class _Search:
         xp = array_namespace(self.reference)
         n = self.reference.shape[0]
         at = points + n // 2
-        values = self.reference[at[:, 0], at[:, 1], at[:, 2]]
+        x, y, z = (xp.asarray(at[:, i]) for i in range(3))
+        values = self.reference[x, y, z]
         weights = np.ones(len(points))
         if shell_weights is not None:
             weights = shell_weights[shell_index(n)[at[:, 0], at[:, 1], at[:, 2]]]

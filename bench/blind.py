@@ -1,0 +1,225 @@
+"""How often a reconstruction succeeds with nothing but the frames: objects x photons per frame x seeds.
+
+    python bench/blind.py [--pdb FILE] [--objects virus blobs] [--photons 100 1000] [--frames N] [--seeds N]
+                          [--device cuda] [--method perfect] [--keep]
+
+Each run simulates frames with Poisson noise, reconstructs them with default settings, and turns the result
+onto the true intensity.  Success is a mean correlation of 0.9 and more over the shells that carry signal:
+those whose speckles a merge with the true orientations resolves (``orienteer.compare.signal``).  Shell means
+are removed first, so that the steep profile, which every reconstruction gets right, counts for nothing.
+
+Beside each result stands that of the merge with the true orientations, on the same cube and over the same
+shells: no reconstruction can be expected to do better.  ``--method perfect`` makes this alone.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from machine import describe_machine, report
+from orienteer.compare.alignment import align_intensities
+from orienteer.compare.shells import shell_correlation
+from orienteer.compare.signal import SIGNAL_LIMIT, photons_in_shells, shells_with_signal
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.detector.beam import Beam
+from orienteer.detector.masks import PixelUse
+from orienteer.detector.square import square_detector
+from orienteer.errors import OrienteerError
+from orienteer.fourier.sampled_transform import SampledTransform
+from orienteer.orientation.quaternion import to_matrix
+from orienteer.particle.base import Particle
+from orienteer.particle.named_bodies import random_blobs, two_domains, virus
+from orienteer.particle.opening import open_structure
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.slicing.trilinear import insert_slices
+from orienteer.volume.friedel import friedel_symmetrise
+from orienteer.volume.volume import Volume
+
+PDB = Path(__file__).parents[2] / "shared" / "data" / "3iyf.pdb.gz"
+BEAM = Beam(photon_energy_eV=4600)
+SUCCESS = 0.9
+OBJECTS = ("3iyf", "virus", "blobs", "two-domain")
+# Orientations over which the photons of a shell are averaged.
+_PILOT_FRAMES = 64
+
+
+@dataclass(frozen=True)
+class Object:
+    """What scatters, its extent, and a detector that shows its speckles on three to four pixels each."""
+
+    particle: Particle
+    diameter_A: float
+    edge_A: float
+    pixels: int
+
+
+def make_object(name: str, pdb: Path) -> Object:
+    """The object of a name in OBJECTS; the bodies show 10 speckles from the centre to the edge."""
+    match name:
+        case "3iyf":
+            structure = open_structure(pdb)
+            return Object(structure, 2 * structure.radius_A, edge_A=12, pixels=128)
+        case "virus":
+            return Object(virus(300), 300, edge_A=30, pixels=64)
+        case "blobs":
+            return Object(random_blobs(300, 30, seed=1), 300, edge_A=30, pixels=64)
+        case _:
+            return Object(two_domains(300), 300, edge_A=30, pixels=64)
+
+
+def true_intensity(particle: Particle, n: int, voxel_inv_A: float) -> Array:
+    """|F|^2 on a cube (n, n, n) with its centre at n // 2; NaN in the corners."""
+    axis = (np.arange(n) - n // 2) * voxel_inv_A
+    points = np.stack([x.ravel() for x in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
+    transform = SampledTransform.from_particle(particle, n / 2 * voxel_inv_A, BEAM.photon_energy_eV)
+    return transform.intensity(points, np.eye(3)).reshape(n, n, n)
+
+
+def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
+    """The frames merged with their true orientations, (n, n, n); NaN where no photon could have fallen."""
+    used = np.flatnonzero(experiment.detector.mask < PixelUse.NEVER)
+    points = (experiment.detector.q_inv_A(BEAM.wavelength_A)[used] / voxel_inv_A).astype(np.float32)
+    correction = experiment.detector.correction(BEAM.polarisation)[used]
+    pixel_weights = (correction / correction.mean()).astype(np.float32)
+    sums = np.zeros((n, n, n, 2))
+    for batch in experiment.batches(1000):
+        frames = to_numpy(batch.dense())[:, used].astype(np.float32)
+        matrices = np.swapaxes(to_matrix(to_numpy(batch.columns["truth_orientation"])), 1, 2)
+        insert_slices(sums, points, matrices, frames, np.ones(len(frames), np.float32), pixel_weights)
+    photons, weight = (friedel_symmetrise(sums[..., i]) for i in (0, 1))
+    return np.where(weight > 0, photons / np.where(weight > 0, weight, 1), np.nan)
+
+
+def reconstruct(experiment: Experiment, seed: int, device: str) -> tuple[Volume, dict[str, Any]]:
+    """The intensity that default settings find, and what it took."""
+    from orienteer.reconstruction.emc import Emc
+
+    from orienteer.reconstruction.settings import EmcSettings
+
+    emc = Emc(experiment, EmcSettings(), seed=seed, device=device)
+    while not emc.finished:
+        emc.step()
+    return emc.volumes()[0], {"iterations": emc.iteration, "reason": emc.reason}
+
+
+def cube_of(experiment: Experiment) -> tuple[int, float]:
+    """Voxels along the edge and voxel size in 1/A of a cube as fine as the pixels that holds them all."""
+    q = experiment.detector.q_length_inv_A(BEAM.wavelength_A)
+    voxel = float(np.partition(q, 3)[:4].mean()) * 2**0.5  # four pixels around the beam, half a diagonal away
+    return 2 * int(np.ceil(q.max() / voxel)) + 3, voxel
+
+
+def judge(experiment: Experiment, thing: Object, values: Array, voxel_inv_A: float) -> dict[str, Any]:
+    """Correlation of a reconstruction, and of the perfect merge, with the truth on the shells with signal."""
+    n = values.shape[0]
+    truth = true_intensity(thing.particle, n, voxel_inv_A)
+    radius = experiment.detector.q_length_inv_A(BEAM.wavelength_A) / voxel_inv_A
+    pilot = experiment.expected(experiment.truth_sampler.shots(0, _PILOT_FRAMES))
+    photons = photons_in_shells(to_numpy(pilot).mean(0) * experiment.settings.frames, radius, n)
+    signal = shells_with_signal(truth, photons, 1 / (thing.diameter_A * voxel_inv_A))
+    if not signal.any():
+        return {"signal_shells": 0, "success": None}
+    last = int(np.flatnonzero(signal)[-1])
+    aligned = align_intensities(truth, values, last_shell=last)
+    correlation = aligned.shells.mean(signal)
+    perfect = shell_correlation(truth, perfect_merge(experiment, n, voxel_inv_A)).mean(signal)
+    return {
+        "success": bool(correlation >= SUCCESS),
+        "correlation": correlation,
+        "perfect_correlation": perfect,
+        "signal_shells": int(signal.sum()),
+        "signal_to_A": 1 / (last * voxel_inv_A),
+        "voxels": n,
+    }
+
+
+def run_one(name: str, photons: float, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """One reconstruction and its verdict."""
+    thing = make_object(name, options.pdb)
+    detector = square_detector(
+        thing.pixels, distance_m=0.2, edge_resolution_A=thing.edge_A, wavelength_A=BEAM.wavelength_A
+    )
+    settings = SimulateSettings(frames=options.frames, photons_per_frame=photons, seed=seed)
+    experiment = Experiment(thing.particle, BEAM, detector, settings, device=options.device)
+    row: dict[str, Any] = {"object": name, "photons": photons, "frames": options.frames, "seed": seed}
+    start = time.perf_counter()
+    try:
+        if options.method == "perfect":
+            n, voxel = cube_of(experiment)
+            values = perfect_merge(experiment, n, voxel)
+        else:
+            volume, told = reconstruct(experiment, seed, options.device)
+            row |= told
+            values, voxel = to_numpy(volume.values), volume.voxel_size[0]
+        row["seconds"] = time.perf_counter() - start
+        return row | judge(experiment, thing, values, voxel)
+    except OrienteerError as error:  # a run that gives up has not succeeded, and the others go on
+        return row | {"success": False, "error": str(error), "seconds": time.perf_counter() - start}
+
+
+def table(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
+    """Successes of all runs that had signal, by object and photons per frame."""
+    result: dict[str, dict[str, str]] = {}
+    for row in rows:
+        alike = [r for r in rows if (r["object"], r["photons"]) == (row["object"], row["photons"])]
+        judged = [r["success"] for r in alike if r["success"] is not None]
+        text = f"{sum(judged)}/{len(judged)}" if judged else "no signal"
+        result.setdefault(row["object"], {})[f"{row['photons']:g}"] = text
+    return result
+
+
+def run_all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for name in options.objects:
+        for photons in options.photons:
+            for seed in range(options.seeds):
+                row = run_one(name, photons, seed, options)
+                print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
+                      "perfect_correlation", "seconds")}, file=sys.stderr, flush=True)  # fmt: skip
+                yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--pdb", type=Path, default=PDB, help="structure file of 3iyf (default: beside the checkout)"
+    )
+    parser.add_argument(
+        "--objects", nargs="+", choices=OBJECTS, help="default: all on the GPU, all but 3iyf on the CPU"
+    )
+    parser.add_argument("--photons", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5], help="per frame")
+    parser.add_argument("--frames", type=int, help="default: 10 000 on the GPU, 2 000 on the CPU")
+    parser.add_argument("--seeds", type=int, help="runs of each kind; default: 3 on the GPU, 1 on the CPU")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--method", choices=["emc", "perfect"], default="emc")
+    parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
+    options = parser.parse_args()
+    on_gpu = options.device == "cuda"
+    options.objects = options.objects or (OBJECTS if on_gpu else OBJECTS[1:])
+    options.frames = options.frames or (10_000 if on_gpu else 2_000)
+    options.seeds = options.seeds or (3 if on_gpu else 1)
+    start = time.perf_counter()
+    rows = list(run_all(options))
+    result = {
+        "problem": f"{options.frames} frames with Poisson noise, default settings; success: "
+        f"mean correlation >= {SUCCESS} over shells with a signal over noise of {SIGNAL_LIMIT:g} "
+        "and more per Shannon voxel",
+        "machine": describe_machine(options.device),
+        "method": options.method,
+        "seconds": time.perf_counter() - start,
+        "successes": table(rows),
+        "runs": rows,
+    }
+    report(f"blind_{options.method}_{options.device}", result, options.keep)
+
+
+if __name__ == "__main__":
+    main()
