@@ -84,6 +84,8 @@ class FakeStep:
     log_likelihood: float
     finished: bool
     reason: str
+    stage: int = 1
+    n_stages: int = 2
     change: float = 0.1
     inverse_temperature: float = 0.5
     perplexity: float = 10.0
@@ -91,7 +93,7 @@ class FakeStep:
     n_rotations: int = 3240
     resolution_A: float = 25.0
     sentinel_agreement_deg: float | None = 4.0
-    shared_information_nats: float = 2.0
+    half_correlation: float = 0.8
     seconds: float = 0.01
     seconds_left: float | None = 1.0
     photons_merged: float = 1e4

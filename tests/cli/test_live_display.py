@@ -22,6 +22,8 @@ RADIAL = {
 @dataclass(frozen=True)
 class FakeStep:
     iteration: int = 7
+    stage: int = 2
+    n_stages: int = 5
     log_likelihood: float = -1234.567
     change: float = 0.000321
     inverse_temperature: float = 0.25
@@ -37,8 +39,8 @@ class FakeStep:
 def test_a_log_file_gets_one_line_with_every_number() -> None:
     line = in_a_line(FakeStep())
     for words in (
-        "step 7", "log-likelihood -1,234.57", "change 0.00032", "temperature 4", "orientations 25,680",
-        "per frame 12.5", "sentinels 3.2 deg", "resolution 21.4 A", "time 0.85 s", "left 2:10 min",
+        "step 7", "stage 2/5", "log-likelihood -1,234.57", "change 0.00032", "temperature 4",
+        "orientations 25,680", "per frame 12.5", "sentinels 3.2 deg", "resolution 21.4 A", "time 0.85 s", "left 2:10 min",
     ):  # fmt: skip
         assert words in line
     assert "\n" not in line

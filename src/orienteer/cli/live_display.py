@@ -19,12 +19,12 @@ PLAIN_BARS = " .:-=+*#"  # for terminals without Unicode
 PLOT_HEIGHT, PLOT_WIDTH = 6, 56
 STEPS_SHOWN = 8
 HEADER = (
-    "step", "log-likelihood", "change", "temperature", "orientations", "per frame",
+    "step", "stage", "log-likelihood", "change", "temperature", "orientations", "per frame",
     "sentinels", "resolution", "time", "left",
 )  # fmt: skip
 # What a terminal of 80 columns has no room for.
-SPARE = ("per frame", "resolution")
-WIDE_ENOUGH = 104
+SPARE = ("stage", "per frame", "resolution")
+WIDE_ENOUGH = 110
 
 
 class Step(Protocol):
@@ -33,6 +33,14 @@ class Step(Protocol):
     @property
     def iteration(self) -> int:
         """Counted from 1."""
+
+    @property
+    def stage(self) -> int:
+        """Of those through which resolution and orientations become finer, counted from 1."""
+
+    @property
+    def n_stages(self) -> int:
+        """Stages in all."""
 
     @property
     def log_likelihood(self) -> float | None:
@@ -133,6 +141,7 @@ def in_cells(step: Step) -> tuple[str, ...]:
     """A step as one cell for each name of the header; empty where nothing is known."""
     return (
         str(step.iteration),
+        f"{step.stage}/{step.n_stages}",
         said(step.log_likelihood, "{:,.2f}".format),
         said(step.change, "{:.2g}".format),
         said(step.inverse_temperature, temperature_in_words),
