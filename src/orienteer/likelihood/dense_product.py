@@ -8,9 +8,10 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.frames import LARGEST_HALF_COUNT, FrameBatch
+from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.matrix_cuda import LOW_SCALE, aligned_rows, half_terms, multiply
 from orienteer.likelihood.photon_lists import Blocks, PhotonLists, launch
+from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
 
 Precision: TypeAlias = Literal["half", "split", "tf32", "single"]
 Terms: TypeAlias = list[tuple[Array, float]]

@@ -9,7 +9,8 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.frames import first_of_each, scored_stop
+from orienteer.likelihood.frames import scored_stop
+from orienteer.likelihood.reading_frames import first_of_each
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 
 # Block starts, pair starts, value starts (B + 1,) and frames of pairs, as in likelihood/listed.py.
