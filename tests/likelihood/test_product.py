@@ -297,7 +297,7 @@ def test_wrong_arguments_are_named() -> None:
 
 
 # Largest relative error of an operand, and nats at 1e5 photons with a centred operand.
-PRECISIONS = {"half": (6e-4, 20.0), "split": (1e-6, 0.1), "tf32": (6e-4, 20.0), "single": (1e-6, 0.1)}
+PRECISIONS = {"half": (6e-4, 20.0), "split": (1e-6, 0.1), "tf32": (1.1e-3, 60.0), "single": (1e-6, 0.1)}
 
 
 def gpu_product(problem: Problem, layout: str, precision: str, *, compact: bool = False):  # type: ignore[no-untyped-def]
@@ -312,7 +312,8 @@ def check_on_gpu(problem: Problem, layout: str, precision: str = "split", *, com
     product = gpu_product(problem, layout, precision, compact=compact)
     operand, weights = cupy.asarray(by_row(product, problem.operand)), cupy.asarray(problem.weights)
     tolerance = PRECISIONS[precision][0] if layout == "dense" else 1e-6
-    merged_tolerance = 3e-6 if layout == "sparse" or precision == "single" else 6e-4
+    one_term = {"tf32": 1.1e-3, "single": 3e-6}.get(precision, 6e-4)
+    merged_tolerance = 3e-6 if layout == "sparse" else one_term
     problem.check_scores(product.scores(operand).get(), problem.counts, tolerance)
     problem.check_merge(by_row(product, product.merge(weights).get()), problem.counts, merged_tolerance)
     problem.check_scores(product.missing_scores(operand).get(), problem.mask > 0, 1e-6)

@@ -34,11 +34,12 @@ class DenseProduct:
 
     precision : on the GPU, how the numbers enter the tensor cores; sums and results are float32 always.
         "half": operand as one float16 (5e-4 of each number); "split": as two float16 terms (2e-7); "tf32":
-        one TF32 term (5e-4); "single": float32, without tensor cores.  Whole counts are exact in all of them:
-        those above 2048 take a second term, those from 2^22 single precision.  Other signal takes two terms.
-        Merges use one term for "half" and "split": the rounding of a weight is random and averages out.
-        On the CPU everything is single; unlike lists of photons, BLAS may round otherwise with another number
-        of threads.
+        one TF32 term (1e-3, cut and not rounded); "single": float32, without tensor cores.  Whole counts are
+        exact in all of them: those above 2048 take a second term, those from 2^22 single precision.  Other
+        signal takes two terms.  Merges use one term for "half" and "split": the rounding of a weight is
+        random and averages out.  Tensor cores are fastest when P and n_scored are multiples of 8.
+        On the CPU everything is single; unlike lists of photons, BLAS may round otherwise with another
+        number of threads.
     """
 
     by_pixel = False

@@ -2,7 +2,7 @@
 
 The readers take the same arguments: patterns, the pixels (P,) on their device, the number of scored ones,
 what single frames forbid (D, P) or None, and layout, device and storage of the result.  They give counts
-dense or as lists on that device, and per-frame sums (D,) float64: scored photons, all photons, scored squares.
+dense or as lists on that device, and sums of each frame (D,) float64: scored photons, all, scored squares.
 """
 
 from typing import Any, Literal, TypeAlias
