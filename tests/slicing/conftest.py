@@ -34,7 +34,7 @@ def _make_problem(n: int, n_rows: int, seed: int = 1) -> Problem:
     rng = np.random.default_rng(seed)
     side = np.arange(n + 3) - (n + 3) / 2 + 0.3
     x, y = (a.ravel() for a in np.meshgrid(side, side, indexing="ij"))
-    radius = 1.5 * n
+    radius = 2 * n + 3
     points = np.stack([x, y, np.sqrt(radius**2 - x**2 - y**2) - radius], axis=1)
     matrices = np.swapaxes(to_matrix(random_uniform(n_rows, seed=seed)), 1, 2)
     return Problem(

@@ -209,12 +209,13 @@ def insert_rows(  # type: ignore[no-untyped-def]
                             fraction[worker, 2, t] = z - bz
 
                         # One point after the other, four vectors each.
+                        line = np.uint64(source[k])
                         for t in range(count):
                             if corner[worker, t] < 0:
                                 continue
-                            p = order[first + t]
-                            a = values[source[k], p]
-                            w = weights[source[k], p] if has_weights else row_weights[k] * pixel_weights[p]
+                            p = np.uint64(order[first + t])
+                            a = values[line, p]
+                            w = weights[line, p] if has_weights else row_weights[k] * pixel_weights[p]
                             fx, fy, fz = (
                                 fraction[worker, 0, t],
                                 fraction[worker, 1, t],

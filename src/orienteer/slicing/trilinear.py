@@ -122,10 +122,10 @@ def insert_slices(
 
 
 def _slab_count(n: int) -> int:
-    """Slabs of the sums: about 20 planes each stay in the cache, and every thread has two at least."""
+    """Slabs of the sums: about 24 planes each stay in the cache, and every thread has two at least."""
     from numba import get_num_threads
 
-    return min(n, max(n // 20, 2 * get_num_threads()))
+    return min(n, max(n // 24, 2 * get_num_threads()))
 
 
 def _edge_of_cube(shape: tuple[int, ...], name: str) -> int:

@@ -1,0 +1,72 @@
+"""The arithmetic of the sums of a GPU, with NumPy in the place of CuPy: copies that join, units that grow."""
+
+import numpy as np
+import pytest
+
+from orienteer.errors import OrienteerError
+from orienteer.slicing.sums import GpuSums
+
+
+@pytest.fixture(autouse=True)
+def numpy_for_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orienteer.slicing.sums.import_cupy", lambda: np)
+
+
+def add_somewhere(sums, expected, rng) -> None:
+    """What the kernel does for one row of a cell: one vector for the voxels z and z + 1."""
+    n = sums.n
+    x, y, z = rng.integers(n), rng.integers(n), rng.integers(n - 1)
+    vector = rng.random(4, dtype=np.float32)
+    sums.quads[z & 1, x, y, z >> 1] += vector
+    expected[x, y, z] += vector[:2]
+    expected[x, y, z + 1] += vector[2:]
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 7])
+def test_the_two_copies_join_to_one_volume(n) -> None:
+    rng = np.random.default_rng(n)
+    sums, expected = GpuSums(n), np.zeros((n, n, n, 2))
+    for _ in range(200):
+        add_somewhere(sums, expected, rng)
+    np.testing.assert_allclose(sums.finish(), expected, rtol=1e-5)
+    sums.clear()
+    assert not sums.finish().any()
+
+
+def test_many_rows_move_to_double_precision_and_none_is_lost(monkeypatch) -> None:
+    monkeypatch.setattr("orienteer.slicing.sums._ROWS_IN_SINGLE", 10)
+    rng = np.random.default_rng(1)
+    sums, expected = GpuSums(5), np.zeros((5, 5, 5, 2))
+    for _ in range(60):
+        sums.expect_rows(3)
+        add_somewhere(sums, expected, rng)
+    assert np.count_nonzero(sums.quads) < 60  # most have left the float32 copies
+    np.testing.assert_allclose(sums.finish(), expected, rtol=1e-5)
+
+
+def test_the_unit_keeps_every_sum_within_64_bits_and_what_was_added_before() -> None:
+    rng = np.random.default_rng(2)
+    sums, expected, magnitudes = GpuSums(3, deterministic=True), np.zeros((3, 3, 3, 2)), np.zeros(2)
+    for scale in (1e-3, 1.0, 1.0, 1e9, 1e-6, 1e15):
+        values = rng.normal(size=(3, 3, 3, 2)) * scale
+        total = np.abs(values).sum(axis=(0, 1, 2))
+        magnitudes += total
+        exponents = np.array(sums.expect_magnitudes(*total))
+        assert np.all(magnitudes * np.ldexp(1.0, exponents) < 2.0**62)
+        assert np.all(magnitudes * np.ldexp(1.0, exponents) > 2.0**50)  # and wastes few of them
+        sums.fixed += np.rint(values * np.ldexp(1.0, exponents)).astype(np.int64)
+        expected += values
+    np.testing.assert_allclose(sums.finish(), expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_nothing_inserted_is_nothing() -> None:
+    sums = GpuSums(3, deterministic=True)
+    assert not sums.finish().any()
+    sums.expect_magnitudes(0.0, 0.0)
+    assert not sums.finish().any()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_sums_of_what_is_not_finite_are_refused(wrong) -> None:
+    with pytest.raises(OrienteerError, match="not finite"):
+        GpuSums(3, deterministic=True).expect_magnitudes(1.0, wrong)
