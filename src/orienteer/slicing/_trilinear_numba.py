@@ -115,15 +115,19 @@ def slice_by_pixel(flat, n, points, matrices, rows, out):  # type: ignore[no-unt
 
 @njit(nogil=True, parallel=True, cache=True)
 def take_rows(by_pixel, used, rows):  # type: ignore[no-untyped-def]
-    """rows[k, p] = by_pixel[p, used[k]], tile by tile."""
+    """rows[k, p] = by_pixel[p, used[k]], in tiles of known size where they are whole."""
     K, P = rows.shape
     for tile in prange((P + _TILE - 1) // _TILE):
-        last = min(P, (tile + 1) * _TILE)
+        p0 = tile * _TILE
         for k0 in range(0, K, _TILE):
             for k in range(k0, min(K, k0 + _TILE)):
                 column = np.uint64(used[k])
-                for p in range(tile * _TILE, last):
-                    rows[k, p] = by_pixel[p, column]
+                if p0 + _TILE <= P:
+                    for p in range(_TILE):
+                        rows[np.uint64(k), np.uint64(p0 + p)] = by_pixel[np.uint64(p0 + p), column]
+                else:
+                    for p in range(p0, P):
+                        rows[k, p] = by_pixel[p, column]
 
 
 def insert_slices(
@@ -136,23 +140,20 @@ def insert_slices(
     fraction = np.empty((workers, 3, _PATCH), np.float32)
     used = np.flatnonzero(row_weights)
     step = _ROWS_TO_TAKE if by_pixel else max(1, len(used))
+    taken = np.empty((2 if weights.size else 1, step if by_pixel else 0, len(order)), np.float32)
     for first in range(0, len(used), step):
         rows = used[first : first + step]
-        source, row_values, row_by_row_weights = rows, values, weights
+        source, row_values, full_weights = rows, values, weights
         if by_pixel:
-            source = np.arange(len(rows))
-            row_values = _taken(values, rows)
-            row_by_row_weights = _taken(weights, rows) if weights.size else weights
+            source, row_values = np.arange(len(rows)), taken[0]
+            take_rows(values, rows, row_values[: len(rows)])
+            if weights.size:
+                full_weights = taken[1]
+                take_rows(weights, rows, full_weights[: len(rows)])
         insert_rows(
             sums.reshape(-1), len(sums), coordinates, order, centres, radii, matrices[rows], row_values,
-            row_weights[rows], pixel_weights, row_by_row_weights, source, n_slabs, corner, cell_x, fraction,
+            row_weights[rows], pixel_weights, full_weights, source, n_slabs, corner, cell_x, fraction,
         )  # fmt: skip
-
-
-def _taken(by_pixel: Array, used: Array) -> Array:
-    rows = np.empty((len(used), len(by_pixel)), np.float32)
-    take_rows(by_pixel, used, rows)
-    return rows
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
@@ -213,9 +214,9 @@ def insert_rows(  # type: ignore[no-untyped-def]
                         for t in range(count):
                             if corner[worker, t] < 0:
                                 continue
-                            p = np.uint64(order[first + t])
-                            a = values[line, p]
-                            w = weights[line, p] if has_weights else row_weights[k] * pixel_weights[p]
+                            pixel = np.uint64(order[first + t])
+                            a = values[line, pixel]
+                            w = weights[line, pixel] if has_weights else row_weights[k] * pixel_weights[pixel]
                             fx, fy, fz = (
                                 fraction[worker, 0, t],
                                 fraction[worker, 1, t],
