@@ -40,7 +40,8 @@ def test_a_log_file_gets_one_line_with_every_number() -> None:
     line = in_a_line(FakeStep())
     for words in (
         "step 7", "stage 2/5", "log-likelihood -1,234.57", "change 0.00032", "temperature 4",
-        "orientations 25,680", "per frame 12.5", "sentinels 3.2 deg", "resolution 21.4 A", "time 0.85 s", "left 2:10 min",
+        "orientations 25,680", "per frame 12.5", "sentinels 3.2 deg", "resolution 21.4 A",
+        "time 0.85 s", "left 2:10 min",
     ):  # fmt: skip
         assert words in line
     assert "\n" not in line
