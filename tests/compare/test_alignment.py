@@ -35,7 +35,7 @@ def test_a_virus_is_found_up_to_its_symmetry(intensity_on_cube: Intensity) -> No
     body, turn = virus(300), random_uniform(1, 5)[0]
     found = align_intensities(intensity_on_cube(body, 33, 0.025, turn), intensity_on_cube(body, 33, 0.025))
     assert angular_distance_deg(found.quaternion, turn, "I") < 0.5
-    assert found.correlation > 0.97
+    assert found.shells.mean(np.arange(6, 17)) > 0.97  # further in it is round to a part in a hundred
 
 
 def test_the_other_hand_has_the_same_intensity(intensity_on_cube: Intensity) -> None:

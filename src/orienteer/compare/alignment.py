@@ -22,7 +22,7 @@ from orienteer.compare.shells import (
     radial_variance,
     shell_correlation,
     shell_index,
-    without_shell_means,
+    without_profile,
 )
 from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
@@ -36,6 +36,7 @@ _COARSE_DIVISIONS = 6
 _KEPT, _FOLLOWED = 96, 3
 _POINTS_COARSE, _POINTS_FINE, _POINTS_LAST = 800, 3000, 40_000
 _OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
+_MOST_ROUNDS = 8
 _SEED = 20  # of the voxels that are looked at, so that the same volumes always give the same answer
 
 
@@ -92,9 +93,13 @@ class _Search:
     """Two volumes with even shells, and the correlation of chosen voxels for any rotations."""
 
     def __init__(self, reference: Array, moving: Array, first_shell: int, last_shell: int) -> None:
-        self.reference, self.moving = even_shells(reference), even_shells(moving)
+        # Nothing further out can be turned into the last shell; splines look two voxels around.
+        self.reference, self.moving = (
+            even_shells(_middle(values, last_shell + 3)) for values in (reference, moving)
+        )
         self.first_shell, self.last_shell = first_shell, last_shell
-        self.speckle = speckle_radius(self.reference)
+        # Long streaks, as of a body with facets, are as narrow across as the speckles of others.
+        self.speckle = min(2.0, speckle_radius(self.reference))
         self._cubic: Array | None = None
 
     def points(self, last_shell: int, n_points: int) -> NDArray[np.int64]:
@@ -150,8 +155,17 @@ def even_shells(values: Array) -> Array:
     spread = np.sqrt(radial_variance(values))
     inverse = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     factor = xp.asarray(np.append(inverse, 0.0)[shell_index(values.shape[0])])
-    result = without_shell_means(values) * factor
+    result = without_profile(values) * factor
     return xp.where(xp.isnan(result), 0.0, result)
+
+
+def _middle(values: Array, reach: int) -> Array:
+    """The cube of 2 reach + 1 voxels around the centre voxel; the whole one when it is not larger."""
+    n = values.shape[0]
+    if 2 * reach + 1 >= n:
+        return values
+    inside = slice(n // 2 - reach, n // 2 + reach + 1)
+    return values[inside, inside, inside]
 
 
 def speckle_radius(even: Array) -> float:
@@ -230,11 +244,19 @@ def _climb(
     search: _Search, quaternion: NDArray[np.float64], points: NDArray[np.int64], order: int, step_deg: float,
     shell_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """The top near a rotation, by parabolas through the 27 rotations a step away, each step half as long."""
-    for _ in range(3):
+    """The top near a rotation, by parabolas through the 27 rotations a step away.
+
+    The step is halved whenever the top lies among them, three times in all.
+    """
+    least_deg = step_deg / 8
+    for _ in range(_MOST_ROUNDS):
         scores = search.scores(_around(quaternion[None], step_deg), points, order, shell_weights)
-        quaternion = np.asarray(compose(_small_turn(step_deg * _top_of_parabola(scores)), quaternion))
-        step_deg /= 2
+        move = _top_of_parabola(scores)
+        quaternion = np.asarray(compose(_small_turn(step_deg * move), quaternion))
+        if np.linalg.norm(move) < 1:
+            step_deg /= 2
+        if step_deg <= least_deg:
+            break
     return quaternion
 
 

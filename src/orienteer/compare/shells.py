@@ -1,8 +1,8 @@
 """Spherical shells of a cube, and how well two volumes agree on each.
 
 Intensities are positive and fall steeply with q, so any two of them correlate almost perfectly as they are.
-What tells one object from another is how the speckles differ around the sphere: here the mean of every shell
-is removed first, and every shell is judged on its own.
+What tells one object from another is how the speckles differ around the sphere: here the radial profile is
+removed first, and every shell is judged on its own.
 
 Shell s holds the voxels whose distance from the centre voxel n // 2 is nearest to s widths.  Only whole
 shells count: those that lie inside the cube all around.  NaN means "never measured" and is left out
@@ -72,12 +72,16 @@ def shell_index(n: int, width: float = 1.0) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=4)
 def _shell_index(n: int, width: float) -> NDArray[np.int32]:
-    square = (np.arange(n) - n // 2).astype(np.float64) ** 2
-    radius = np.sqrt(square[:, None, None] + square[:, None] + square)
-    index = np.floor(radius / width + 0.5).astype(np.int32)
+    index = np.floor(_radius(n) / width + 0.5).astype(np.int32)
     index[index >= n_shells(n, width)] = OUTSIDE
     index.setflags(write=False)
     return index
+
+
+def _radius(n: int) -> NDArray[np.float64]:
+    """Distance of every voxel from the centre voxel, in voxels, (n, n, n)."""
+    square = (np.arange(n) - n // 2).astype(np.float64) ** 2
+    return np.asarray(np.sqrt(square[:, None, None] + square[:, None] + square))
 
 
 def radial_mean(values: Array, width: float = 1.0) -> NDArray[np.float64]:
@@ -89,21 +93,42 @@ def radial_mean(values: Array, width: float = 1.0) -> NDArray[np.float64]:
 
 
 def radial_variance(values: Array, width: float = 1.0) -> NDArray[np.float64]:
-    """Variance of the values around the mean of their shell, (S,) float64."""
-    deviation = without_shell_means(values, width)
+    """Variance of the values of every shell around the radial profile, (S,) float64."""
+    deviation = without_profile(values, width)
     return radial_mean(deviation * deviation, width)
 
 
-def without_shell_means(values: Array, width: float = 1.0) -> Array:
-    """The cube less the mean of each shell, (n, n, n) float64; NaN beyond the last whole shell."""
+def without_profile(values: Array, width: float = 1.0) -> Array:
+    """The cube less its radial profile, (n, n, n) float64; NaN beyond the last whole shell.
+
+    On each shell the profile is the parabola in the radius that fits best.  The mean would not do: a steep
+    intensity falls by much within one shell, in the same way whatever the particle and its orientation.
+    """
     xp = array_namespace(values)
     index = _index_beside(values, width)
-    means = xp.asarray(np.append(radial_mean(values, width), np.nan))  # the last entry is for OUTSIDE
-    return xp.astype(values, xp.float64) - means[index]
+    depth = xp.asarray(_depth(values.shape[0], float(width)))
+    values = xp.astype(values, xp.float64)
+    known = xp.where(xp.isnan(values), xp.nan, 1.0)
+    moments = np.stack([_shell_sums(known * depth**power, width)[0] for power in range(5)], axis=1)
+    sides = np.stack([_shell_sums(values * depth**power, width)[0] for power in range(3)], axis=1)
+    normal = moments[:, np.add.outer(np.arange(3), np.arange(3))]  # (S, 3, 3)
+    # Inner shells have one or two different radii only, which the pseudo-inverse takes as they are.
+    fit = np.einsum("sij,sj->si", np.linalg.pinv(normal, rcond=1e-9, hermitian=True), sides)
+    fit = xp.asarray(np.vstack([fit, np.full(3, np.nan)]))  # the last row is for OUTSIDE
+    return values - (fit[index, 0] + depth * (fit[index, 1] + depth * fit[index, 2]))
+
+
+@lru_cache(maxsize=4)
+def _depth(n: int, width: float) -> NDArray[np.float64]:
+    """Distance of every voxel from the middle of its shell, in widths from -0.5 to 0.5, (n, n, n)."""
+    radius = _radius(n) / width
+    depth = radius - np.floor(radius + 0.5)
+    depth.setflags(write=False)
+    return depth
 
 
 def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelation:
-    """Pearson correlation of two cubes on each shell, after the means of the shell are removed.
+    """Pearson correlation of two cubes on each shell, after the radial profile is removed.
 
     a, b : (n, n, n) real, both on the CPU or both on the GPU.
     width : thickness of the shells in voxels, at least 1.
@@ -112,7 +137,7 @@ def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelatio
     if a.shape != b.shape:
         raise OrienteerError(f"volumes of {a.shape} and {b.shape} voxels cannot be compared.")
     missing = xp.isnan(a) | xp.isnan(b)
-    first, second = (without_shell_means(xp.where(missing, xp.nan, x), width) for x in (a, b))
+    first, second = (without_profile(xp.where(missing, xp.nan, x), width) for x in (a, b))
     products, n_voxels = _shell_sums(first * second, width)
     power = _shell_sums(first * first, width)[0] * _shell_sums(second * second, width)[0]
     # Rounding leaves a trace of power in a constant shell; float64 means resolve 1e-14 of the values.

@@ -8,7 +8,7 @@ Signal over noise, as a ratio of variances, is then
     SNR = m C^2,    and the best correlation with the truth to hope for is sqrt(SNR / (1 + SNR))
 
 on the scale of a speckle.  A cube has several voxels per speckle, and each of them has its share of the
-photons only: of a merge with the true orientations on 3.2 voxels per speckle, single voxels correlate with
+photons only: of a merge with the true orientations on 3.3 voxels per speckle, single voxels correlate with
 the truth to 0.85 at SNR 30, 0.6 at SNR 6 and 0.3 at SNR 1.  A shell below the limit says little about how
 good a reconstruction is: no method could have done much better there.
 """
