@@ -101,7 +101,6 @@ def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
 def reconstruct(experiment: Experiment, seed: int, device: str) -> tuple[Volume, dict[str, Any]]:
     """The intensity that default settings find, and what it took."""
     from orienteer.reconstruction.emc import Emc
-
     from orienteer.reconstruction.settings import EmcSettings
 
     emc = Emc(experiment, EmcSettings(), seed=seed, device=device)
