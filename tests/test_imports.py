@@ -13,7 +13,7 @@ PACKAGE = Path(orienteer.__file__).parent
 # From upstream to downstream, as in docs/explanation/architecture.md.
 ORDER = [
     "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "slicing", "volume",
-    "compare", "source", "likelihood", "posterior", "simulation", "run", "plot", "cli",
+    "compare", "source", "likelihood", "posterior", "simulation", "reconstruction", "run", "plot", "cli",
 ]  # fmt: skip
 
 

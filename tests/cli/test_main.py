@@ -10,7 +10,10 @@ import pytest
 
 from orienteer.errors import FileError
 
-COMMANDS = ["demo", "simulate", "inspect", "plot", "convert", "rotations", "settings", "doctor"]
+COMMANDS = [
+    "demo", "simulate", "inspect", "plan", "reconstruct", "plot", "convert", "rotations", "settings",
+    "doctor",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)

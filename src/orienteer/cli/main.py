@@ -11,7 +11,18 @@ import typer
 from rich.markup import escape
 
 import orienteer
-from orienteer.cli import convert, demo, doctor, inspect, plot, rotations, settings, simulate
+from orienteer.cli import (
+    convert,
+    demo,
+    doctor,
+    inspect,
+    plan,
+    plot,
+    reconstruct,
+    rotations,
+    settings,
+    simulate,
+)
 from orienteer.cli.console import messages, output, run_reporting_errors
 
 TERMINATED = 143
@@ -25,7 +36,9 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (demo, simulate, inspect, plot, convert, rotations, settings, doctor):
+for module in (
+    demo, simulate, inspect, plan, reconstruct, plot, convert, rotations, settings, doctor,
+):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))
 

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from orienteer.detector.settings import BeamSettings, DetectorSettings
 from orienteer.particle.settings import ParticleSettings
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.settings.section import Section
 from orienteer.simulation.settings import SimulateSettings
 
@@ -15,3 +16,4 @@ class Settings(Section):
     beam: BeamSettings = Field(BeamSettings(), description="The X-ray pulses.")
     detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")
     simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")
+    emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")

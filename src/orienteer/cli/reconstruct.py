@@ -1,0 +1,72 @@
+"""``orienteer reconstruct``: from patterns to the intensity, in a folder from which it can go on."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.markup import escape
+
+from orienteer.cli.console import messages, output, print_json, print_table
+from orienteer.cli.live_display import Step, show_reconstruction
+from orienteer.cli.opening import open_patterns
+from orienteer.cli.options import (
+    AsJson,
+    Device,
+    DistanceM,
+    Geometry,
+    Overrides,
+    SettingsFile,
+    WavelengthA,
+    with_flags_of,
+)
+from orienteer.cli.run_report import in_rows, run_report
+from orienteer.reconstruction.settings import EmcSettings
+
+
+@with_flags_of("emc", EmcSettings)
+def reconstruct(
+    data: Annotated[Path, typer.Argument(help="Patterns, in any known format.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FOLDER", help="The run; the same command goes on where it was stopped."
+        ),
+    ] = Path("reconstruction"),
+    settings: SettingsFile = None,
+    set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
+    geometry: Geometry = None,
+    wavelength_A: WavelengthA = None,
+    distance_m: DistanceM = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
+    device: Device = "auto",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew; what the folder's run has done is lost.")
+    ] = False,
+    as_json: AsJson = False,
+    *,
+    flags: list[str],
+) -> None:
+    """Find the 3D intensity and the orientation of every pattern; stop and resume at any time."""
+    from orienteer.run.run import Run
+    from orienteer.run.settings import Settings
+    from orienteer.run.signals import RunStopped
+    from orienteer.settings.loading import load_settings
+
+    chosen = load_settings(Settings, settings, [*set_, *flags])
+    source = open_patterns(data, geometry, wavelength_A, distance_m)
+    run = Run.create(out, source, chosen, seed=seed, device=device, restart=restart)
+    try:
+        with show_reconstruction(f"{data} -> {out}") as show:
+            for step in run.iterate():
+                show(cast(Step, step))
+    except RunStopped as stopped:
+        messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
+        raise typer.Exit(stopped.exit_status) from None
+    report = run_report(run)
+    if as_json:
+        print_json(report)
+        return
+    print_table(in_rows(report))
+    look = f"orienteer plot {shlex.quote(str(out))}"
+    output.print(f"Written to {out}.  Look at it with: {look}", markup=False, soft_wrap=True)

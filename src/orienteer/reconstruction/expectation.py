@@ -1,0 +1,270 @@
+"""Expectation and maximisation of one batch of frames: slice, score, normalise, merge, in tiles of rows.
+
+A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the junk classes, which do not rotate,
+come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.base import Likelihood
+from orienteer.likelihood.fluence import expected_photons
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.product import Product
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.scores import ScoreStore
+from orienteer.slicing.patches import PointPatches
+from orienteer.slicing.trilinear import insert_slices, slice_volume
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """K orientations on the device: ``matrices`` (K, 3, 3) float32, the transposes of the rotations, and
+    ``log_weights`` (K,) float32, the prior."""
+
+    matrices: Array
+    log_weights: Array
+
+    def __len__(self) -> int:
+        return len(self.matrices)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Frames of similar fluence within a batch: columns ``columns`` of the scores."""
+
+    columns: slice
+    frames: FrameBatch
+    product: Product
+    fluence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """D frames on the device, sorted into groups of similar fluence.
+
+    places : (D,) places of the frames in the data set.
+    fluence : (D,) float64 on the device, of each frame.
+    """
+
+    places: Any
+    groups: tuple[Group, ...]
+    fluence: Array
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def by_pixel(self) -> bool:
+        """The layout in which the products want their operands."""
+        return self.groups[0].product.by_pixel
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Rows first .. last of all rows: poses ``poses`` of model ``model``, or the junk classes (model None)."""
+
+    first: int
+    last: int
+    model: int | None
+    poses: slice
+
+
+@dataclass(eq=False)
+class RowSpace:
+    """All rows: M models times K poses, then J junk classes, cut into tiles.
+
+    log_prior : (M K + J,) float32 on the device.
+    """
+
+    poses: Poses
+    n_models: int
+    log_prior: Array
+    n_junk: int = 0
+    tile_rows: int = 128
+
+    def __len__(self) -> int:
+        return self.n_models * len(self.poses) + self.n_junk
+
+    def tiles(self) -> Iterator[Tile]:
+        """The rows in tiles; no tile crosses a model."""
+        K = len(self.poses)
+        for m in range(self.n_models):
+            for first in range(0, K, self.tile_rows):
+                last = min(first + self.tile_rows, K)
+                yield Tile(m * K + first, m * K + last, m, slice(first, last))
+        if self.n_junk:
+            first = self.n_models * K
+            yield Tile(first, first + self.n_junk, None, slice(0))
+
+
+@dataclass(eq=False)
+class Expander:
+    """Makes the slices of a tile: trilinear samples of a model, or the patterns of the junk classes.
+
+    models : (M, n, n, n) float32; junk : (J, P) float32 or None; points : the pixel list in voxels.
+    """
+
+    models: Array
+    points: PointPatches
+    junk: Array | None = None
+    _memory: dict[tuple[int, ...], Array] = field(default_factory=dict)
+
+    def slices(self, rows: RowSpace, tile: Tile, by_pixel: bool) -> Array:
+        """(T, P) or (P, T) float32; the memory is used again by the next tile."""
+        if tile.model is None:
+            return array_namespace(self.junk).ascontiguousarray(self.junk.T) if by_pixel else self.junk
+        n_rows, n_points = tile.last - tile.first, len(self.points)
+        shape = (n_points, n_rows) if by_pixel else (n_rows, n_points)
+        out = self._memory.get(shape)
+        if out is None:
+            out = self._memory[shape] = array_namespace(self.models).empty(shape, dtype=np.float32)
+        return slice_volume(
+            self.models[tile.model], self.points, rows.poses.matrices[tile.poses], by_pixel=by_pixel, out=out
+        )
+
+
+def score_tile(likelihood: Likelihood, slices: Array, batch: Batch) -> Array:
+    """Log-likelihoods (T, D) float32 of the rows of a tile for the frames of a batch."""
+    by_pixel = batch.by_pixel
+    parts = []
+    expanded = None
+    for group in batch.groups:
+        if expanded is None or likelihood.needs_fluence_groups:
+            expanded = likelihood.expand(slices, group.fluence, by_pixel)
+        operand, offsets = expanded
+        product = group.product.scores(operand)
+        missing = None
+        if group.frames.missing is not None:
+            missing = group.product.missing_scores(likelihood.expand_missing(slices, group.fluence, by_pixel))
+        fluence: Any = group.fluence if likelihood.needs_fluence_groups else batch.fluence[group.columns]
+        parts.append(
+            likelihood.scores(product, offsets, group.frames, fluence=fluence, missing=missing, out=product)
+        )
+    return parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
+
+
+def expect(
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, beta: Array, store: ScoreStore
+) -> Posterior:
+    """Expectation: the tempered posterior of every frame over all rows, kept in the store.
+
+    beta : (D,) or a number, inverse temperatures.
+    """
+    for tile in rows.tiles():
+        slices = expander.slices(rows, tile, batch.by_pixel)
+        scores = score_tile(likelihood, slices, batch)
+        store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
+    return store.finish()
+
+
+@dataclass(eq=False)
+class Deposit:
+    """What the frames of all batches leave behind.
+
+    sums : one accumulator of slices per model (``slicing.sums``).
+    junk : (J, P, 2) float64 numerators and denominators of the junk classes, or None.
+    row_mass : (rows,) float64, responsibility of every row.
+    """
+
+    sums: list[Any]
+    junk: Array | None
+    row_mass: Array
+
+
+def merge(
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore, deposit: Deposit,
+    pixel_weights: Array,
+) -> Array:  # fmt: skip
+    """Maximisation and compression: put the weighted frames back where their slices were taken.
+
+    pixel_weights : (P,) float32, correction of the pixels.
+    Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
+    """
+    xp = array_namespace(batch.fluence)
+    by_pixel = batch.by_pixel
+    expected = xp.zeros(len(batch), dtype=xp.float64)
+    n_scored = batch.groups[0].frames.n_scored
+    mass = store.row_mass()
+    deposit.row_mass += mass
+    for tile in rows.tiles():
+        if not float(mass[tile.first : tile.last].sum()) > 0:
+            continue
+        responsibilities = store.responsibilities(tile.first, tile.last)
+        slices = expander.slices(rows, tile, by_pixel)
+        scored = slices[:n_scored] if by_pixel else slices[:, :n_scored]
+        unit = pixel_weights[:n_scored] @ scored if by_pixel else scored @ pixel_weights[:n_scored]
+        values, row_weights, weights = _deposited(likelihood, slices, batch, responsibilities, pixel_weights)
+        for group in batch.groups:
+            part = xp.ascontiguousarray(responsibilities[:, group.columns])
+            expected[group.columns] += expected_photons(part, unit.astype(xp.float64))
+        if tile.model is None:
+            _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
+            continue
+        insert_slices(
+            deposit.sums[tile.model], expander.points, rows.poses.matrices[tile.poses], values,
+            row_weights.astype(xp.float32), pixel_weights, by_pixel, weights,
+        )  # fmt: skip
+    return expected
+
+
+def _deposited(
+    likelihood: Likelihood, slices: Array, batch: Batch, responsibilities: Array, pixel_weights: Array
+) -> tuple[Array, Array, Array | None]:
+    """Numerators in the layout of the slices, weights of the rows, and full weights where pixels are missing."""
+    xp = array_namespace(slices)
+    by_pixel = batch.by_pixel
+    values = row_weights = taken = denominator = None
+    for group in batch.groups:
+        part = responsibilities[:, group.columns]
+        part = xp.ascontiguousarray(part)
+        product = None
+        if getattr(likelihood, "needs_product_to_merge", False):
+            product = group.product.scores(likelihood.expand(slices, group.fluence, by_pixel)[0])
+        fluence = batch.fluence[group.columns]
+        weights = likelihood.merge_weights(part, group.frames, fluence=fluence, product=product)
+        merged = group.product.merge(weights.numerator)
+        if likelihood.pixels.background is not None:
+            # Of every photon only the signal's share is merged; the rest is background.
+            merged *= signal_share(slices, likelihood.pixels, group.fluence, by_pixel)
+        values = merged if values is None else values + merged
+        row_weights = weights.row if row_weights is None else row_weights + weights.row
+        if group.frames.missing is not None and weights.denominator is not None:
+            lost = group.product.missing_merge(weights.denominator)
+            taken = lost if taken is None else taken + lost
+    if taken is not None:
+        full = (
+            pixel_weights[:, None] * (row_weights[None, :] - taken)
+            if by_pixel
+            else (row_weights[:, None] - taken) * pixel_weights[None, :]
+        )
+        denominator = full.astype(xp.float32)
+    return values, row_weights, denominator
+
+
+def _add_junk(
+    deposit: Deposit,
+    values: Array,
+    row_weights: Array,
+    weights: Array | None,
+    pixel_weights: Array,
+    by_pixel: bool,
+) -> None:
+    numerator = values.T if by_pixel else values
+    if weights is None:
+        denominator = row_weights[:, None] * pixel_weights[None, :]
+    else:
+        denominator = weights.T if by_pixel else weights
+    assert deposit.junk is not None
+    deposit.junk[..., 0] += numerator
+    deposit.junk[..., 1] += denominator
+
+
+def memory_is_on_gpu(batch: Batch) -> bool:
+    """Whether the batch lies in GPU memory."""
+    return is_on_gpu(batch.fluence)

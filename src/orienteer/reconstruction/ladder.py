@@ -1,0 +1,51 @@
+"""The stages of a run: resolution and orientations grow together, from a few speckles to the edge."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Speckles from the centre to the first radius.  Nearly round particles differ from their mean only beyond the
+# first few; an icosahedral virus was found from 11 on, never from 6.
+_FIRST_SPECKLES = 11.0
+_GROWTH = 1.5
+# Divisions of the 600-cell for each speckle to the radius: in the first stage, where frames are spread over many
+# poses, and in the others.
+_FIRST_LEVELS_PER_SPECKLE, _LEVELS_PER_SPECKLE = 0.72, 1.0
+_COARSEST_LEVEL = 4
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of a run.
+
+    scored_inv_A : pixels up to here decide the orientation of frames.
+    merged_inv_A : pixels up to here are merged; the next stage scores them.
+    level : divisions of the 600-cell.
+    """
+
+    scored_inv_A: float
+    merged_inv_A: float
+    level: int
+
+
+def ladder(edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A: float = 0.0) -> list[Stage]:
+    """The stages from the first radius to the edge.
+
+    edge_inv_A : largest |q| to be merged.
+    diameter_A : of the particle; 1 / diameter is a speckle.
+    finest_level : limit of the grids; 0: none.
+    first_inv_A : least first radius, where the data carry no information nearer to the centre.
+    """
+    radii = [min(edge_inv_A, max(_FIRST_SPECKLES / diameter_A, first_inv_A))]
+    if radii == [edge_inv_A]:
+        radii.append(edge_inv_A)  # the same radius again, on a finer grid
+    while radii[-1] < edge_inv_A:
+        following = radii[-1] * _GROWTH
+        radii.append(edge_inv_A if following > 0.85 * edge_inv_A else following)
+    stages = []
+    for i, radius in enumerate(radii):
+        share = _FIRST_LEVELS_PER_SPECKLE if i == 0 else _LEVELS_PER_SPECKLE
+        level = max(_COARSEST_LEVEL, int(np.ceil(share * radius * diameter_A)))
+        level = min(level, finest_level) if finest_level else level
+        stages.append(Stage(radius, radii[min(i + 1, len(radii) - 1)], level))
+    return stages

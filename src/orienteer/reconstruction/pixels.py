@@ -1,0 +1,102 @@
+"""The pixels of a data set as a reconstruction sees them: where in reciprocal space, how sensitive, for what."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.masks import PixelUse
+from orienteer.errors import OrienteerError
+from orienteer.source.base import Source
+
+# A spread of wavelengths above this blurs the outer speckles; it is worth a word.
+_LARGEST_SPREAD = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class PixelTable:
+    """U usable pixels, in order of the frame.
+
+    index : (U,) int64, place in the frame.
+    q_inv_A : (U, 3) float64 scattering vectors; length_inv_A : (U,) their lengths.
+    correction : (U,) float64, solid angle * polarisation * efficiency, mean 1.
+    merge_only : (U,) bool, not to be used for orientation.
+    wavelength_A : of the data set.
+    remarks : what the user should know.
+    """
+
+    index: NDArray[np.int64]
+    q_inv_A: NDArray[np.float64]
+    length_inv_A: NDArray[np.float64]
+    correction: NDArray[np.float64]
+    merge_only: NDArray[np.bool_]
+    wavelength_A: float
+    remarks: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def spacing_inv_A(self) -> float:
+        """Typical distance between neighbouring pixels in reciprocal space."""
+        from scipy.spatial import KDTree
+
+        sample = self.q_inv_A[:: max(1, len(self) // 2000)]
+        distances, _ = KDTree(self.q_inv_A).query(sample, k=min(2, len(self)))
+        return float(np.median(np.atleast_2d(distances)[:, -1]))
+
+    def choose(self, scored_inv_A: float, merged_inv_A: float) -> tuple[NDArray[np.int64], int]:
+        """Places in this table: those that orient (up to one radius) first, then those that are only merged."""
+        length = self.length_inv_A
+        scored = (length <= scored_inv_A) & ~self.merge_only
+        merged = (length <= merged_inv_A) & ~scored
+        places = np.concatenate([np.flatnonzero(scored), np.flatnonzero(merged)])
+        return places, int(scored.sum())
+
+
+def pixel_table(source: Source) -> PixelTable:
+    """The usable pixels of a source at its wavelength; says what is missing when there are none."""
+    detector = source.detector
+    if detector is None:
+        raise OrienteerError(
+            "nobody has said where the pixels of these data are.", "Give the detector: --geometry FILE."
+        )
+    wavelength, remarks = _wavelength(source)
+    mask = np.asarray(detector.mask)
+    correction = np.asarray(detector.correction(source.polarisation or "x"), dtype=np.float64)
+    usable = (mask < PixelUse.NEVER) & (correction > 0)
+    index = np.flatnonzero(usable)
+    merge_only = mask[index] == PixelUse.MERGE_ONLY
+    if not len(index) or merge_only.all():
+        raise OrienteerError(
+            "the mask leaves no pixel that could orient a frame.",
+            "Look at the mask with: orienteer inspect DATA. Level 0 orients and merges, 1 only merges.",
+        )
+    q = detector.q_inv_A(wavelength)[index]
+    return PixelTable(
+        index, q, np.linalg.norm(q, axis=1), correction[index] / correction[index].mean(), merge_only,
+        wavelength, remarks,
+    )  # fmt: skip
+
+
+def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
+    column = (
+        source.read_columns(["wavelength_A"]).get("wavelength_A")
+        if "wavelength_A" in source.column_names
+        else None
+    )
+    known = np.asarray([] if column is None else column, dtype=np.float64)
+    known = known[np.isfinite(known) & (known > 0)]
+    if not len(known):
+        raise OrienteerError(
+            "the data do not say at which wavelength they were taken.",
+            "Give it: --wavelength-A, or --photon-energy-eV.",
+        )
+    mean = float(np.median(known))
+    spread = float(known.std() / mean)
+    if spread > _LARGEST_SPREAD:
+        return mean, (
+            f"wavelengths vary by {spread:.1%}; all frames are taken at {mean:.4g} A, which blurs speckles beyond "
+            f"1/{spread:.2g} of the radius of one.",
+        )
+    return mean, ()

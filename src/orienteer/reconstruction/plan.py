@@ -1,0 +1,97 @@
+"""What a run will need before it starts: device, layout, tile, batch, memory, time."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from orienteer.compute.arrays import DeviceName, import_cupy
+from orienteer.compute.machine import memory_GiB, usable_cores
+from orienteer.likelihood.frames import Layout
+
+# Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
+_CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
+_GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes of everything that a run holds at once.
+
+    layout : frames as arrays ("dense") or as lists of photons ("sparse").
+    precision : of the products.
+    tile_rows : poses that are sliced and scored together.
+    batch_frames : frames that are scored against all poses at once, at the finest grid.
+    score_bytes : memory of the scores of a batch.
+    memory_GiB : of everything together, at most.
+    seconds_per_iteration : expected at the finest grid.
+    """
+
+    device: str
+    layout: Layout
+    precision: str
+    n_frames: int
+    n_pixels: int
+    n_rotations: int
+    edge_voxels: int
+    tile_rows: int
+    batch_frames: int
+    score_bytes: int
+    memory_GiB: float
+    seconds_per_iteration: float
+    frames_in_memory: bool = True
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Names and values in words, for people."""
+        return [
+            ("device", self.device),
+            ("frames", f"{self.n_frames:,} of {self.n_pixels:,} pixels, {self.layout}"),
+            ("frames are kept", "in memory" if self.frames_in_memory else "on disk, read in every iteration"),
+            ("precision", self.precision),
+            ("orientations", f"{self.n_rotations:,} at the finest grid, {self.tile_rows:,} at a time"),
+            ("batch", f"{self.batch_frames:,} frames at a time"),
+            ("volume", f"{self.edge_voxels}^3 voxels"),
+            ("memory", f"{self.memory_GiB:.2f} GiB"),
+            ("an iteration", f"about {self.seconds_per_iteration:.2g} s at the finest grid"),
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """All numbers by name."""
+        return asdict(self)
+
+
+def make_plan(
+    device: DeviceName, n_frames: int, n_pixels: int, n_rows: int, edge_voxels: int, lit_share: float,
+    largest_count: float, is_counts: bool, budget_GiB: float = 0.0, frames_in_memory: bool = True,
+) -> Plan:  # fmt: skip
+    """Choose layout, tile and batch such that everything fits in the budget.
+
+    budget_GiB : for scores and slices; 0: a quarter of the free memory.
+    """
+    on_gpu = device == "cuda"
+    rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
+    free = _free_GiB(on_gpu)
+    budget = (budget_GiB or free / 4) * 2**30
+    sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
+    layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
+    tile_rows = 4096 if on_gpu else 128 if layout == "sparse" else 512
+    tile_rows = max(1, min(tile_rows, n_rows, int(budget / 4 // max(8 * n_pixels, 1)) or 1))
+    entry = 2 if on_gpu else 4
+    room = budget - 8.0 * tile_rows * n_pixels
+    batch = int(max(1, min(n_frames, room // (n_rows * entry + tile_rows * 8))))
+    work = float(n_frames) * n_rows * n_pixels
+    products = 2 * work * (lit_share / rates["sparse"] if layout == "sparse" else 1 / rates["dense"])
+    passes = -(-n_frames // batch)
+    moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
+    held = n_frames * n_pixels * (lit_share * 8 if layout == "sparse" else 2) if frames_in_memory else 0
+    total = batch * (n_rows * entry + tile_rows * 8) + 8 * tile_rows * n_pixels + held + 60 * edge_voxels**3
+    precision = "single" if not on_gpu else "split" if largest_count <= 2048 else "tf32"
+    return Plan(
+        device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch,
+        batch * n_rows * entry, total / 2**30, products + moves, frames_in_memory,
+    )  # fmt: skip
+
+
+def _free_GiB(on_gpu: bool) -> float:
+    if not on_gpu:
+        return memory_GiB()[1]
+    cupy: Any = import_cupy()
+    return float(cupy.cuda.runtime.memGetInfo()[0] / 2**30)

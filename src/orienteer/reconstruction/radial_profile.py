@@ -1,0 +1,86 @@
+"""The radial mean of the intensity, finely: what is left after dividing by it varies little.
+
+Intensities fall by orders of magnitude over a few voxels near the centre, where interpolation between voxels
+cannot follow.  The reconstruction therefore keeps the intensity relative to its radial mean; the mean itself
+belongs to the pixels, whose distance from the centre no rotation changes.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# A ring is closed when it has so many photons and is so thick (in voxels): its mean is known to 2 % where
+# photons are many, and where they are few it is not allowed to average over a steep fall.
+_RINGS = ((3000.0, 0.1), (100.0, 1.0), (10.0, 4.0))
+
+
+@dataclass(frozen=True, eq=False)
+class RadialProfile:
+    """Expected photons at unit fluence and unit correction as a function of the distance from the centre.
+
+    radius_inv_A : (G,) ascending.
+    log_mean : (G,) natural logarithm of the mean there.
+    """
+
+    radius_inv_A: NDArray[np.float64]
+    log_mean: NDArray[np.float64]
+
+    def __call__(self, length_inv_A: ArrayLike) -> NDArray[np.float64]:
+        """The mean at these distances; constant beyond the ends."""
+        return np.asarray(np.exp(np.interp(length_inv_A, self.radius_inv_A, self.log_mean)))
+
+
+def estimate_profile(
+    length_inv_A: NDArray[Any], photons: NDArray[Any], exposure: NDArray[Any], voxel_inv_A: float
+) -> RadialProfile:
+    """The radial mean of counted photons, in rings that are as thin as the photons allow.
+
+    length_inv_A : (U,) distances of the pixels from the centre.
+    photons : (U,) photons of all frames in each pixel.
+    exposure : (U,) correction of each pixel times summed fluence of the frames it was recorded in.
+    """
+    order = np.argsort(length_inv_A, kind="stable")
+    length = np.asarray(length_inv_A, dtype=np.float64)[order]
+    counted = np.asarray(photons, dtype=np.float64)[order]
+    exposed = np.asarray(exposure, dtype=np.float64)[order]
+    ends = _ring_ends(length / voxel_inv_A, counted)
+    starts = np.concatenate([[0], ends[:-1]])
+    ring_photons = np.add.reduceat(counted, starts)
+    ring_exposure = np.add.reduceat(exposed, starts)
+    # The photons of a falling profile lie nearer to the inner edge of a wide ring.
+    weight = counted + 1e-12 * (1 + counted.sum())
+    middle = np.add.reduceat(weight * length, starts) / np.add.reduceat(weight, starts)
+    mean = ring_photons / np.maximum(ring_exposure, 1e-300)
+    least = max(float(mean.max()) * 1e-12, 1e-30)
+    log_mean = np.log(np.maximum(mean, least))
+    return RadialProfile(*_continued(middle, log_mean, float(length[-1]), np.log(least)))
+
+
+def _ring_ends(radius: NDArray[Any], counted: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each ring ends, for pixels by radius in voxels; what is left at the edge is the last ring."""
+    total = np.concatenate([[0.0], np.cumsum(counted)])
+    ends = [0]
+    while ends[-1] < len(radius):
+        first = ends[-1]
+        closing = [
+            max(
+                int(np.searchsorted(total, total[first] + photons, "left")),
+                int(np.searchsorted(radius, radius[first] + thickness, "right")),
+            )
+            for photons, thickness in _RINGS
+        ]
+        ends.append(min(*closing, len(radius)))
+    return np.array(ends[1:], dtype=np.int64)
+
+
+def _continued(
+    radius: NDArray[Any], log_mean: NDArray[Any], edge: float, lowest: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The last ring, wide and dark, goes on falling as it did before."""
+    if len(radius) < 2 or edge <= radius[-1]:
+        return radius, log_mean
+    slope = min((log_mean[-1] - log_mean[-2]) / max(radius[-1] - radius[-2], 1e-300), 0.0)
+    end = max(log_mean[-1] + slope * (edge - radius[-1]), lowest)
+    return np.append(radius, edge), np.append(log_mean, end)

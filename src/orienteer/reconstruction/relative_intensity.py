@@ -1,0 +1,97 @@
+"""From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import n_shells, shell_index
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.volume.friedel import friedel_symmetrise
+
+# Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
+_PRIOR_PHOTONS = 0.25
+
+
+def both_friedel(sums: Array) -> Array:
+    """Sums (n, n, n, 2) with those of -q added: W(-q) = W(q)."""
+    xp = array_namespace(sums)
+    return xp.stack([friedel_symmetrise(sums[..., i]) for i in (0, 1)], axis=-1)
+
+
+def solve(sums: Array) -> Array:
+    """Relative intensity (n, n, n) float32: merged photons over those of the radial mean, 1 where both are few.
+
+    sums : (n, n, n, 2): merged photons, and photons that the radial mean would have given.
+    """
+    xp = array_namespace(sums)
+    photons, expected = sums[..., 0], sums[..., 1]
+    return ((photons + _PRIOR_PHOTONS) / (expected + _PRIOR_PHOTONS)).astype(xp.float32)
+
+
+def _shells(values: Array) -> Array:
+    """(n, n, n) shell of every voxel of a cube; those beyond the largest whole shell are one more."""
+    index = shell_index(len(values))
+    return array_namespace(values).asarray(np.where(index < 0, n_shells(len(values)), index))
+
+
+def shell_sums(values: Array) -> NDArray[np.float64]:
+    """Sum of a cube (n, n, n) over its shells of one voxel, and over the rest, (shells + 1,)."""
+    xp = array_namespace(values)
+    index = _shells(values)
+    sums = xp.bincount(
+        index.ravel(), weights=values.ravel().astype(xp.float64), minlength=n_shells(len(values)) + 1
+    )
+    return to_numpy(sums)
+
+
+def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
+    """Correlation of two halves in every shell about its mean, voxels weighted by their exposure, (shells,)."""
+    total = np.maximum(shell_sums(exposure), 1e-300)
+    xp = array_namespace(first)
+    index = _shells(first)
+    parts = []
+    for values in (first, second):
+        mean = xp.asarray(shell_sums(values * exposure) / total)
+        parts.append(values - mean[index])
+    a, b = parts
+    cross, square_a, square_b = (shell_sums(x * y * exposure) for x, y in ((a, b), (a, a), (b, b)))
+    return np.asarray(cross / np.sqrt(np.maximum(square_a * square_b, 1e-300)))
+
+
+def shrink(values: Array, exposure: Array, gain: NDArray[Any]) -> Array:
+    """Values drawn towards the mean of their shell: ``gain`` (shells,) of the difference is kept."""
+    xp = array_namespace(values)
+    index = _shells(values)
+    mean = xp.asarray(shell_sums(values * exposure) / np.maximum(shell_sums(exposure), 1e-300))
+    mean = xp.where(xp.asarray(shell_sums(exposure) > 0), mean, 1.0)[index]
+    return (mean + (values - mean) * xp.asarray(gain)[index]).astype(xp.float32)
+
+
+def wiener_gain(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of a half's detail that is signal, by shell: its correlation with the other half, smoothed."""
+    padded = np.pad(correlation, 1, mode="edge")
+    return np.clip((padded[:-2] + padded[1:-1] + padded[2:]) / 3, 0.0, 1.0)
+
+
+def resized(values: Array, n: int) -> Array:
+    """The cube in a cube of n voxels with the same centre; what is new is 1, the radial mean."""
+    xp = array_namespace(values)
+    old = len(values)
+    out = xp.ones((n, n, n), dtype=xp.float32)
+    shift = n // 2 - old // 2
+    low, high = max(0, -shift), min(old, n - shift)
+    inside = slice(low, high)
+    target = slice(low + shift, high + shift)
+    out[target, target, target] = values[inside, inside, inside]
+    return out
+
+
+def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:
+    """A random relative intensity with speckles of the right size: where blind reconstructions begin."""
+    from scipy.ndimage import gaussian_filter
+
+    noise = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))).normal(size=(n, n, n))
+    noise = gaussian_filter(noise, 0.4 * voxels_per_speckle)
+    noise = noise + noise[::-1, ::-1, ::-1] if n % 2 else friedel_symmetrise(noise)
+    return np.exp(contrast * noise / noise.std()).astype(np.float32)

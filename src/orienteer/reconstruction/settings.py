@@ -1,0 +1,68 @@
+"""The ``[emc]`` section: everything that can be said about a reconstruction, with defaults that need no word."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from orienteer.settings.section import Section
+
+
+class EmcSettings(Section):
+    """Blind reconstruction of the 3D intensity by expansion, maximisation and compression."""
+
+    likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
+        default="negative-binomial",
+        description="Noise: photon counting with the model's own error, photon counting alone, or Gaussian.",
+    )
+    models: int = Field(
+        default=1, ge=1, le=64, description="Models reconstructed at once, one per conformation."
+    )
+    junk_classes: int = Field(default=0, ge=0, le=16, description="Classes of frames that show no particle.")
+    symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
+    fluence: Literal["auto", "estimate", "constant"] = Field(
+        default="auto",
+        description="Whether every frame has its own fluence; auto looks at the photon numbers.",
+    )
+    diameter_A: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="Largest extent of the particle; 0: from the size of the speckles.",
+    )
+    resolution_A: float = Field(
+        default=0.0, ge=0, le=1e6, description="Full-period resolution to stop at; 0: the edge of the data."
+    )
+    level: int = Field(
+        default=0, ge=0, le=60, description="Finest grid of orientations (600-cell divisions); 0: as needed."
+    )
+    oversampling: float = Field(
+        default=4.0,
+        ge=1.5,
+        le=8,
+        description="Voxels across a speckle; with fewer than 3 interpolation spoils smooth particles.",
+    )
+    starts: int = Field(
+        default=1, ge=1, le=100, description="Random starts; the likeliest goes on to full size."
+    )
+    halves: bool = Field(
+        default=True, description="Orient each half of the frames by the model of the other half."
+    )
+    sentinels: float = Field(
+        default=0.05, ge=0, lt=0.5, description="Share of frames that only watch, and are never merged."
+    )
+    kept_mass: float = Field(
+        default=0.999, gt=0, le=1, description="Share of each frame's probability that is merged."
+    )
+    background_file: str = Field(
+        default="", description="HDF5 or NumPy file of expected background photons per pixel and shot."
+    )
+    iterations: int = Field(default=400, ge=1, le=100000, description="Most iterations of a run.")
+    memory_GiB: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e5,
+        description="Memory that scores and slices may take; 0: a share of what is there.",
+    )
+    deterministic: bool = Field(
+        default=False, description="The same bits in every run on a GPU too; the CPU always gives them."
+    )

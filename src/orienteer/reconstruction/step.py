@@ -1,0 +1,43 @@
+"""What one iteration tells."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Step:
+    """Numbers of one iteration; all of them can be written as JSON.
+
+    iteration : counts from 1.
+    log_likelihood : mean over the frames of ln P(frame | model), in nats, at each frame's best pose.
+    change : relative rms change of the model.
+    inverse_temperature : of the scores; 1 is the likelihood itself.
+    perplexity : effective number of poses a frame is spread over.
+    grid_level, n_rotations : of the grid of orientations.
+    resolution_A : full-period resolution of the pixels that orient.
+    sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels.
+    half_correlation : mean over the scored shells of the correlation between the halves.
+    seconds, seconds_left : of this iteration; estimate for the rest of the run.
+    photons_merged : sum of the merged photons.
+    stage, n_stages, start : where the run is.
+    radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
+    """
+
+    iteration: int
+    log_likelihood: float
+    change: float
+    inverse_temperature: float
+    perplexity: float
+    grid_level: int
+    n_rotations: int
+    resolution_A: float
+    sentinel_agreement_deg: float | None
+    half_correlation: float
+    seconds: float
+    seconds_left: float | None
+    photons_merged: float
+    stage: int
+    n_stages: int
+    start: int
+    finished: bool
+    reason: str
+    radial: dict[str, list[float]] = field(default_factory=dict)

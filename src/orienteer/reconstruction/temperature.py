@@ -1,0 +1,80 @@
+"""Annealing that sets itself: posteriors narrow step by step, never sharper than grid or data allow."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array
+from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.tempering import inverse_temperature_for_perplexity
+from orienteer.reconstruction.expectation import Expander, score_tile
+from orienteer.reconstruction.workspace import Workspace
+
+# A start spreads every frame over this share of all poses.
+_FIRST_SHARE = 0.08
+# Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
+_LAST_PERPLEXITY = 8.0
+_RATE = 0.85
+
+
+class Annealing:
+    """The spread of the posteriors from iteration to iteration.
+
+    target : effective number of poses that a frame is spread over next; the likelihood itself (inverse
+        temperature 1) is never sharpened.
+    iterations_done : iterations since the last target was reached.
+    """
+
+    def __init__(self, n_poses: int, is_first: bool) -> None:
+        self.target = max(_FIRST_SHARE * n_poses, _LAST_PERPLEXITY) if is_first else _LAST_PERPLEXITY
+        self.iterations_done = 0
+        self.inverse = 0.0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether frames are as narrow as they shall become."""
+        return self.iterations_done > 0
+
+    def inverse_temperature(
+        self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
+    ) -> float:
+        """Inverse temperature for the next iteration, from the scores of a few frames; narrows the target."""
+        scores = sample_scores(work, likelihood, models, fluence)
+        log_prior = work.rows.log_prior
+        n_pose_rows = len(work.poses) * len(models[0])
+        self.inverse = inverse_temperature_for_perplexity(
+            scores[:n_pose_rows], log_prior[:n_pose_rows], self.target * len(models[0])
+        )
+        if self.target <= _LAST_PERPLEXITY or self.inverse >= 1:
+            self.iterations_done += 1
+        self.target = max(_LAST_PERPLEXITY, self.target * _RATE)
+        return self.inverse
+
+    def state(self) -> dict[str, Any]:
+        """What the next iteration depends on."""
+        return {"target": self.target, "iterations_done": self.iterations_done}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.target, self.iterations_done = float(state["target"]), int(state["iterations_done"])
+
+
+def sample_scores(
+    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
+) -> Array:
+    """Scores (rows, D) of a few frames of each half against the model that orients them."""
+    xp = work.xp
+    parts = []
+    for half in range(len(models)):
+        batch = work.sample(half, fluence)
+        if batch is None:
+            continue
+        expander = Expander(models[len(models) - 1 - half], work.points)
+        scores = xp.empty((len(work.rows) - work.rows.n_junk, len(batch)), dtype=np.float32)
+        for tile in work.rows.tiles():
+            if tile.model is not None:
+                slices = expander.slices(work.rows, tile, batch.by_pixel)
+                scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
+        parts.append(scores)
+    return xp.concatenate(parts, axis=1)

@@ -1,0 +1,118 @@
+"""``reconstruct`` and ``plan`` around a method that takes no time."""
+
+import dataclasses
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import orienteer
+from orienteer.reconstruction.settings import EmcSettings
+
+
+def test_a_run_ends_with_a_summary_and_names_the_next_command(run: Any, frames: Path, fake: Any) -> None:
+    result = run("reconstruct", frames, "--out", "a run")
+    assert result.status == 0, result.errors
+    assert [line[:6] for line in result.errors.splitlines()] == [f"step {i}" for i in range(1, 6)]
+    assert "The intensity no longer changes." in result.output
+    assert "log-likelihood" in result.output
+    assert "25 A" in result.output
+    assert result.output.strip().endswith("orienteer plot 'a run'")
+    assert orienteer.open_volume("a run/intensity.mrc").shape == (5, 5, 5)
+
+
+def test_json_has_the_last_step_and_the_files(run: Any, frames: Path, fake: Any) -> None:
+    report = run("reconstruct", frames, "--seed", 3, "--json").json
+    assert report["finished"] is True
+    assert report["iteration"] == 5
+    assert report["seed"] == 3
+    assert report["resolution_A"] == 25.0
+    assert "radial" not in report
+    assert all(Path(name).exists() for name in report["files"])
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_run_says_how_to_go_on_and_goes_on(
+    run: Any, frames: Path, fake: Any, number: signal.Signals, status: int
+) -> None:
+    whole = run("reconstruct", frames, "--out", "whole", "--json").json
+    fake.stop_after, fake.stop_with = 2, number
+    stopped = run("reconstruct", frames, "--out", "stopped")
+    assert stopped.status == status
+    assert "same command" in stopped.errors
+    assert "Traceback" not in stopped.errors
+    fake.stop_after = None
+    resumed = run("reconstruct", frames, "--out", "stopped", "--json")
+    assert [line[:6] for line in resumed.errors.splitlines() if line.startswith("step")] == [
+        "step 3", "step 4", "step 5",
+    ]  # fmt: skip
+    assert resumed.json["log_likelihood"] == whole["log_likelihood"]
+
+
+def test_a_finished_run_is_told_again_and_restart_begins_anew(run: Any, frames: Path, fake: Any) -> None:
+    assert run("reconstruct", frames).status == 0
+    again = run("reconstruct", frames)
+    assert again.status == 0
+    assert "step" not in again.errors
+    assert "The intensity no longer changes." in again.output
+    other = run("reconstruct", frames, "--seed", 8)
+    assert other.status != 0
+    assert "seed" in other.errors
+    assert "--restart" in other.errors
+    assert run("reconstruct", frames, "--seed", 8, "--restart", "--json").json["seed"] == 8
+
+
+def test_flags_settings_and_set_reach_the_method(run: Any, frames: Path, fake: Any) -> None:
+    seen: list[EmcSettings] = []
+    ordinary = fake.__init__
+    fake.__init__ = lambda self, source, settings, *rest: (
+        seen.append(settings),
+        ordinary(self, source, settings, *rest),
+    )[0]
+    Path("run.toml").write_text("[emc]\niterations = 7\n[simulate]\nframes = 3\n")
+    assert run("reconstruct", frames, "--settings", "run.toml").status == 0
+    assert run("reconstruct", frames, "--out", "b", "--settings", "run.toml", "--iterations", 9).status == 0
+    assert [settings.iterations for settings in seen] == [7, 9]
+    # What belongs to other commands may change between two calls.
+    Path("run.toml").write_text("[emc]\niterations = 7\n[simulate]\nframes = 4\n")
+    assert run("reconstruct", frames, "--settings", "run.toml").status == 0
+    wrong = run("reconstruct", frames, "--set", "emc.iteration=3")
+    assert wrong.status == 2
+    assert "Did you mean 'iterations'?" in wrong.errors
+
+
+def test_data_that_cannot_be_opened_leave_no_folder(run: Any, fake: Any) -> None:
+    result = run("reconstruct", "absent.h5", "--out", "made")
+    assert result.status == 1
+    assert "absent.h5" in result.errors
+    assert not Path("made").exists()
+
+
+@dataclass(frozen=True)
+class FakePlan:
+    memory_GiB: float = 1.5
+
+    def describe(self) -> list[tuple[str, str]]:
+        return [("device", "cpu"), ("memory", f"{self.memory_GiB} GiB")]
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self) | {"device": "cpu"}
+
+
+def test_plan_prints_what_was_planned(run: Any, frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Planned:
+        plan = FakePlan()
+        remarks = ("the size is a guess.",)
+
+        def __init__(self, source: Any, settings: EmcSettings, *, device: str) -> None:
+            assert (len(source), settings.iterations, device) == (12, 9, "cpu")
+
+    monkeypatch.setattr("orienteer.reconstruction.emc.Emc", Planned)
+    common = ("plan", frames, "--iterations", 9, "--device", "cpu")
+    told = run(*common)
+    assert "1.5 GiB" in told.output
+    assert "the size is a guess." in told.errors
+    told = run(*common, "--json").json
+    assert told == {"memory_GiB": 1.5, "device": "cpu", "remarks": ["the size is a guess."]}
