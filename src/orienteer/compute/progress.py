@@ -1,14 +1,23 @@
 """Long work says how far it is; whoever listens decides what to show."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 # Called with what is being done, the steps that are done, and the steps in all.
 Listener: TypeAlias = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+class Countable(Protocol[T_co]):
+    """Items that come one after the other, and whose number is known before."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
 
 
 @contextmanager
@@ -21,7 +30,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def steps(items: Sequence[T], what: str) -> Iterator[T]:
+def steps(items: Countable[T], what: str) -> Iterator[T]:
     """Pass the items on and say how many are done.
 
     >>> heard = []

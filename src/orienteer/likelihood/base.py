@@ -40,7 +40,10 @@ class Likelihood(Protocol):
     ``needs_fluence_groups``; otherwise each frame has its own, (D,), and one expansion serves them all.
     """
 
-    pixels: PixelModel
+    @property
+    def pixels(self) -> PixelModel:
+        """The pixel list with its corrections and background."""
+        ...
 
     @property
     def needs_fluence_groups(self) -> bool:

@@ -1,9 +1,10 @@
 """EMC: expand the intensity into slices, expect where frames came from, maximise and compress, repeat.
 
-One iteration of :class:`Emc` is Algorithm 1 of Ekeberg, Engblom and Liu, with four additions.  Frames are oriented
-by the model of the half they do not belong to, so that no frame is drawn to its own noise.  The model is
-relative to its radial mean, so that interpolation is accurate near the bright centre.  Resolution and orientations
-grow together.  The temperature follows the spread of the posteriors, never sharper than the grid can hold.
+One iteration of :class:`Emc` is Algorithm 1 of Ekeberg, Engblom and Liu, with four additions.  Frames are
+oriented by the model of the half they do not belong to, so that no frame is drawn to its own noise.  The
+model is relative to its radial mean, so that interpolation is accurate near the bright centre.  Resolution
+and orientations grow together.  The temperature follows the spread of the posteriors, never sharper than
+the grid can hold.
 """
 
 import time
@@ -102,7 +103,8 @@ class Emc:
         self.fluence = self._first_fluence()
         exposure = self.pixels.correction * self.frames.pixel_frames
         self.profile = estimate_profile(
-            self.pixels.length_inv_A, self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
+            self.pixels.length_inv_A,
+            self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
             exposure, self.voxel_inv_A,
         )  # fmt: skip
         self.stages = ladder(self.edge_inv_A, self.diameter_A, self.settings.level)
@@ -114,6 +116,8 @@ class Emc:
         self.best_model = np.zeros(N, dtype=np.int64)
         self.confidence, self.perplexity, self.log_likelihood = np.zeros(N), np.ones(N), np.zeros(N)
         self.candidates: list[tuple[float, NDArray[np.float32]]] = []
+        self.models: Array = None
+        self.junk: Array | None = None
         self._begin_start(0)
 
     # The loop ---------------------------------------------------------------------------------------------
@@ -226,7 +230,7 @@ class Emc:
     # Stages -----------------------------------------------------------------------------------------------
 
     def _begin_start(self, start: int) -> None:
-        self.start = start
+        self.start, self.models = start, None
         self._enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.voxel_inv_A)
@@ -234,7 +238,7 @@ class Emc:
         first = self.xp.asarray(np.stack(models))
         self.models = self.xp.stack([first] * self.n_halves)
         self.full = first
-        self.junk: Array | None = None
+        self.junk = None
         if self.settings.junk_classes:
             self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
         self.noise.forget()
@@ -248,7 +252,7 @@ class Emc:
         self.iterations_in_stage, self.last_log_likelihood = 0, -np.inf
         self.expected = np.zeros(self.frames.n_frames)
         self.merged = np.zeros(self.frames.n_frames, dtype=bool)
-        if hasattr(self, "models"):
+        if self.models is not None:
             n = self.work.edge_voxels
             self.models = self.xp.stack(
                 [self.xp.stack([resized(m, n) for m in half]) for half in self.models]
@@ -256,7 +260,7 @@ class Emc:
             self.full = self.xp.stack([resized(m, n) for m in self.full])
 
     def _advance(self, work: Workspace) -> float:
-        """Decide what the next iteration does: go on, next stage, next start, or end.  Mean half correlation."""
+        """Decide what the next iteration does: go on, next stage, next start, or end."""
         shells = slice(2, max(3, int(work.stage.scored_inv_A / self.voxel_inv_A)))
         mean_correlation = float(self.half_correlation[shells].mean())
         merged = self.merged & ~self.sentinel
@@ -283,7 +287,6 @@ class Emc:
     def _end_start(self, log_likelihood: float) -> None:
         self.candidates.append((log_likelihood, to_numpy(self.models)))
         if len(self.candidates) < self.settings.starts:
-            del self.models
             self._begin_start(self.start + 1)
             return
         best = int(np.argmax([value for value, _ in self.candidates]))
@@ -387,7 +390,7 @@ class Emc:
         self.estimates_fluence = choice == "estimate" or (choice == "auto" and excess > 0.15**2)
         if not self.estimates_fluence:
             return np.ones(len(photons))
-        return np.maximum(photons / mean, 1e-3)
+        return np.asarray(np.maximum(photons / mean, 1e-3))
 
     def _plan(self) -> Plan:
         from orienteer.orientation.grids import make_grid

@@ -1,7 +1,7 @@
 """Expectation and maximisation of one batch of frames: slice, score, normalise, merge, in tiles of rows.
 
-A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the junk classes, which do not rotate,
-come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
+A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the junk classes, which do not
+rotate, come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """Rows first .. last of all rows: poses ``poses`` of model ``model``, or the junk classes (model None)."""
+    """Rows first .. last of all rows: poses ``poses`` of model ``model``, or the junk classes (None)."""
 
     first: int
     last: int
@@ -118,6 +118,7 @@ class Expander:
     def slices(self, rows: RowSpace, tile: Tile, by_pixel: bool) -> Array:
         """(T, P) or (P, T) float32; the memory is used again by the next tile."""
         if tile.model is None:
+            assert self.junk is not None
             return array_namespace(self.junk).ascontiguousarray(self.junk.T) if by_pixel else self.junk
         n_rows, n_points = tile.last - tile.first, len(self.points)
         shape = (n_points, n_rows) if by_pixel else (n_rows, n_points)
@@ -178,8 +179,8 @@ class Deposit:
 
 
 def merge(
-    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore, deposit: Deposit,
-    pixel_weights: Array,
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
+    deposit: Deposit, pixel_weights: Array,
 ) -> Array:  # fmt: skip
     """Maximisation and compression: put the weighted frames back where their slices were taken.
 
@@ -216,10 +217,12 @@ def merge(
 def _deposited(
     likelihood: Likelihood, slices: Array, batch: Batch, responsibilities: Array, pixel_weights: Array
 ) -> tuple[Array, Array, Array | None]:
-    """Numerators in the layout of the slices, weights of the rows, and full weights where pixels are missing."""
+    """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing."""
     xp = array_namespace(slices)
     by_pixel = batch.by_pixel
-    values = row_weights = taken = denominator = None
+    values: Array = None
+    row_weights: Array = None
+    taken = denominator = None
     for group in batch.groups:
         part = responsibilities[:, group.columns]
         part = xp.ascontiguousarray(part)

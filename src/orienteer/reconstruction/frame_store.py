@@ -116,7 +116,7 @@ class FrameStore:
         else:
             dense = to_numpy(whole.dense)
             self.pixel_photons += dense.sum(axis=0, dtype=np.float64)
-            self._n_lit, self._batch_largest = np.count_nonzero(dense), float(dense.max(initial=0))
+            self._n_lit, self._batch_largest = int(np.count_nonzero(dense)), float(dense.max(initial=0))
         self.pixel_frames += len(whole)
         if whole.missing is not None:
             self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)

@@ -1,4 +1,4 @@
-"""Which half of the data a frame belongs to, and which frames only watch: a hash of the event's name decides."""
+"""Which half of the data a frame belongs to, and which frames only watch: a hash of the event decides."""
 
 import numpy as np
 from numpy.typing import NDArray

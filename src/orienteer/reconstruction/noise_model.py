@@ -95,8 +95,9 @@ class NoiseModel:
                 expected[work.xp.asarray(rows)] = slices[:, : work.n_scored]
             expected *= work.pixel_weights[: work.n_scored]
             expected *= batch.fluence[:, None].astype(np.float32)
-            if self.background is not None:
-                expected += work.pixel_model.background[: work.n_scored]
+            background = work.pixel_model.background
+            if background is not None:
+                expected += background[: work.n_scored]
             good = work.xp.asarray(model[batch.places] >= 0)
             counts, expected = counts[good], expected[good]
             residuals.append(float(((counts - expected) ** 2).mean()))
@@ -118,7 +119,7 @@ class NoiseModel:
     def solve_junk(self, deposits: list[Deposit], work: "Workspace", junk: Array) -> Array:
         """New patterns of the junk classes at the pixels of the stage."""
         xp = work.xp
-        total = sum(deposit.junk for deposit in deposits)
+        total: Array = sum(deposit.junk for deposit in deposits if deposit.junk is not None)
         new = junk.copy()
         new[:, xp.asarray(work.places)] = ((total[..., 0] + 0.25) / (total[..., 1] + 0.25)).astype(xp.float32)
         return new
@@ -146,7 +147,8 @@ def _read_background(path: str, pixels: PixelTable) -> NDArray[np.float64] | Non
     values = np.asarray(values, dtype=np.float64).reshape(-1)
     if len(values) <= int(pixels.index.max()) or not np.isfinite(values).all() or values.min() < 0:
         raise FileError(
-            Path(path), f"holds {len(values)} values, which must be one finite number, not negative, per pixel.",
+            Path(path),
+            f"holds {len(values)} values, which must be one finite number, not negative, per pixel.",
             "Photons per shot of every pixel of the frame, as simulate and Dragonfly use them.",
         )  # fmt: skip
     return np.asarray(values[pixels.index])

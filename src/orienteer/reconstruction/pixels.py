@@ -1,4 +1,4 @@
-"""The pixels of a data set as a reconstruction sees them: where in reciprocal space, how sensitive, for what."""
+"""The pixels of a data set as a reconstruction sees them: where they are, how sensitive, for what."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class PixelTable:
         return float(np.median(np.atleast_2d(distances)[:, -1]))
 
     def choose(self, scored_inv_A: float, merged_inv_A: float) -> tuple[NDArray[np.int64], int]:
-        """Places in this table: those that orient (up to one radius) first, then those that are only merged."""
+        """Places in this table: those that orient (up to a radius) first, then those that are only merged."""
         length = self.length_inv_A
         scored = (length <= scored_inv_A) & ~self.merge_only
         merged = (length <= merged_inv_A) & ~scored
@@ -96,7 +96,7 @@ def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
     spread = float(known.std() / mean)
     if spread > _LARGEST_SPREAD:
         return mean, (
-            f"wavelengths vary by {spread:.1%}; all frames are taken at {mean:.4g} A, which blurs speckles beyond "
-            f"1/{spread:.2g} of the radius of one.",
+            f"wavelengths vary by {spread:.1%}; all frames are taken at {mean:.4g} A, which blurs speckles "
+            f"further than {1 / spread:.0f} speckles from the centre.",
         )
     return mean, ()

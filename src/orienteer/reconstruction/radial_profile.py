@@ -29,7 +29,7 @@ class RadialProfile:
 
     def __call__(self, length_inv_A: ArrayLike) -> NDArray[np.float64]:
         """The mean at these distances; constant beyond the ends."""
-        return np.asarray(np.exp(np.interp(length_inv_A, self.radius_inv_A, self.log_mean)))
+        return np.asarray(np.exp(np.interp(np.asarray(length_inv_A), self.radius_inv_A, self.log_mean)))
 
 
 def estimate_profile(

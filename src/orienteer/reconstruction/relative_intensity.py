@@ -20,7 +20,7 @@ def both_friedel(sums: Array) -> Array:
 
 
 def solve(sums: Array) -> Array:
-    """Relative intensity (n, n, n) float32: merged photons over those of the radial mean, 1 where both are few.
+    """Relative intensity (n, n, n) float32: merged over expected photons; 1 where both are few.
 
     sums : (n, n, n, 2): merged photons, and photons that the radial mean would have given.
     """
@@ -46,7 +46,7 @@ def shell_sums(values: Array) -> NDArray[np.float64]:
 
 
 def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
-    """Correlation of two halves in every shell about its mean, voxels weighted by their exposure, (shells,)."""
+    """Correlation of two halves in every shell about its mean, weighted by exposure, (shells,)."""
     total = np.maximum(shell_sums(exposure), 1e-300)
     xp = array_namespace(first)
     index = _shells(first)
@@ -94,4 +94,4 @@ def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float =
     noise = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))).normal(size=(n, n, n))
     noise = gaussian_filter(noise, 0.4 * voxels_per_speckle)
     noise = noise + noise[::-1, ::-1, ::-1] if n % 2 else friedel_symmetrise(noise)
-    return np.exp(contrast * noise / noise.std()).astype(np.float32)
+    return np.asarray(np.exp(contrast * noise / noise.std()), dtype=np.float32)

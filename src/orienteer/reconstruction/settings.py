@@ -1,4 +1,4 @@
-"""The ``[emc]`` section: everything that can be said about a reconstruction, with defaults that need no word."""
+"""The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
 from typing import Literal
 

@@ -1,7 +1,8 @@
-"""Everything that one stage needs and that no iteration changes: pixels, points, poses, frames on the device."""
+"""What one stage needs and no iteration changes: pixels, points, poses, frames on the device."""
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -124,7 +125,7 @@ class Workspace:
         return None if junk is None else self.xp.ascontiguousarray(junk[:, self.xp.asarray(self.places)])
 
     def update_prior(self, mass: NDArray[np.float64]) -> None:
-        """Classes as frequent as their frames: mass (rows,) of the last iteration becomes the prior of classes."""
+        """Classes as frequent as their frames: mass (rows,) of the last iteration is the prior of classes."""
         if self._n_models + self._n_junk == 1:
             return
         K = len(self.poses)
@@ -159,12 +160,12 @@ class Workspace:
             groups = fluence_groups(self.grouping_fluence[frames], _FLUENCE_RATIO)
             frames, bounds = frames[groups.order], groups.bounds
         parts = []
-        for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+        for first, last in pairwise(bounds.tolist()):
             if last > first:
                 batch = self._store.batch(
                     frames[first:last], self.places, self.n_scored, self._device, self._plan.layout
                 )
-                parts.append((slice(int(first), int(last)), batch, product_of(batch, self._plan.precision)))  # type: ignore[arg-type]
+                parts.append((slice(first, last), batch, product_of(batch, self._plan.precision)))  # type: ignore[arg-type]
         return _Prepared(frames, parts)
 
 
