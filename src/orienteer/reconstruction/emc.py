@@ -14,58 +14,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import (
-    Array,
-    DeviceName,
-    array_namespace,
-    choose_device,
-    namespace_of_device,
-    to_numpy,
-)
+from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device, to_numpy
 from orienteer.compute.progress import steps
+from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.fluence import bound_fluence, normalise_fluence, update_fluence
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.point_group import as_point_group
+from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
-from orienteer.reconstruction.expectation import Batch, Deposit, Expander, expect, merge
+from orienteer.reconstruction.compression import compress
+from orienteer.reconstruction.course import FEWEST, Course, Progress, Turn
+from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
 from orienteer.reconstruction.frame_store import FrameStore
+from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.halves import half_of_events, sentinels_of_events
-from orienteer.reconstruction.ladder import Stage, ladder
+from orienteer.reconstruction.ladder import ladder
+from orienteer.reconstruction.mean_pose import mean_poses
 from orienteer.reconstruction.noise_model import NoiseModel
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, make_plan
 from orienteer.reconstruction.radial_profile import estimate_profile
-from orienteer.reconstruction.relative_intensity import (
-    both_friedel,
-    half_correlation,
-    random_start,
-    resized,
-    shell_sums,
-    shrink,
-    solve,
-    wiener_gain,
-)
+from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.reconstruction.speckle import estimate_diameter
+from orienteer.reconstruction.speckle import choose_diameter
 from orienteer.reconstruction.step import Step
-from orienteer.reconstruction.symmetry import symmetrise_sums
 from orienteer.reconstruction.temperature import Annealing
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# A stage is over when an iteration gains less than this, in nats per frame.
-_SMALL_GAIN = 0.05
-_FEWEST, _MOST, _MOST_LAST = 3, 10, 25
-# What a checkpoint holds.
-_ARRAYS = (
-    "models", "full", "half_correlation", "fluence", "best_pose", "best_model", "confidence", "perplexity",
-    "log_likelihood", "expected", "merged",
-)  # fmt: skip
-_NUMBERS = (
-    "iteration", "finished", "reason", "start", "stage_number", "iterations_in_stage", "last_log_likelihood",
-)  # fmt: skip
+# Iterations that a later stage takes, for the estimate of the time that is left.
+_ITERATIONS_OF_STAGE = 5
 
 
 class Emc:
@@ -93,8 +73,8 @@ class Emc:
         N = self.frames.n_frames
         edge = float(self.pixels.length_inv_A.max())
         self.edge_inv_A = min(edge, 1 / self.settings.resolution_A) if self.settings.resolution_A else edge
-        spacing = self.pixels.spacing_inv_A
-        self.diameter_A = self._diameter(spacing)
+        self.diameter_A, remark = choose_diameter(self.frames, self.settings.diameter_A)
+        self.remarks += [remark] if remark else []
         self.voxel_inv_A = 1 / (self.settings.oversampling * self.diameter_A)
         event_id = self.frames.event_id
         self.half = half_of_events(event_id) if self.settings.halves else np.zeros(N, dtype=np.int64)
@@ -110,11 +90,8 @@ class Emc:
         self.stages = ladder(self.edge_inv_A, self.diameter_A, self.settings.level)
         self.plan = self._plan()
         self.n_halves = 2 if self.settings.halves else 1
-        self.iteration, self.finished, self.reason = 0, False, ""
-        self.best_pose = np.zeros((N, 4))
-        self.best_pose[:, 0] = 1
-        self.best_model = np.zeros(N, dtype=np.int64)
-        self.confidence, self.perplexity, self.log_likelihood = np.zeros(N), np.ones(N), np.zeros(N)
+        self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
+        self.table = FrameTable(N)
         self.candidates: list[tuple[float, NDArray[np.float32]]] = []
         self.models: Array = None
         self.junk: Array | None = None
@@ -125,112 +102,121 @@ class Emc:
     def step(self) -> Step:
         """One iteration of Algorithm 1; says what came of it and whether the run is over."""
         began = time.monotonic()
-        work = self.work
+        work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
         beta = self.annealing.inverse_temperature(work, likelihood, self.models, self.fluence)
-        deposits = []
-        for half in range(self.n_halves):
-            # Orient by the other half's model: no frame meets its own noise.
-            expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
-            deposit = self._new_deposit(work)
-            for batch in steps(work.batches(half, self.fluence), f"Iteration {self.iteration + 1}"):
-                store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-                posterior = expect(likelihood, expander, work.rows, batch, beta, store)
-                expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights)
-                self._note(work, likelihood, batch, posterior, expected)
-            deposits.append(deposit)
-        change = self._compress(work, deposits)
+        deposits = [self._orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
+        found = compress(deposits, self.group)
+        change = found.change_from(self.models)
+        self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         self._update_nuisances(work, deposits)
-        agreement = self._watch(work, likelihood, beta)
-        self.iteration += 1
-        stage, start = self.stage_number, self.start
-        merged = self.merged & ~self.sentinel
-        gain = self._advance(work)
+        sentinels_deg = self._watch(work, likelihood, beta)
+        merged = table.merged & ~self.sentinel
+        now = self._progress(work, float(table.log_likelihood[merged].mean()))
+        stage, start, radial = course.stage, course.start, self._radial(work)
+        turn = course.judge(now)
+        seconds = time.monotonic() - began
+        seconds_left = self._seconds_left(seconds)
+        self._turn(turn)
         return Step(
-            iteration=self.iteration,
-            log_likelihood=float(self.log_likelihood[merged].mean()),
+            iteration=course.iteration,
+            log_likelihood=now.log_likelihood,
             change=change,
             inverse_temperature=float(np.mean(beta)),
-            perplexity=float(np.exp(np.log(self.perplexity[merged]).mean())),
+            perplexity=float(np.exp(np.log(table.perplexity[merged]).mean())),
             grid_level=work.stage.level,
             n_rotations=len(work.poses),
-            resolution_A=1 / work.stage.scored_inv_A,
-            sentinel_agreement_deg=agreement,
-            half_correlation=float(gain),
-            seconds=time.monotonic() - began,
-            seconds_left=None,
+            resolution_A=now.resolution_A,
+            sentinel_agreement_deg=sentinels_deg,
+            half_correlation=now.agreement,
+            seconds=seconds,
+            seconds_left=seconds_left,
             photons_merged=float(self.frames.photons[merged].sum()),
             stage=stage + 1,
-            n_stages=len(self.stages),
+            n_stages=course.n_stages,
             start=start + 1,
-            finished=self.finished,
-            reason=self.reason,
-            radial=self._radial(work),
+            finished=course.finished,
+            reason=course.reason,
+            radial=radial,
         )
 
-    def _compress(self, work: Workspace, deposits: list[Deposit]) -> float:
-        """New models from what the frames left behind; returns the relative change."""
-        xp = self.xp
-        M = self.settings.models
-        sums = [
-            [symmetrise_sums(both_friedel(deposit.sums[m].finish()), self.group) for m in range(M)]
-            for deposit in deposits
-        ]
-        new = xp.empty_like(self.models)
-        self.full = xp.stack([solve(sum(half[m] for half in sums)) for m in range(M)])
-        correlation = np.ones(len(shell_sums(self.full[0])))
-        exposures = [sum(half[m] for half in sums)[..., 1] for m in range(M)]
-        for m in range(M):
-            solved = [solve(half[m]) for half in sums]
-            if self.n_halves == 2:
-                correlation_m = half_correlation(solved[0], solved[1], exposures[m])
-                correlation = correlation_m if m == 0 else np.minimum(correlation, correlation_m)
-            for h, values in enumerate(solved):
-                gain = wiener_gain(correlation) if self.n_halves == 2 else np.ones(len(correlation))
-                new[h, m] = shrink(values, sums[h][m][..., 1], gain)
-        self.half_correlation = correlation
-        weight = exposures[0] / float(exposures[0].sum())
-        difference = float(xp.sqrt((weight * (new[0, 0] - self.models[0, 0]) ** 2).sum()))
-        contrast = float(xp.sqrt((weight * (new[0, 0] - 1) ** 2).sum()))
-        self.models = new
-        return difference / max(contrast, 1e-12)
+    def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:
+        """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
+        work = self.work
+        expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
+        deposit = self._new_deposit(work)
+        for batch in steps(work.batches(half, self.fluence), f"Iteration {self.iteration + 1}"):
+            store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
+            posterior = expect(likelihood, expander, work.rows, batch, beta, store)
+            expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights)
+            self.table.note(work, likelihood, batch, posterior)
+            self.table.note_merge(batch, expected)
+        return deposit
 
     def _update_nuisances(self, work: Workspace, deposits: list[Deposit]) -> None:
+        table = self.table
         if self.estimates_fluence:
             photons = work.scored_photons(self.frames)
-            fluence = update_fluence(photons, self.expected)
+            fluence = update_fluence(photons, table.expected)
             fluence = bound_fluence(fluence, photons, self.noise.background_photons(work))
-            seen = self.merged & (self.expected > 0)
+            seen = table.merged & (table.expected > 0)
             fluence, mean = normalise_fluence(fluence, seen.astype(np.float64))
             self.fluence = fluence
             self.models = self.models * self.xp.float32(mean)
             self.full = self.full * self.xp.float32(mean)
-        self.noise.update(work, self.models, self.best_pose, self.best_model, self.fluence, self.half)
+        self.noise.update(work, self.models, table.quaternion, table.model, self.fluence, self.half)
         mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
         work.update_prior(mass)
         if self.junk is not None:
             self.junk = self.noise.solve_junk(deposits, work, self.junk)
 
-    def _watch(self, work: Workspace, likelihood: Any, beta: Any) -> float | None:
+    def _watch(self, work: Workspace, likelihood: Likelihood, beta: float) -> float | None:
         """Median angle between the poses that the halves give to the sentinels, which neither has seen."""
         if self.n_halves < 2 or not self.sentinel.any():
             return None
+        reach_deg = 2 * covering_bound_deg(work.stage.level)
         poses = []
-        for half in range(2):
-            expander = Expander(self.models[half], work.points, work.junk(self.junk))
+        for models in self.models:
+            expander = Expander(models, work.points, work.junk(self.junk))
             found = []
             for batch in work.batches("sentinel", self.fluence):
                 store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-                posterior = expect(likelihood, expander, work.rows, batch, beta, store)
-                self._note(work, likelihood, batch, posterior, None)
-                found.append(self.best_pose[batch.places].copy())
+                self.table.note(
+                    work, likelihood, batch, expect(likelihood, expander, work.rows, batch, beta, store)
+                )
+                best = self.table.quaternion[batch.places]
+                found.append(mean_poses(store.kept(), work.quaternions, best, self.group, reach_deg))
             poses.append(np.concatenate(found))
         return float(np.median(angular_distance_deg(poses[0], poses[1], self.group)))
 
     # Stages -----------------------------------------------------------------------------------------------
 
+    def _progress(self, work: Workspace, log_likelihood: float) -> Progress:
+        radius = int(work.stage.scored_inv_A / self.voxel_inv_A)
+        agreement = at_edge = None
+        if self.n_halves == 2:
+            agreement = float(self.half_correlation[2 : max(3, radius)].mean())
+            at_edge = float(self.half_correlation[int(0.9 * radius) : max(3, radius)].mean())
+        return Progress(
+            log_likelihood, agreement, at_edge, 1 / work.stage.scored_inv_A, self.annealing.iterations_done
+        )
+
+    def _turn(self, turn: Turn) -> None:
+        """Make ready for what comes next."""
+        if turn == "next stage":
+            self._enter(self.course.stage + 1)
+        elif turn in ("next start", "best start"):
+            self.candidates.append((self.course.last_log_likelihood, to_numpy(self.models)))
+            if turn == "next start":
+                self._begin_start(self.course.start + 1)
+                return
+            best = int(np.argmax([value for value, _ in self.candidates]))
+            self.course.start, self.models = best, self.xp.asarray(self.candidates[best][1])
+            self.full, self.candidates = self.models.mean(axis=0), []
+            self._enter(1)
+
     def _begin_start(self, start: int) -> None:
-        self.start, self.models = start, None
+        self.course.start, self.models = start, None
         self._enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.voxel_inv_A)
@@ -242,63 +228,55 @@ class Emc:
         if self.settings.junk_classes:
             self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
         self.noise.forget()
-        self.half_correlation = np.ones(len(shell_sums(first[0])))
+        self.half_correlation = np.ones(n_shells_of(first[0]))
 
-    def _enter(self, stage_number: int) -> None:
-        self.stage_number = stage_number
-        stage: Stage = self.stages[stage_number]
-        self.work = Workspace(self, stage)
-        self.annealing = Annealing(len(self.work.poses), is_first=stage_number == 0)
-        self.iterations_in_stage, self.last_log_likelihood = 0, -np.inf
-        self.expected = np.zeros(self.frames.n_frames)
-        self.merged = np.zeros(self.frames.n_frames, dtype=bool)
+    def _enter(self, stage: int) -> None:
+        self.course.enter(stage)
+        self.work = Workspace(self, self.stages[stage])
+        self.annealing = Annealing(len(self.work.poses), is_first=stage == 0)
+        self.table.forget_merge()
         if self.models is not None:
-            n = self.work.edge_voxels
-            self.models = self.xp.stack(
-                [self.xp.stack([resized(m, n) for m in half]) for half in self.models]
-            )
-            self.full = self.xp.stack([resized(m, n) for m in self.full])
+            n, xp = self.work.edge_voxels, self.xp
+            self.models = xp.stack([xp.stack([resized(m, n) for m in half]) for half in self.models])
+            self.full = xp.stack([resized(m, n) for m in self.full])
 
-    def _advance(self, work: Workspace) -> float:
-        """Decide what the next iteration does: go on, next stage, next start, or end."""
-        shells = slice(2, max(3, int(work.stage.scored_inv_A / self.voxel_inv_A)))
-        mean_correlation = float(self.half_correlation[shells].mean())
-        merged = self.merged & ~self.sentinel
-        log_likelihood = float(self.log_likelihood[merged].mean())
-        gain = log_likelihood - self.last_log_likelihood
-        self.last_log_likelihood = log_likelihood
-        self.iterations_in_stage += 1
-        is_last = self.stage_number == len(self.stages) - 1
-        most = _MOST_LAST if is_last else _MOST
-        settled = self.annealing.is_done and (
-            (self.annealing.iterations_done >= _FEWEST and gain < _SMALL_GAIN)
-            or self.annealing.iterations_done >= most
-        )
-        if self.iteration >= self.settings.iterations:
-            self._finish(f"the limit of {self.settings.iterations} iterations is reached")
-        elif settled and self.stage_number == 0 and self.settings.starts > 1:
-            self._end_start(log_likelihood)
-        elif settled and is_last:
-            self._finish("an iteration gains nothing any more at the edge of the data")
-        elif settled:
-            self._enter(self.stage_number + 1)
-        return mean_correlation
+    def _seconds_left(self, seconds: float) -> float:
+        """Time to the end, if later iterations take as long for each pose and pixel as this one did."""
+        course = self.course
+        if course.finished:
+            return 0.0
+        cost = [
+            stage.n_poses(self.group.order)
+            * len(self.pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
+            for stage in self.stages
+        ]
+        here = self.annealing.iterations_left + max(1, FEWEST + 1 - self.annealing.iterations_done)
+        work = here * cost[course.stage] + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :])
+        if course.stage == 0:
+            whole = Annealing(round(self.stages[0].n_poses(self.group.order)), is_first=True)
+            work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
+        n_left = course.most_iterations - course.iteration
+        return seconds * min(work, n_left * max(cost[course.stage :])) / cost[course.stage]
 
-    def _end_start(self, log_likelihood: float) -> None:
-        self.candidates.append((log_likelihood, to_numpy(self.models)))
-        if len(self.candidates) < self.settings.starts:
-            self._begin_start(self.start + 1)
-            return
-        best = int(np.argmax([value for value, _ in self.candidates]))
-        self.start, self.models = best, self.xp.asarray(self.candidates[best][1])
-        self.full = self.models.mean(axis=0)
-        if len(self.stages) > 1:
-            self._enter(1)
-        else:
-            self._finish("the likeliest of all starts has settled")
+    @property
+    def iteration(self) -> int:
+        """Iterations done."""
+        return self.course.iteration
 
-    def _finish(self, reason: str) -> None:
-        self.finished, self.reason = True, reason
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over."""
+        return self.course.finished
+
+    @property
+    def reason(self) -> str:
+        """Why it is over, in one sentence."""
+        return self.course.reason
+
+    @property
+    def best_model(self) -> NDArray[np.int64]:
+        """The model of every frame's likeliest pose, (N,); -1: junk."""
+        return self.table.model
 
     # Results ----------------------------------------------------------------------------------------------
 
@@ -316,14 +294,15 @@ class Emc:
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per frame."""
+        table = self.table
         return {
             "event_id": self.frames.event_id,
-            "quaternion": self.best_pose,
-            "confidence": self.confidence,
+            "quaternion": table.quaternion,
+            "confidence": table.confidence,
             "fluence": self.fluence,
-            "model": self.best_model,
-            "log_likelihood": self.log_likelihood,
-            "perplexity": self.perplexity,
+            "model": table.model,
+            "log_likelihood": table.log_likelihood,
+            "perplexity": table.perplexity,
             "half": self.half,
             "sentinel": self.sentinel,
         }
@@ -332,55 +311,43 @@ class Emc:
 
     def state(self) -> dict[str, Any]:
         """Everything the next iteration depends on, as arrays and numbers."""
-        arrays = {name: to_numpy(getattr(self, name)) for name in _ARRAYS}
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        optional = {} if self.junk is None else {"junk": to_numpy(self.junk)}
-        candidates = {f"candidate_{i}": models for i, (_, models) in enumerate(self.candidates)}
+        candidates = {f"candidates/{i}": models for i, (_, models) in enumerate(self.candidates)}
         return {
-            **arrays, **numbers, **optional, **candidates,
-            "candidate_log_likelihood": np.array([value for value, _ in self.candidates]),
-            "log_prior": to_numpy(self.work.rows.log_prior),
+            "models": to_numpy(self.models),
+            "full": to_numpy(self.full),
+            "junk": None if self.junk is None else to_numpy(self.junk),
+            "half_correlation": self.half_correlation,
+            "fluence": self.fluence,
             "grouping_fluence": self.work.grouping_fluence,
-            "dispersion": self.noise.dispersion, "sigma": self.noise.sigma,
-            "annealing_target": self.annealing.target, "annealing_done": self.annealing.iterations_done,
-        }  # fmt: skip
+            "log_prior": to_numpy(self.work.rows.log_prior),
+            "candidates/log_likelihood": np.array([value for value, _ in self.candidates]),
+            **candidates,
+            **self.course.state(),
+            **self.table.state(),
+            **self.annealing.state(),
+            **self.noise.state(),
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit."""
+        xp = self.xp
+        values = np.asarray(state["candidates/log_likelihood"])
         self.candidates = [
-            (float(value), np.asarray(state[f"candidate_{i}"], dtype=np.float32))
-            for i, value in enumerate(state["candidate_log_likelihood"])
+            (float(value), np.asarray(state[f"candidates/{i}"])) for i, value in enumerate(values)
         ]
         # Frames are sorted by the fluences that held when the stage began.
-        self.fluence = np.asarray(state["grouping_fluence"], dtype=np.float64)
-        self._enter(int(state["stage_number"]))
-        for name in _NUMBERS:
-            setattr(self, name, type(getattr(self, name))(state[name]))
-        for name in _ARRAYS:
-            old = getattr(self, name)
-            setattr(self, name, array_namespace(old).asarray(state[name], dtype=old.dtype))
-        self.junk = self.xp.asarray(state["junk"]) if "junk" in state else None
-        self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
-        self.noise.dispersion = np.asarray(state["dispersion"], dtype=np.float64)
-        self.noise.sigma = float(state["sigma"])
-        self.annealing.restore(
-            {"target": state["annealing_target"], "iterations_done": state["annealing_done"]}
-        )
+        self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
+        self.models = None
+        self._enter(int(state["course/stage"]))
+        self.fluence = np.array(state["fluence"], dtype=np.float64)
+        self.models, self.full = (xp.asarray(state[name], dtype=np.float32) for name in ("models", "full"))
+        self.junk = None if state["junk"] is None else xp.asarray(state["junk"], dtype=np.float32)
+        self.half_correlation = np.array(state["half_correlation"], dtype=np.float64)
+        self.work.rows.log_prior = xp.asarray(state["log_prior"], dtype=np.float32)
+        for part in (self.course, self.table, self.annealing, self.noise):
+            part.restore(state)
 
     # Set-up -----------------------------------------------------------------------------------------------
-
-    def _diameter(self, spacing_inv_A: float) -> float:
-        if self.settings.diameter_A:
-            return self.settings.diameter_A
-        largest = 1 / (1.5 * spacing_inv_A)
-        found = estimate_diameter(self.frames, spacing_inv_A)
-        if not found:
-            self.remarks.append(
-                f"the speckles do not tell the size of the particle; {largest / 2:.0f} A is assumed "
-                "(diameter_A in the settings says better)."
-            )
-            return largest / 2
-        return min(found, largest)
 
     def _first_fluence(self) -> NDArray[np.float64]:
         photons = self.frames.photons
@@ -413,34 +380,6 @@ class Emc:
         if self.junk is not None:
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         return Deposit(sums, junk, self.xp.zeros(len(work.rows), dtype=np.float64))
-
-    def _note(
-        self, work: Workspace, likelihood: Any, batch: Batch, posterior: Any, expected: Array | None
-    ) -> None:
-        places = batch.places
-        row = to_numpy(posterior.best_row)
-        K = len(work.poses)
-        junk = row >= K * self.settings.models
-        pose = np.where(junk, 0, row % K)
-        self.best_pose[places] = work.quaternions[pose]
-        self.best_model[places] = np.where(junk, -1, row // K)
-        self.perplexity[places] = to_numpy(posterior.perplexity)
-        self.confidence[places] = np.exp(-to_numpy(posterior.entropy))
-        constant = np.concatenate(
-            [
-                to_numpy(
-                    likelihood.frame_constant(
-                        group.frames,
-                        group.fluence if likelihood.needs_fluence_groups else batch.fluence[group.columns],
-                    )
-                )
-                for group in batch.groups
-            ]
-        )
-        self.log_likelihood[places] = to_numpy(posterior.best_score) + constant
-        if expected is not None:
-            self.expected[places] = to_numpy(expected)
-            self.merged[places] = True
 
     def _radial(self, work: Workspace) -> dict[str, list[float]]:
         n = len(self.half_correlation)

@@ -27,6 +27,10 @@ class Stage:
     merged_inv_A: float
     level: int
 
+    def n_poses(self, order: int = 1) -> float:
+        """Poses of the 600-cell at this level, of which a point group of this order leaves one in so many."""
+        return 10 * (5 * self.level**3 + self.level) / order
+
 
 def ladder(edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A: float = 0.0) -> list[Stage]:
     """The stages from the first radius to the edge.

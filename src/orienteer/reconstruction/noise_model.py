@@ -1,5 +1,6 @@
 """The likelihood of a run and its nuisances: dispersion by shell, background, junk classes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,15 @@ class NoiseModel:
     def forget(self) -> None:
         """Nothing is known of the model yet: it may be wrong by all of its speckles."""
         self.dispersion = np.ones(1)
+
+    def state(self) -> dict[str, Any]:
+        """What the next iteration depends on."""
+        return {"noise/dispersion": self.dispersion, "noise/sigma": self.sigma}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.dispersion = np.array(state["noise/dispersion"], dtype=np.float64)
+        self.sigma = float(state["noise/sigma"])
 
     def without_background(self, photons: NDArray[Any], n_frames: NDArray[Any]) -> NDArray[np.float64]:
         """Photons (U,) of all frames less those of the background, never negative."""

@@ -35,13 +35,17 @@ def _shells(values: Array) -> Array:
     return array_namespace(values).asarray(np.where(index < 0, n_shells(len(values)), index))
 
 
+def n_shells_of(values: Array) -> int:
+    """Number of sums that :func:`shell_sums` gives for a cube (n, n, n)."""
+    return n_shells(len(values)) + 1
+
+
 def shell_sums(values: Array) -> NDArray[np.float64]:
     """Sum of a cube (n, n, n) over its shells of one voxel, and over the rest, (shells + 1,)."""
     xp = array_namespace(values)
     index = _shells(values)
-    sums = xp.bincount(
-        index.ravel(), weights=values.ravel().astype(xp.float64), minlength=n_shells(len(values)) + 1
-    )
+    weights = values.ravel().astype(xp.float64)
+    sums = xp.bincount(index.ravel(), weights=weights, minlength=n_shells_of(values))
     return to_numpy(sums)
 
 

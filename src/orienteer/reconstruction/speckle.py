@@ -34,6 +34,24 @@ def estimate_diameter(store: FrameStore, spacing_inv_A: float) -> float:
     return _diameter_of(pixels.q_inv_A, counts - mean, mean, chosen, spacing_inv_A)
 
 
+def choose_diameter(store: FrameStore, given_A: float) -> tuple[float, str]:
+    """Diameter of the particle in A, and a remark where it is only a guess.
+
+    given_A : what the user says; 0: nothing.
+    """
+    if given_A:
+        return given_A, ""
+    spacing = store.pixels.spacing_inv_A
+    largest = 1 / (1.5 * spacing)
+    found = estimate_diameter(store, spacing)
+    if found:
+        return min(found, largest), ""
+    return largest / 2, (
+        f"the speckles do not tell the size of the particle; {largest / 2:.0f} A is assumed "
+        "(diameter_A in the settings says better)."
+    )
+
+
 def _diameter_of(
     q: NDArray[Any], deviation: NDArray[Any], mean: NDArray[Any], chosen: NDArray[Any], spacing: float
 ) -> float:

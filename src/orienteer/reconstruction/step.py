@@ -15,7 +15,7 @@ class Step:
     grid_level, n_rotations : of the grid of orientations.
     resolution_A : full-period resolution of the pixels that orient.
     sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels.
-    half_correlation : mean over the scored shells of the correlation between the halves.
+    half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.
     stage, n_stages, start : where the run is.
@@ -31,7 +31,7 @@ class Step:
     n_rotations: int
     resolution_A: float
     sentinel_agreement_deg: float | None
-    half_correlation: float
+    half_correlation: float | None
     seconds: float
     seconds_left: float | None
     photons_merged: float

@@ -1,5 +1,6 @@
 """Annealing that sets itself: posteriors narrow step by step, never sharper than grid or data allow."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ class Annealing:
         self.inverse = 0.0
 
     @property
-    def is_done(self) -> bool:
-        """Whether frames are as narrow as they shall become."""
-        return self.iterations_done > 0
+    def iterations_left(self) -> int:
+        """Iterations until the last target is reached."""
+        return max(0, int(np.ceil(np.log(self.target / _LAST_PERPLEXITY) / -np.log(_RATE))))
 
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
@@ -53,11 +54,12 @@ class Annealing:
 
     def state(self) -> dict[str, Any]:
         """What the next iteration depends on."""
-        return {"target": self.target, "iterations_done": self.iterations_done}
+        return {"annealing/target": self.target, "annealing/iterations_done": self.iterations_done}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.target, self.iterations_done = float(state["target"]), int(state["iterations_done"])
+        self.target = float(state["annealing/target"])
+        self.iterations_done = int(state["annealing/iterations_done"])
 
 
 def sample_scores(

@@ -1,0 +1,70 @@
+"""Compression: from what the frames have left behind to new models, and how far the halves agree."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.relative_intensity import (
+    both_friedel,
+    half_correlation,
+    n_shells_of,
+    shrink,
+    solve,
+    wiener_gain,
+)
+from orienteer.reconstruction.symmetry import symmetrise_sums
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """M models of n^3 voxels, relative to their radial mean.
+
+    models : (H, M, n, n, n) float32, one set per half, drawn towards the shell's mean where halves disagree.
+    full : (M, n, n, n) float32, of all frames together, as they are.
+    half_correlation : (shells + 1,) float64, mean over the models; 1 without halves.
+    exposure : (n, n, n), photons that the radial mean would have given to the first model.
+    """
+
+    models: Array
+    full: Array
+    half_correlation: NDArray[np.float64]
+    exposure: Array
+
+    def change_from(self, models: Array) -> float:
+        """Relative rms change of the first model since ``models``, weighted by exposure."""
+        xp = array_namespace(models)
+        weight = self.exposure / max(float(self.exposure.sum()), 1e-300)
+        difference = float(xp.sqrt((weight * (self.models[0, 0] - models[0, 0]) ** 2).sum()))
+        contrast = float(xp.sqrt((weight * (self.models[0, 0] - 1) ** 2).sum()))
+        return difference / max(contrast, 1e-12)
+
+
+def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and shrunk."""
+    sums = [
+        [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
+        for deposit in deposits
+    ]
+    n_models = len(sums[0])
+    total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
+    solved = [[solve(half[m]) for m in range(n_models)] for half in sums]
+    xp = array_namespace(solved[0][0])
+    models, correlations = [], []
+    for m in range(n_models):
+        own = np.ones(n_shells_of(total[m][..., 1]))
+        gain = own
+        if len(sums) == 2:
+            own = half_correlation(solved[0][m], solved[1][m], total[m][..., 1])
+            gain = wiener_gain(own)
+        correlations.append(own)
+        models.append([shrink(solved[h][m], sums[h][m][..., 1], gain) for h in range(len(sums))])
+    return Compressed(
+        xp.stack([xp.stack([model[h] for model in models]) for h in range(len(sums))]),
+        xp.stack([solve(part) for part in total]),
+        np.mean(correlations, axis=0),
+        total[0][..., 1],
+    )

@@ -1,0 +1,108 @@
+"""The course of a run: when a stage is over, which start goes on, when and why the run ends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
+_SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
+# Iterations of a stage after annealing: at least, at most, and at most in the last stage.
+FEWEST = 3
+_MOST, _MOST_LAST = 10, 25
+# Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
+_NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
+
+Turn = Literal["go on", "next stage", "next start", "best start", "end"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What an iteration has come to.
+
+    log_likelihood : mean over the merged frames, in nats.
+    agreement : mean correlation of the halves over the scored shells; None without halves.
+    agreement_at_edge : the same, near the radius up to which pixels are scored.
+    resolution_A : of that radius.
+    iterations_done : iterations since the temperature came to its end; 0: it is still falling.
+    """
+
+    log_likelihood: float
+    agreement: float | None
+    agreement_at_edge: float | None
+    resolution_A: float
+    iterations_done: int
+
+
+@dataclass
+class Course:
+    """Where a run is.  Every number is part of a checkpoint.
+
+    iteration : iterations done; stage, start : counted from 0.
+    last_log_likelihood, last_agreement : of the iteration before, in the same stage.
+    """
+
+    n_stages: int
+    n_starts: int
+    most_iterations: int
+    iteration: int = 0
+    stage: int = 0
+    start: int = 0
+    last_log_likelihood: float = -np.inf
+    last_agreement: float = -np.inf
+    finished: bool = False
+    reason: str = ""
+
+    @property
+    def is_last_stage(self) -> bool:
+        """Whether there is nothing finer."""
+        return self.stage == self.n_stages - 1
+
+    def enter(self, stage: int) -> None:
+        """A stage begins; likelihoods of other pixels cannot be compared with its own."""
+        self.stage = stage
+        self.last_log_likelihood = self.last_agreement = -np.inf
+
+    def judge(self, now: Progress) -> Turn:
+        """Count an iteration and say what comes next."""
+        self.iteration += 1
+        gain = now.log_likelihood - self.last_log_likelihood
+        agreement = 0.0 if now.agreement is None else now.agreement
+        is_better = gain >= _SMALL_GAIN or agreement - self.last_agreement >= _SMALL_AGREEMENT
+        self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
+        out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
+        settled = out_of_patience or (now.iterations_done >= FEWEST and not is_better)
+        if self.iteration >= self.most_iterations and not (settled and self.is_last_stage):
+            return self._end(f"The limit of {self.most_iterations} iterations was reached before the end.")
+        if not settled:
+            return "go on"
+        if self.stage == 0 and self.n_starts > 1:
+            return "next start" if self.start + 1 < self.n_starts else "best start"
+        if now.agreement is not None and now.agreement < _NOTHING_FOUND:
+            return self._end(
+                "The two halves agree on nothing: the frames are too few, too dim, or not of one particle."
+            )
+        if now.agreement_at_edge is not None and now.agreement_at_edge < _NO_SIGNAL:
+            return self._end(
+                f"At {now.resolution_A:.3g} A the two halves do not agree any more: finer details are not in "
+                "these frames."
+            )
+        if not self.is_last_stage:
+            return "next stage"
+        if out_of_patience and is_better:
+            return self._end(f"The last stage was still improving slowly after {_MOST_LAST} iterations.")
+        return self._end("An iteration at full resolution gains nothing any more.")
+
+    def _end(self, reason: str) -> Turn:
+        self.finished, self.reason = True, reason
+        return "end"
+
+    def state(self) -> dict[str, Any]:
+        """All numbers by name."""
+        return {f"course/{field.name}": getattr(self, field.name) for field in fields(self)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        for field in fields(self):
+            setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))

@@ -1,0 +1,38 @@
+"""The mean of a posterior around its likeliest pose, which lies between the points of the grid."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.orientation.distance import nearest_equivalent
+from orienteer.orientation.point_group import PointGroup
+from orienteer.posterior.responsibilities import Responsibilities
+
+
+def mean_poses(
+    kept: Responsibilities,
+    quaternions: NDArray[np.float64],
+    best: NDArray[np.float64],
+    group: PointGroup,
+    reach_deg: float,
+) -> NDArray[np.float64]:
+    """Mean orientation (D, 4) of each frame over the poses within ``reach_deg`` of its likeliest one.
+
+    kept : posteriors of D frames over rows; row j is pose j modulo K of some model, and rows beyond all
+        models (junk) count for no pose.
+    quaternions : (K, 4) poses of the grid; best : (D, 4) the likeliest pose of each frame.
+    """
+    K = len(quaternions)
+    row, frame = to_numpy(kept.row), to_numpy(kept.frame)
+    weight: NDArray[Any] = to_numpy(kept.probability).astype(np.float64)
+    poses = nearest_equivalent(quaternions[row % K], group, best[frame])
+    closeness = np.sum(poses * best[frame], axis=1)
+    weight = np.where(np.abs(closeness) >= np.cos(np.deg2rad(reach_deg) / 2), weight, 0.0)
+    weight = np.where(row < kept.n_rows // K * K, weight, 0.0) * np.where(closeness < 0, -1.0, 1.0)
+    mean = np.stack(
+        [np.bincount(frame, weights=weight * poses[:, i], minlength=len(best)) for i in range(4)], axis=1
+    )
+    length = np.linalg.norm(mean, axis=1, keepdims=True)
+    return np.where(length > 0, mean / np.where(length > 0, length, 1.0), best)
