@@ -1,0 +1,282 @@
+"""Search from coarse to fine: frames meet all poses of a coarse grid, then only the children of good ones.
+
+The first pass scores every coarse pose, as :func:`orienteer.reconstruction.expectation.expect` does.  Each
+frame then names the coarse poses that hold nearly all of its probability, and the second pass scores only the
+poses of the next finer grid below them.  The junk classes, which do not rotate, take part in the second pass
+for every frame: a coarse grid that misses the true pose cannot send a frame to the junk.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.pose_grid import PoseGrid
+from orienteer.orientation.quaternion import to_matrix
+from orienteer.posterior.blocks import BlockList, select_blocks
+from orienteer.posterior.grouping import group_by, owner_of
+from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.responsibilities import Responsibilities
+from orienteer.posterior.scores import ScoreStore
+from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Poses, RowSpace, expect
+from orienteer.reconstruction.listed_rows import (
+    merge_listed,
+    needs_slices_to_merge,
+    row_of_values,
+    score_listed,
+    sum_by_frame,
+    take_pairs,
+)
+from orienteer.reconstruction.neighbours import neighbours_of, widen
+from orienteer.slicing.trilinear import insert_slices, slice_volume
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of a batch on the fine rows that its frames have chosen.
+
+    blocks : which fine rows and frames.
+    values : (n_values,) float32 log-likelihoods.
+    unit_photons : (T,) float64, photons that each chosen row expects at unit fluence on the scored pixels.
+    """
+
+    blocks: BlockList
+    values: Array
+    unit_photons: Array
+
+
+class FineSearch:
+    """The grid below the grid of a row space, and the search that goes down to it.
+
+    rows : the coarse rows: M models times K poses, then J junk classes.
+    grid : their PoseGrid.
+    kept_mass : share of each frame's coarse probability whose children are searched.
+    widened : search below the nearest neighbours of these, too; for posteriors as narrow as the grid.
+
+    poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
+        ones: models times fine poses, then the junk classes.
+    """
+
+    def __init__(
+        self, rows: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False
+    ) -> None:
+        self.rows, self.kept_mass = rows, kept_mass
+        xp: Any = array_namespace(rows.log_prior)
+        fine = grid.fine()
+        self.quaternions: NDArray[np.float64] = fine.quaternions
+        matrices = np.ascontiguousarray(np.swapaxes(to_matrix(fine.quaternions), 1, 2))
+        self.poses = Poses(
+            xp.asarray(matrices.astype(np.float32)), xp.asarray(fine.log_weights.astype(np.float32))
+        )
+        starts = [grid.child_start[:-1] + m * len(fine) for m in range(rows.n_models)]
+        self._child_start = xp.asarray(np.concatenate([*starts, [rows.n_models * len(fine)]]))
+        self._neighbours = xp.asarray(neighbours_of(grid)) if widened else None
+
+    def __len__(self) -> int:
+        """Number of fine rows."""
+        return self.rows.n_models * len(self.poses) + self.rows.n_junk
+
+    @property
+    def log_prior(self) -> Array:
+        """(fine rows,) float32: the classes as frequent as among the coarse rows, poses by their weights."""
+        rows, K = self.rows, len(self.rows.poses)
+        xp = array_namespace(rows.log_prior)
+        classes = rows.log_prior[: rows.n_models * K : K] - rows.poses.log_weights[0]
+        models = (classes[:, None] + self.poses.log_weights).reshape(-1)
+        return xp.concatenate([models, rows.log_prior[rows.n_models * K :]]).astype(np.float32)
+
+    # The two passes ---------------------------------------------------------------------------------------
+
+    def coarse(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array
+    ) -> Responsibilities:
+        """First pass: probabilities of the frames over the coarse poses, junk classes left out."""
+        rows = self.rows
+        n = rows.n_models * len(rows.poses)
+        poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
+        device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
+        store = ScoreStore(n, len(batch), device, self.kept_mass)
+        expect(likelihood, expander, poses, batch, beta, store)
+        return store.kept()
+
+    def blocks(self, coarse: Responsibilities) -> BlockList:
+        """The fine rows below the coarse rows that each frame keeps, and the junk classes for all frames."""
+        if self._neighbours is not None:
+            coarse = widen(coarse, self._neighbours)
+        return self._with_junk(select_blocks(coarse, self._child_start))
+
+    def carried(self, found: BlockResponsibilities) -> BlockList:
+        """Blocks for the next iteration without a first pass: where frames were found, and all around.
+
+        ``widened`` must be set.
+        """
+        assert self._neighbours is not None
+        blocks, xp = found.blocks, array_namespace(found.probability)
+        pair = owner_of(blocks.value_start)
+        pair = xp.nonzero(xp.bincount(pair[found.probability > 0], minlength=blocks.n_pairs))[0]
+        row = blocks.coarse_row[blocks.pair_block[pair]]
+        is_pose = row < self.rows.n_models * len(self.rows.poses)
+        start, order = group_by(blocks.frame[pair[is_pose]], blocks.n_frames)
+        row = row[is_pose][order].astype(np.int32)
+        n = self.rows.n_models * len(self.rows.poses)
+        return self.blocks(Responsibilities(n, start, row, xp.ones(len(row), dtype=np.float32)))
+
+    def score(self, likelihood: Likelihood, expander: Expander, batch: Batch, blocks: BlockList) -> Scored:
+        """Second pass: scores of each frame on its own blocks."""
+        xp = array_namespace(batch.fluence)
+        values = xp.empty(blocks.n_values, dtype=np.float32)
+        unit = xp.empty(blocks.n_rows, dtype=np.float64)
+        first_row = first_value = 0
+        for tile, model in self._tiles(blocks):
+            slices = self._slices(expander, tile, model, batch.by_pixel)
+            own_values = slice(first_value, first_value + tile.n_values)
+            values[own_values] = score_listed(likelihood, slices, batch, tile)
+            unit[first_row : first_row + tile.n_rows] = likelihood.pixels.scored_signal(
+                slices, by_pixel=batch.by_pixel
+            )
+            first_row, first_value = first_row + tile.n_rows, own_values.stop
+        return Scored(blocks, values, unit)
+
+    def posterior(
+        self, scored: Scored, beta: float | Array, kept_mass: float = 0.999
+    ) -> BlockResponsibilities:
+        """Tempered posteriors of the frames over their fine rows."""
+        return normalise_blocks(scored.values, scored.blocks, self.log_prior, beta, kept_mass)
+
+    def merge(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, scored: Scored,
+        found: BlockResponsibilities, deposit: Deposit, pixel_weights: Array,
+    ) -> Array:  # fmt: skip
+        """Put the weighted frames back where their fine slices were taken.
+
+        deposit : its ``row_mass`` counts coarse rows: what is found below one belongs to it.
+        Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
+        """
+        blocks, xp = scored.blocks, array_namespace(found.probability)
+        self._add_row_mass(found, deposit)
+        expected = sum_by_frame(found.probability * scored.unit_photons[row_of_values(blocks)], blocks)
+        likely = (
+            xp.bincount(owner_of(blocks.value_start)[found.probability > 0], minlength=blocks.n_pairs) > 0
+        )
+        kept = take_pairs(blocks, likely)
+        probability = found.probability[kept.values]
+        sees_slices = needs_slices_to_merge(likelihood)
+        first_value = 0
+        for tile, model in self._tiles(kept.blocks):
+            own = probability[first_value : first_value + tile.n_values]
+            first_value += tile.n_values
+            slices = self._slices(expander, tile, model, batch.by_pixel) if sees_slices else None
+            merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
+            if model is None:
+                _add_junk(
+                    deposit, tile.row - self.rows.n_models * len(self.poses), merged, pixel_weights, batch
+                )
+                continue
+            insert_slices(
+                deposit.sums[model], expander.points, self._matrices(tile, model), merged.values,
+                merged.row_weights.astype(np.float32), pixel_weights, batch.by_pixel, merged.weights,
+            )  # fmt: skip
+        return expected
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array,
+        fine_beta: float | Array, deposit: Deposit | None, pixel_weights: Array,
+    ) -> tuple[Posterior, Array | None]:  # fmt: skip
+        """Both passes and the merge of a batch, as ``expect`` and ``merge`` do on one grid.
+
+        beta, fine_beta : inverse temperatures of the first and second pass.
+        deposit : None to orient only.
+        Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
+        """
+        blocks = self.blocks(self.coarse(likelihood, expander, batch, beta))
+        scored = self.score(likelihood, expander, batch, blocks)
+        found = self.posterior(scored, fine_beta, self.kept_mass)
+        if deposit is None:
+            return found.posterior, None
+        expected = self.merge(likelihood, expander, batch, scored, found, deposit, pixel_weights)
+        return found.posterior, expected
+
+    # Parts ------------------------------------------------------------------------------------------------
+
+    def _with_junk(self, blocks: BlockList) -> BlockList:
+        J, D = self.rows.n_junk, blocks.n_frames
+        if not J:
+            return blocks
+        xp = array_namespace(blocks.row)
+        junk, n_models = xp.arange(J), self.rows.n_models
+        return BlockList(
+            D,
+            xp.concatenate([blocks.coarse_row, n_models * len(self.rows.poses) + junk]),
+            xp.concatenate([blocks.block_start, blocks.n_rows + 1 + junk]),
+            xp.concatenate([blocks.row, n_models * len(self.poses) + junk]),
+            xp.concatenate([blocks.pair_start, blocks.n_pairs + D * (1 + junk)]),
+            xp.concatenate([blocks.frame, xp.tile(xp.arange(D, dtype=blocks.frame.dtype), J)]),
+        )
+
+    def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
+        """Tiles of whole blocks of one model each, or of junk classes (None)."""
+        start, coarse = to_numpy(blocks.block_start), to_numpy(blocks.coarse_row)
+        model = np.minimum(coarse // len(self.rows.poses), self.rows.n_models)
+        bounds = np.searchsorted(model, np.arange(self.rows.n_models + 2))
+        for m in range(self.rows.n_models + 1):
+            first, end = int(bounds[m]), int(bounds[m + 1])
+            while first < end:
+                last = int(np.searchsorted(start, start[first] + self.rows.tile_rows, side="right")) - 1
+                last = min(max(last, first + 1), end)
+                yield blocks.tile(first, last), m if m < self.rows.n_models else None
+                first = last
+
+    def _matrices(self, tile: BlockList, model: int) -> Array:
+        return self.poses.matrices[tile.row - model * len(self.poses)]
+
+    def _slices(self, expander: Expander, tile: BlockList, model: int | None, by_pixel: bool) -> Array:
+        if model is not None:
+            matrices = self._matrices(tile, model)
+            return slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
+        assert expander.junk is not None
+        junk = expander.junk[tile.row - self.rows.n_models * len(self.poses)]
+        return array_namespace(junk).ascontiguousarray(junk.T) if by_pixel else junk
+
+    def _add_row_mass(self, found: BlockResponsibilities, deposit: Deposit) -> None:
+        blocks, xp = found.blocks, array_namespace(found.probability)
+        # A coarse row has one block, whose rows lie side by side: differences of the running sum are its mass.
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
+        deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])
+
+
+def _add_junk(deposit: Deposit, junk: Array, merged: Any, pixel_weights: Array, batch: Batch) -> None:
+    numerator = merged.values.T if batch.by_pixel else merged.values
+    if merged.weights is None:
+        denominator = merged.row_weights[:, None] * pixel_weights[None, :]
+    else:
+        denominator = merged.weights.T if batch.by_pixel else merged.weights
+    assert deposit.junk is not None
+    deposit.junk[junk, :, 0] += numerator
+    deposit.junk[junk, :, 1] += denominator
+
+
+def fine_inverse_temperature(
+    search: FineSearch, scored: list[Scored], target: float, limit: float = 1.0, steps: int = 24
+) -> float:
+    """The inverse temperature up to ``limit`` at which frames are spread over ``target`` fine rows.
+
+    scored : of a few frames each.
+    """
+
+    def entropy(beta: float) -> float:
+        posteriors = [search.posterior(part, beta).posterior.entropy for part in scored]
+        return float(np.mean(np.concatenate([to_numpy(part) for part in posteriors])))
+
+    wanted = float(np.log(target))
+    if entropy(limit) >= wanted:
+        return limit
+    low, high = np.log(limit) - np.log(1e6), np.log(limit)
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if entropy(float(np.exp(middle))) >= wanted else (low, middle)
+    return float(np.exp(low))

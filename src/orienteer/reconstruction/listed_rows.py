@@ -1,0 +1,268 @@
+"""Score and merge listed pairs of rows and frames only: what coarse-to-fine search and refinement share.
+
+The twins of ``score_tile`` and ``merge`` in :mod:`orienteer.reconstruction.expectation`, for frames that each
+have their own few rows.  Values lie pair after pair, as :class:`orienteer.posterior.blocks.BlockList` says.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.base import Likelihood
+from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.gaussian import Gaussian
+from orienteer.likelihood.product import SparseProduct, listed_merge, listed_scores
+from orienteer.posterior.blocks import BlockList
+from orienteer.posterior.grouping import owner_of
+from orienteer.reconstruction.expectation import Batch, Group
+from orienteer.source.sparse_photons import SparsePhotons
+
+# Parts of a photon that sums over frames are counted in: whole numbers of them add up in any order.
+_PARTS = 2.0**30
+
+
+class Taken(NamedTuple):
+    """Some pairs of a list of blocks.
+
+    blocks : the pairs alone, with the blocks and rows that have any.
+    rows : (T,) places of these rows among those of the whole list, or None for all of them.
+    values : (n_values,) places of their values in the whole list, or None for all of them.
+    """
+
+    blocks: BlockList
+    rows: Array | None
+    values: Array | None
+
+
+def take_pairs(blocks: BlockList, chosen: Array) -> Taken:
+    """The pairs where ``chosen`` (n_pairs,) is true."""
+    xp = array_namespace(chosen)
+    before = _starts(chosen)
+    count = xp.diff(before[blocks.pair_start])
+    some = xp.nonzero(count)[0]
+    width = xp.diff(blocks.block_start)
+    block_start = _starts(width[some])
+    rows = _ranges(blocks.block_start[some], block_start)
+    pair = xp.nonzero(chosen)[0]
+    pair_start = _starts(count[some])
+    sub = BlockList(
+        blocks.n_frames,
+        blocks.coarse_row[some],
+        block_start,
+        blocks.row[rows],
+        pair_start,
+        blocks.frame[pair],
+    )
+    return Taken(sub, rows, _ranges(blocks.value_start[pair], sub.value_start))
+
+
+def row_of_values(blocks: BlockList) -> Array:
+    """The chosen row (0 .. T) of every value, (n_values,) int64."""
+    xp = array_namespace(blocks.row)
+    pair = owner_of(blocks.value_start)
+    return blocks.block_start[blocks.pair_block[pair]] + xp.arange(len(pair)) - blocks.value_start[pair]
+
+
+def frame_of_values(blocks: BlockList) -> Array:
+    """The frame of every value, (n_values,) int64."""
+    return blocks.frame[owner_of(blocks.value_start)].astype(np.int64)
+
+
+def sum_by_frame(values: Array, blocks: BlockList) -> Array:
+    """Sum of the values of each frame, (D,) float64; the order of the work changes no bit."""
+    xp = array_namespace(values)
+    whole = xp.round(values.astype(np.float64) * _PARTS)
+    return xp.bincount(frame_of_values(blocks), weights=whole, minlength=blocks.n_frames) / _PARTS
+
+
+def sum_by_row(values: Array, blocks: BlockList) -> Array:
+    """Sum of the values of each chosen row, (T,) float64; the order of the work changes no bit."""
+    xp = array_namespace(values)
+    whole = xp.round(values.astype(np.float64) * _PARTS)
+    return xp.bincount(row_of_values(blocks), weights=whole, minlength=blocks.n_rows) / _PARTS
+
+
+def score_listed(likelihood: Likelihood, slices: Array, batch: Batch, blocks: BlockList) -> Array:
+    """Log-likelihoods (n_values,) float32 of the listed pairs.
+
+    slices : (T, P) or (P, T) float32 as the batch wants them, one for every chosen row of the blocks.
+    """
+    xp = array_namespace(slices)
+    values = xp.empty(blocks.n_values, dtype=np.float32)
+    for group in batch.groups:
+        part, places = _of_group(blocks, group, len(batch))
+        if not part.n_pairs:
+            continue
+        own = _rows(slices, places.rows, batch.by_pixel)
+        found = _score_group(likelihood, own, batch, group, part)
+        if places.values is None:
+            return found
+        values[places.values] = found
+    return values
+
+
+def _score_group(
+    likelihood: Likelihood, slices: Array, batch: Batch, group: Group, blocks: BlockList
+) -> Array:
+    xp = array_namespace(slices)
+    by_pixel = batch.by_pixel
+    operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
+    lists = blocks.block_start, blocks.pair_start, blocks.frame
+    product = listed_scores(group.product, operand, *lists)  # type: ignore[arg-type]
+    # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is given
+    # as a share that this frame does not see, which is what ``missing`` means.
+    middle = float(offsets.mean())
+    unseen = (middle - offsets)[row_of_values(blocks)]
+    if group.frames.missing is not None:
+        per_pixel = likelihood.expand_missing(slices, group.fluence, by_pixel)
+        per_pixel = per_pixel if by_pixel else xp.ascontiguousarray(per_pixel.T)
+        unseen = unseen + listed_scores(_missing_of(group.frames), per_pixel, *lists)
+    scores = likelihood.scores(
+        product[None], xp.asarray([middle]), _frame_per_value(group.frames, blocks),
+        fluence=_fluence(likelihood, batch, group, blocks), missing=unseen.astype(np.float32)[None],
+    )  # fmt: skip
+    return scores[0]
+
+
+class Merged(NamedTuple):
+    """What listed pairs leave on their rows.
+
+    values : numerators, in the layout of the batch.
+    row_weights : (T,) float64.
+    weights : of every pixel, in the layout of the batch, where single frames forbid pixels; else None.
+    """
+
+    values: Array
+    row_weights: Array
+    weights: Array | None
+
+
+def merge_listed(
+    likelihood: Likelihood, slices: Array | None, batch: Batch, blocks: BlockList, probability: Array,
+    pixel_weights: Array,
+) -> Merged:  # fmt: skip
+    """Frames put together on the listed rows, each with its probability.
+
+    slices : of the chosen rows; needed only with a background or by the Gaussian likelihood.
+    probability : (n_values,) float32.
+    """
+    xp = array_namespace(probability)
+    by_pixel, T = batch.by_pixel, blocks.n_rows
+    shape = (len(pixel_weights), T) if by_pixel else (T, len(pixel_weights))
+    total = lost = None
+    row_weights = xp.zeros(T, dtype=np.float64)
+    for group in batch.groups:
+        part, places = _of_group(blocks, group, len(batch))
+        if not part.n_pairs:
+            continue
+        own = probability if places.values is None else probability[places.values]
+        rows = slice(None) if places.rows is None else places.rows
+        where = (slice(None), rows) if by_pixel else (rows, slice(None))
+        sliced = None if slices is None else _rows(slices, places.rows, by_pixel)
+        merged, weight, taken = _merge_group(likelihood, sliced, batch, group, part, own)
+        row_weights[rows] += weight
+        if places.rows is None and total is None:
+            total = merged
+        else:
+            total = xp.zeros(shape, dtype=np.float32) if total is None else total
+            total[where] += merged
+        if taken is not None:
+            lost = xp.zeros(shape, dtype=np.float32) if lost is None else lost
+            lost[where] += taken
+    if total is None:
+        total = xp.zeros(shape, dtype=np.float32)
+    if lost is None:
+        return Merged(total, row_weights, None)
+    row, pixel = (
+        (row_weights[None, :], pixel_weights[:, None]) if by_pixel else (row_weights[:, None], pixel_weights)
+    )
+    return Merged(total, row_weights, (pixel * (row - lost)).astype(np.float32))
+
+
+def _merge_group(
+    likelihood: Likelihood, slices: Array | None, batch: Batch, group: Group, blocks: BlockList,
+    probability: Array,
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
+    by_pixel = batch.by_pixel
+    lists = blocks.block_start, blocks.pair_start, blocks.frame
+    product = None
+    if isinstance(likelihood, Gaussian):
+        operand = likelihood.expand(slices, group.fluence, by_pixel)[0]
+        product = listed_scores(group.product, operand, *lists)[None]  # type: ignore[arg-type]
+    weights = likelihood.merge_weights(
+        probability[None], _frame_per_value(group.frames, blocks, masked=True),
+        fluence=_fluence(likelihood, batch, group, blocks, own=True), product=product,
+    )  # fmt: skip
+    denominator: Any = weights.denominator
+    merged = listed_merge(group.product, weights.numerator[0], *lists)  # type: ignore[arg-type]
+    if likelihood.pixels.background is not None:
+        # Of every photon only the signal's share is merged; the rest is background.
+        merged *= signal_share(slices, likelihood.pixels, group.fluence, by_pixel)
+    taken = None
+    if group.frames.missing is not None:
+        taken = listed_merge(_missing_of(group.frames), denominator[0], *lists)
+        taken = taken if by_pixel else taken.T
+    return merged, sum_by_row(denominator[0], blocks), taken
+
+
+def needs_slices_to_merge(likelihood: Likelihood) -> bool:
+    """Whether :func:`merge_listed` wants to see the slices again."""
+    return likelihood.pixels.background is not None or isinstance(likelihood, Gaussian)
+
+
+def _of_group(blocks: BlockList, group: Group, n_frames: int) -> tuple[BlockList, Taken]:
+    """The pairs of a group of frames, which count from 0 in the first of the two."""
+    first, last = group.columns.start, group.columns.stop
+    if (first, last) == (0, n_frames):
+        return blocks, Taken(blocks, None, None)
+    taken = take_pairs(blocks, (blocks.frame >= first) & (blocks.frame < last))
+    return replace(taken.blocks, n_frames=last - first, frame=taken.blocks.frame - first), taken
+
+
+def _rows(slices: Array, rows: Array | None, by_pixel: bool) -> Array:
+    if rows is None or len(rows) == slices.shape[1 if by_pixel else 0]:
+        return slices
+    return array_namespace(slices).take(slices, rows, axis=1 if by_pixel else 0)
+
+
+def _fluence(
+    likelihood: Likelihood, batch: Batch, group: Group, blocks: BlockList, own: bool = False
+) -> float | Array:
+    """The fluence of the group, or that of the frame of each value."""
+    if likelihood.needs_fluence_groups and not own:
+        return group.fluence
+    return batch.fluence[group.columns][frame_of_values(blocks)]
+
+
+def _frame_per_value(frames: FrameBatch, blocks: BlockList, masked: bool = False) -> FrameBatch:
+    """Frames of no pixels, one for each value, with the sums of the frame that the value belongs to.
+
+    masked : say that they forbid pixels; likelihoods then give the denominators of every pair.
+    """
+    xp = array_namespace(frames.squares)
+    frame = frame_of_values(blocks)
+    n = len(frame)
+    nothing = xp.empty(0, dtype=np.int32)
+    missing = SparsePhotons(xp.zeros(n + 1, dtype=np.int64), nothing, nothing, 0) if masked else None
+    sums = (frames.scored_photons[frame], frames.photons_total[frame], frames.squares[frame])
+    return FrameBatch(xp.empty((n, 0), dtype=np.float32), None, missing, 0, 0, *sums)
+
+
+def _missing_of(frames: FrameBatch) -> SparseProduct:
+    """A product in which the pixels that frames forbid stand in for their photons; operands by pixel."""
+    return SparseProduct(replace(frames, dense=None, photons=frames.missing, missing=None))
+
+
+def _starts(counts: Array) -> Array:
+    xp = array_namespace(counts)
+    return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
+
+
+def _ranges(first: Array, start: Array) -> Array:
+    """first[i], first[i] + 1, ... for every i, as many as start (n + 1,) leaves room for."""
+    xp = array_namespace(first)
+    owner = owner_of(start)
+    return first[owner] + xp.arange(len(owner)) - start[owner]
