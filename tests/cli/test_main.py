@@ -12,7 +12,7 @@ from orienteer.errors import FileError
 
 COMMANDS = [
     "demo", "simulate", "inspect", "plan", "reconstruct", "plot", "convert", "rotations", "settings",
-    "doctor",
+    "doctor", "bench",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 import orienteer
 from orienteer.cli import (
+    bench,
     convert,
     demo,
     doctor,
@@ -37,7 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, plot, convert, rotations, settings, doctor,
+    demo, simulate, inspect, plan, reconstruct, plot, convert, rotations, settings, doctor, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -18,6 +18,7 @@ from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.product import Product
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
+from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 
@@ -158,10 +159,14 @@ def expect(
     beta : (D,) or a number, inverse temperatures.
     """
     for tile in rows.tiles():
-        slices = expander.slices(rows, tile, batch.by_pixel)
-        scores = score_tile(likelihood, slices, batch)
-        store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
-    return store.finish()
+        with part("slice"):
+            slices = expander.slices(rows, tile, batch.by_pixel)
+        with part("score"):
+            scores = score_tile(likelihood, slices, batch)
+        with part("posterior"):
+            store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
+    with part("posterior"):
+        return store.finish()
 
 
 @dataclass(eq=False)
@@ -191,26 +196,34 @@ def merge(
     by_pixel = batch.by_pixel
     expected = xp.zeros(len(batch), dtype=xp.float64)
     n_scored = batch.groups[0].frames.n_scored
-    mass = store.row_mass()
+    with part("posterior"):
+        mass = store.row_mass()
     deposit.row_mass += mass
     for tile in rows.tiles():
         if not float(mass[tile.first : tile.last].sum()) > 0:
             continue
-        responsibilities = store.responsibilities(tile.first, tile.last)
-        slices = expander.slices(rows, tile, by_pixel)
-        scored = slices[:n_scored] if by_pixel else slices[:, :n_scored]
-        unit = pixel_weights[:n_scored] @ scored if by_pixel else scored @ pixel_weights[:n_scored]
-        values, row_weights, weights = _deposited(likelihood, slices, batch, responsibilities, pixel_weights)
-        for group in batch.groups:
-            part = xp.ascontiguousarray(responsibilities[:, group.columns])
-            expected[group.columns] += expected_photons(part, unit.astype(xp.float64))
+        with part("posterior"):
+            responsibilities = store.responsibilities(tile.first, tile.last)
+        with part("slice"):
+            slices = expander.slices(rows, tile, by_pixel)
+        with part("fluence"):
+            scored = slices[:n_scored] if by_pixel else slices[:, :n_scored]
+            unit = pixel_weights[:n_scored] @ scored if by_pixel else scored @ pixel_weights[:n_scored]
+            for group in batch.groups:
+                own = xp.ascontiguousarray(responsibilities[:, group.columns])
+                expected[group.columns] += expected_photons(own, unit.astype(xp.float64))
+        with part("merge"):
+            values, row_weights, weights = _deposited(
+                likelihood, slices, batch, responsibilities, pixel_weights
+            )
         if tile.model is None:
             _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
             continue
-        insert_slices(
-            deposit.sums[tile.model], expander.points, rows.poses.matrices[tile.poses], values,
-            row_weights.astype(xp.float32), pixel_weights, by_pixel, weights,
-        )  # fmt: skip
+        with part("insert"):
+            insert_slices(
+                deposit.sums[tile.model], expander.points, rows.poses.matrices[tile.poses], values,
+                row_weights.astype(xp.float32), pixel_weights, by_pixel, weights,
+            )  # fmt: skip
     return expected
 
 
@@ -224,13 +237,12 @@ def _deposited(
     row_weights: Array = None
     taken = denominator = None
     for group in batch.groups:
-        part = responsibilities[:, group.columns]
-        part = xp.ascontiguousarray(part)
+        own = xp.ascontiguousarray(responsibilities[:, group.columns])
         product = None
         if getattr(likelihood, "needs_product_to_merge", False):
             product = group.product.scores(likelihood.expand(slices, group.fluence, by_pixel)[0])
         fluence = batch.fluence[group.columns]
-        weights = likelihood.merge_weights(part, group.frames, fluence=fluence, product=product)
+        weights = likelihood.merge_weights(own, group.frames, fluence=fluence, product=product)
         merged = group.product.merge(weights.numerator)
         if likelihood.pixels.background is not None:
             # Of every photon only the signal's share is merged; the rest is background.

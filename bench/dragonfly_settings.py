@@ -1,0 +1,204 @@
+"""Processor time of an iteration on the CPU, at the two settings at which Dragonfly was timed.
+
+    python bench/dragonfly_settings.py [--settings A B] [--threads 1 2] [--repeats 3] [--blind] [--keep]
+
+A: 3 000 frames of 101 x 101 pixels (7 780 orient), 600 photons on 327 lit pixels, 10 860 orientations, volume
+143^3, constant fluence.  B: 2 000 frames of 151 x 151 pixels (17 520 orient), 2 044 photons on 845 lit
+pixels, 6 300 orientations, volume 213^3, fluence varies and is estimated.  Frames are simulated here, from a
+body whose photons light as many pixels.
+
+"flat" starts from a random model with posteriors as wide as Dragonfly's in its first iterations, "sharp" from
+the true intensity at inverse temperature 1, as in its last.  Dragonfly's times are user time of all
+threads per iteration, by its own Poisson EMC compiled as shipped, on two cores of a 2.8 GHz Xeon: another
+machine than this one unless the report says so.
+
+``--blind`` runs A from a random start to the end by default settings.
+"""
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from blind import true_intensity
+from machine import describe_machine, report
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.detector.beam import Beam
+from orienteer.detector.square import square_detector
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.benchmark import Problem, time_state
+from orienteer.reconstruction.pixels import pixel_table
+from orienteer.reconstruction.radial_profile import estimate_profile
+from orienteer.reconstruction.relative_intensity import random_start
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.slicing.trilinear import slice_volume
+from orienteer.source.patterns import Patterns
+
+BEAM = Beam(wavelength_A=2.5)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One of Dragonfly's data sets, and the processor seconds that it took per iteration."""
+
+    frames: int
+    side: int
+    stop: float
+    photons: float
+    diameter_A: float
+    level: int
+    fluence_jitter: float
+    flat_share: float  # of all poses that a frame is spread over in the first iterations
+    dragonfly: dict[str, float]
+
+    @property
+    def estimates_fluence(self) -> bool:
+        """Whether every frame has a fluence of its own."""
+        return self.fluence_jitter > 0
+
+
+SETTINGS = {
+    "A": Setting(3000, 101, 8.9, 600, 230, 6, 0.0, np.exp(-0.41), {"flat": 67, "sharp": 30}),
+    "B": Setting(2000, 151, 11.1, 2044, 240, 5, 0.5, np.exp(-0.58), {"flat": 76, "sharp": 46}),
+}
+DRAGONFLY_WHOLE_RUN = 940.0
+
+
+def experiment_of(setting: Setting, seed: int = 3) -> Experiment:
+    """The simulated experiment."""
+    detector = square_detector(
+        setting.side, pixel_size_m=5e-4, edge_resolution_A=20, wavelength_A=BEAM.wavelength_A,
+        beam_stop_radius_pixels=setting.stop, corners="merge_only",
+    )  # fmt: skip
+    settings = SimulateSettings(
+        frames=setting.frames,
+        photons_per_frame=setting.photons,
+        fluence_jitter=setting.fluence_jitter,
+        seed=seed,
+    )
+    return Experiment(random_blobs(setting.diameter_A, 60, 5), BEAM, detector, settings, device="cpu")
+
+
+def problem_of(setting: Setting) -> tuple[Problem, Array, Array]:
+    """The frames as an iteration takes them, the true relative intensity and a random one."""
+    experiment = experiment_of(setting)
+    table = pixel_table(experiment)
+    order = np.argsort(table.merge_only, kind="stable")
+    length, correction = table.length_inv_A[order], table.correction[order]
+    voxel = float(length.max()) / (0.6999 * (setting.side - 1))  # the cube has Dragonfly's number of voxels
+    counts = np.concatenate([to_numpy(batch.dense()) for batch in experiment.batches(500)])
+    counts = counts.reshape(len(counts), -1)[:, table.index[order]].astype(np.uint16)
+    photons = counts.sum(axis=0, dtype=np.float64)
+    profile = estimate_profile(length, photons, correction * len(counts), voxel)
+    problem = Problem(
+        (table.q_inv_A[order] / voxel).astype(np.float32), (correction * profile(length)).astype(np.float32),
+        int((~table.merge_only).sum()), Patterns(counts), setting.level, "cpu",
+        estimates_fluence=setting.estimates_fluence,
+    )  # fmt: skip
+    n = problem.edge_voxels
+    axis = (np.arange(n) - n // 2) * voxel
+    radius = np.sqrt(sum(np.square(a) for a in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
+    relative = true_intensity(random_blobs(setting.diameter_A, 60, 5), n, voxel) / profile(radius)
+    relative = np.nan_to_num(relative, nan=0.0).astype(np.float32)
+    some = slice_volume(relative, problem.points, to_numpy(problem.rows.poses.matrices)[::50])
+    relative *= (
+        photons[: problem.n_scored].sum()
+        / len(counts)
+        / float((some * problem.pixel_weights)[:, : problem.n_scored].sum(axis=1).mean())
+    )
+    return problem, relative, random_start(n, 1, 1 / (setting.diameter_A * voxel))
+
+
+def time_setting(name: str, threads: list[int], repeats: int) -> dict[str, Any]:
+    """Both states of a setting at several numbers of threads, and how far their results differ."""
+    setting = SETTINGS[name]
+    problem, truth, start = problem_of(setting)
+    K = len(problem.rows)
+    result: dict[str, Any] = {
+        "frames": setting.frames, "pixels_that_orient": problem.n_scored, "pixels": len(problem.points),
+        "lit_pixels": round(problem.lit_pixels, 1), "photons": setting.photons, "orientations": K,
+        "volume": problem.edge_voxels, "layout": problem.plan.layout, "tile_rows": problem.plan.tile_rows,
+    }  # fmt: skip
+    flat_beta = problem.inverse_temperature(start, setting.flat_share * K)
+    for state, model, beta in (("flat", start, flat_beta), ("sharp", truth, 1.0)):
+        own: dict[str, Any] = {"dragonfly_processor_seconds": setting.dragonfly[state]}
+        models = []
+        for n in threads:
+            numba.set_num_threads(n)
+            own[f"threads_{n}"] = time_state(problem, model, beta, repeats)
+            models.append(problem.iterate(model, beta)[0])
+            ratio = setting.dragonfly[state] / own[f"threads_{n}"]["processor_seconds"]
+            own[f"threads_{n}"]["times_less_than_dragonfly"] = ratio
+        own["largest_relative_difference_between_threads"] = max(
+            float(np.abs(other - models[0]).max() / np.abs(models[0]).max()) for other in models
+        )
+        result[state] = own
+    numba.set_num_threads(max(threads))
+    return result
+
+
+def run_blind() -> dict[str, Any]:
+    """Setting A from a random start to the end, by default settings."""
+    from orienteer.reconstruction.emc import Emc
+    from orienteer.reconstruction.settings import EmcSettings
+    from orienteer.reconstruction.stopwatch import Stopwatch
+
+    experiment = experiment_of(SETTINGS["A"])
+    start, user = time.perf_counter(), time.process_time()
+    emc = Emc(experiment, EmcSettings(), seed=1, device="cpu")
+    steps: list[dict[str, Any]] = []
+    parts: dict[str, float] = {"set-up": time.process_time() - user}
+    while not emc.finished:
+        before = time.process_time()
+        with Stopwatch() as watch:
+            step = emc.step()
+        spent = time.process_time() - before
+        for part, seconds in watch.processor_seconds().items():
+            parts[part] = parts.get(part, 0.0) + seconds
+        steps.append({
+            "stage": step.stage, "level": step.grid_level, "rotations": step.n_rotations,
+            "resolution_A": step.resolution_A, "processor_seconds": spent, "perplexity": step.perplexity,
+            "log_likelihood": step.log_likelihood, "half_correlation": step.half_correlation,
+        })  # fmt: skip
+        print(steps[-1], file=sys.stderr, flush=True)
+    return {
+        "processor_seconds": time.process_time() - user,
+        "seconds": time.perf_counter() - start,
+        "dragonfly_processor_seconds": DRAGONFLY_WHOLE_RUN,
+        "reason": emc.reason,
+        "edge_voxels": emc.work.edge_voxels,
+        "breakdown": parts,
+        "steps": steps,
+    }
+
+
+def main() -> None:
+    """Time the chosen settings."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=list(SETTINGS))
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--blind", action="store_true", help="also the whole run of A")
+    parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
+    options = parser.parse_args()
+    result: dict[str, Any] = {
+        "problem": "one plain Poisson EMC iteration; seconds are processor time of all threads",
+        "machine": describe_machine(),
+        "dragonfly_machine": "2 cores of a 2.8 GHz Xeon",
+    }
+    for name in options.settings:
+        result[name] = time_setting(name, options.threads, options.repeats)
+    if options.blind:
+        result["blind_A"] = run_blind()
+    report("dragonfly_settings", result, options.keep)
+
+
+if __name__ == "__main__":
+    main()
