@@ -21,8 +21,9 @@ _CHUNK = {False: 1 << 24, True: 1 << 29}
 _KEPT = 1 << 26
 # Pixels added in float32 before a sum goes on by itself.
 _PIXELS_PER_SUM = 2048
-# Frames with more photons than this have their pixels summed in parts on the GPU, too.
-_BRIGHT = 2e4
+# Frames with more photons than this have their pixels summed in shorter parts on the GPU, whose tensor cores
+# cut what does not fit into a sum instead of rounding it.
+_BRIGHT, _PIXELS_PER_BRIGHT_SUM = 2e4, 512
 _PAIR_SLICES = 4
 _COUNT_KINDS = {"uint8": 0, "uint16": 1, "float16": 2, "float32": 3}
 
@@ -198,7 +199,7 @@ class DenseProduct:
         """Ranges of the scored pixels whose sums the tensor cores may make alone; they round towards zero."""
         n = self.frames.n_scored
         photons = float(abs(self.frames.scored_photons).max()) if len(self.frames) else 0.0
-        step = _PIXELS_PER_SUM if photons > _BRIGHT else max(n, 1)
+        step = _PIXELS_PER_BRIGHT_SUM if photons > _BRIGHT else max(n, 1)
         return [slice(p, min(p + step, n)) for p in range(0, max(n, 1), step)]
 
     def _counts(self) -> Iterator[tuple[slice, Terms]]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 # Speckles from the centre to the first radius.  Nearly round particles differ from their mean only beyond the
-# first few; an icosahedral virus was found from 11 on, never from 6.
-_FIRST_SPECKLES = 11.0
+# first few; an icosahedral virus was found from 11 on, sometimes from 9, never from 6.
+_FIRST_SPECKLES = 18.0
 _GROWTH = 1.5
 # Divisions of the 600-cell for each speckle to the radius: in the first stage, where frames are spread over
 # many poses, and in the others.
-_FIRST_LEVELS_PER_SPECKLE, _LEVELS_PER_SPECKLE = 0.72, 1.0
+_FIRST_LEVELS_PER_SPECKLE, _LEVELS_PER_SPECKLE = 0.42, 0.7
 _COARSEST_LEVEL = 4
 
 

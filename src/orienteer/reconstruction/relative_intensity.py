@@ -1,12 +1,13 @@
 """From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import n_shells, shell_index
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
 from orienteer.volume.friedel import friedel_symmetrise
 
 # Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
@@ -31,8 +32,13 @@ def solve(sums: Array) -> Array:
 
 def _shells(values: Array) -> Array:
     """(n, n, n) shell of every voxel of a cube; those beyond the largest whole shell are one more."""
-    index = shell_index(len(values))
-    return array_namespace(values).asarray(np.where(index < 0, n_shells(len(values)), index))
+    return _shells_of_cube(len(values), is_on_gpu(values))
+
+
+@lru_cache(maxsize=2)
+def _shells_of_cube(n: int, on_gpu: bool) -> Array:
+    index = shell_index(n)
+    return to_device(np.where(index < 0, n_shells(n), index), "cuda" if on_gpu else "cpu")
 
 
 def n_shells_of(values: Array) -> int:

@@ -17,7 +17,7 @@ _LARGEST = 1024  # n^3 and the quads of it must be counted by int32
 
 def slice_volume(
     volume: Array, patches: PointPatches, matrices: Array, by_pixel: bool, out: Array,
-    *, quads: bool = False, rows: int = 8,
+    *, quads: bool = True, rows: int = 16,
 ) -> None:  # fmt: skip
     """Write the samples into ``out``.
 
@@ -39,7 +39,7 @@ def slice_volume(
 def insert_slices(
     sums: GpuSums | Array, n: int, patches: PointPatches, matrices: Array, values: Array,
     row_weights: Array, pixel_weights: Array, weights: Array | None, by_pixel: bool,
-    *, rows: int = 8,
+    *, rows: int = 16,
 ) -> None:  # fmt: skip
     """Add slices to ``GpuSums`` or to a plain (n, n, n, 2) float32 array, ``rows`` orientations a thread."""
     _refuse_large(n)
