@@ -50,6 +50,11 @@ class Likelihood(Protocol):
         """Whether the operand depends on the fluence: frames must then come in groups of similar fluence."""
         ...
 
+    @property
+    def needs_product_to_merge(self) -> bool:
+        """Whether :meth:`merge_weights` needs the product of the scores."""
+        ...
+
     def expand(
         self, slices: Array, fluence: float = 1.0, by_pixel: bool = False, form: Form = "single"
     ) -> tuple[Array | SplitOperand, Array]:

@@ -41,6 +41,11 @@ class Gaussian:
         """False: the best fluence of each row and frame is part of the score."""
         return False
 
+    @property
+    def needs_product_to_merge(self) -> bool:
+        """True: the product says at which fluence each row shows each frame."""
+        return True
+
     @cached_property
     def operand_scale(self) -> float:
         """The operand is this power of two times s, so that float16 holds 1000 times the reference."""

@@ -48,6 +48,11 @@ class NegativeBinomial:
         """True: the weight of a pixel depends on how bright the frame is."""
         return True
 
+    @property
+    def needs_product_to_merge(self) -> bool:
+        """False: frames are merged at their own fluence."""
+        return False
+
     @cached_property
     def centre(self) -> Array:
         """(S,) float32, the operand of the reference model at unit fluence."""

@@ -33,6 +33,11 @@ class Poisson:
         """True with a background: then ln(phi s + b) has to be taken at each fluence."""
         return self.pixels.background is not None
 
+    @property
+    def needs_product_to_merge(self) -> bool:
+        """False: frames are merged at their own fluence."""
+        return False
+
     @cached_property
     def centre(self) -> Array:
         """(S,) float32, ln of the reference model; the operand is taken around it."""

@@ -46,6 +46,8 @@ from orienteer.volume.volume import Volume
 
 # Iterations that a later stage takes, for the estimate of the time that is left.
 _ITERATIONS_OF_STAGE = 5
+# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
+_FLAT_SPECKLES = 0.5
 
 
 class Emc:
@@ -187,7 +189,10 @@ class Emc:
                 best = self.table.quaternion[batch.places]
                 found.append(mean_poses(store.kept(), work.quaternions, best, self.group, reach_deg))
             poses.append(np.concatenate(found))
-        return float(np.median(angular_distance_deg(poses[0], poses[1], self.group)))
+        # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
+        depth_inv_A = self.pixels.wavelength_A * work.stage.scored_inv_A**2
+        is_flat = depth_inv_A * self.diameter_A < _FLAT_SPECKLES
+        return float(np.median(angular_distance_deg(*poses, self.group, flat_ewald=is_flat)))
 
     # Stages -----------------------------------------------------------------------------------------------
 

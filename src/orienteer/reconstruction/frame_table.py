@@ -62,8 +62,8 @@ class FrameTable:
         self.merged[batch.places] = True
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All columns by name."""
-        return {f"frames/{name}": getattr(self, name) for name in _COLUMNS}
+        """All columns by name, as they are now."""
+        return {f"frames/{name}": getattr(self, name).copy() for name in _COLUMNS}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""

@@ -109,6 +109,8 @@ class NoiseModel:
             if background is not None:
                 expected += background[: work.n_scored]
             good = work.xp.asarray(model[batch.places] >= 0)
+            if not bool(good.any()):
+                continue
             counts, expected = counts[good], expected[good]
             residuals.append(float(((counts - expected) ** 2).mean()))
             parts.append(

@@ -1,0 +1,148 @@
+"""Promises of a whole reconstruction: the same bits again, nothing read that must not be, no frame used twice."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import orienteer
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.settings import EmcSettings
+
+# With icosahedral poses every stage is over soon, so that few iterations pass through all of a run.
+EVERYTHING: dict[str, Any] = {
+    "symmetry": "I", "starts": 2, "models": 2, "junk_classes": 1, "fluence": "estimate", "sentinels": 0.2,
+}  # fmt: skip
+
+
+def bytes_of(state: Any) -> dict[str, Any]:
+    return {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in state.items()}
+
+
+def all_states(emc: Emc) -> list[dict[str, Any]]:
+    states = [emc.state()]
+    while not emc.finished:
+        emc.step()
+        states.append(emc.state())
+    return states
+
+
+@pytest.mark.parametrize("likelihood", ["negative-binomial", "gaussian"])
+def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, likelihood: str) -> None:
+    settings = EVERYTHING | {"likelihood": likelihood}
+    states = all_states(tiny.emc(**settings))
+    passed = {(state["course/start"], state["course/stage"]) for state in states}
+    assert {(0, 0), (1, 0)} < passed  # both starts and a later stage
+    other = tiny.emc(**settings)
+    for before, after in zip(states[:-1], states[1:], strict=True):
+        other.restore(before)
+        assert bytes_of(other.state()) == bytes_of(before)
+        other.step()
+        assert bytes_of(other.state()) == bytes_of(after)
+
+
+def test_another_seed_is_another_start(tiny: Any) -> None:
+    first, again, other = (tiny.emc(seed=seed, symmetry="I") for seed in (1, 1, 2))
+    assert np.array_equal(first.models, again.models)
+    assert not np.allclose(first.models, other.models, atol=0.05)
+
+
+def test_the_truth_is_never_read(tiny: Any) -> None:
+    wrong = {
+        name: np.full_like(values, 7) if name.startswith("truth_") else values
+        for name, values in tiny.patterns.columns.items()
+    }
+    assert "truth_orientation" in wrong
+    without = {name: values for name, values in wrong.items() if not name.startswith("truth_")}
+    results = []
+    for columns in (tiny.patterns.columns, wrong, without):
+        settings = EmcSettings(symmetry="I", iterations=3, diameter_A=200)
+        emc = Emc(tiny.source(columns=columns), settings, device="cpu")
+        results.append(bytes_of(all_states(emc)[-1]))
+    assert results[0] == results[1] == results[2]
+
+
+def test_no_frame_meets_a_model_that_it_was_merged_into(tiny: Any) -> None:
+    """Frames of one half, changed, leave the model of the other half of the next iteration as it was."""
+    settings = EmcSettings(symmetry="I", diameter_A=200, fluence="constant", likelihood="poisson")
+    before = Emc(tiny.source(), settings, device="cpu")
+    counts = np.array(tiny.patterns.dense())
+    changed = before.half == 0
+    assert 10 < changed.sum() < 70
+    counts[changed] = counts[changed][:, ::-1]
+    after = Emc(tiny.source(frames=counts), settings, device="cpu")
+    for emc in (before, after):
+        # The same temperature for both: it is set by a few frames of either half.
+        emc.annealing.inverse_temperature = lambda *_: 0.5  # type: ignore[method-assign]
+    after.profile, after.work = before.profile, type(after.work)(after, after.stages[0])
+    after.work.pixel_weights, after.work.pixel_model = before.work.pixel_weights, before.work.pixel_model
+    likelihood = before.noise.likelihood(before.work)
+    sums = [
+        [emc._orient_and_merge(half, likelihood, 0.5).sums[0].finish() for half in (0, 1)]
+        for emc in (before, after)
+    ]
+    assert np.array_equal(sums[0][1], sums[1][1])
+    assert not np.array_equal(sums[0][0], sums[1][0])
+    merged = before.table.merged
+    assert np.array_equal(merged, ~before.sentinel)  # every frame once, sentinels never
+
+
+def test_sentinels_leave_no_photon_in_the_model(tiny: Any) -> None:
+    emc = tiny.emc(symmetry="I", sentinels=0.3, fluence="constant")
+    counts = np.array(tiny.patterns.dense())
+    assert emc.sentinel.sum() > 5
+    step = emc.step()
+    assert step.photons_merged == counts[~emc.sentinel].sum()
+    # Half of the merged photons lie at -q, and all of them on voxels that the pixels can reach.
+    deposits = [emc._orient_and_merge(half, emc.noise.likelihood(emc.work), 1.0) for half in (0, 1)]
+    photons = sum(float(deposit.sums[0].finish()[..., 0].sum()) for deposit in deposits)
+    assert photons == pytest.approx(counts[~emc.sentinel].sum(), rel=1e-4)
+
+
+def test_the_result_does_not_depend_on_the_order_of_frames(tiny: Any) -> None:
+    """Halves and sentinels belong to events, not to places in a file."""
+    order = np.random.default_rng(0).permutation(len(tiny.patterns))
+    moved = tiny.source(
+        frames=np.array(tiny.patterns.dense())[order],
+        event_id=tiny.patterns.event_id[order],
+        columns={name: values[order] for name, values in tiny.patterns.columns.items()},
+    )
+    first = tiny.emc(symmetry="I")
+    second = Emc(moved, first.settings, seed=1, device="cpu")
+    assert np.array_equal(second.half, first.half[order])
+    assert np.array_equal(second.sentinel, first.sentinel[order])
+
+
+_PROGRAM = """
+import sys, numba, numpy as np
+numba.set_num_threads(int(sys.argv[2]))
+import orienteer
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.settings import EmcSettings
+emc = Emc(orienteer.open(sys.argv[1]), EmcSettings(diameter_A=200, iterations=3, level=4), seed=1, device="cpu")
+while not emc.finished:
+    emc.step()
+import hashlib
+state = emc.state()
+print(hashlib.sha256(b"".join(np.asarray(state[k]).tobytes() for k in sorted(state) if k != "junk")).hexdigest())
+"""
+
+
+def test_one_thread_and_two_give_the_same_bits(tiny: Any, tmp_path: Path) -> None:
+    path = tmp_path / "frames.h5"
+    with orienteer.writer_for(path, like=tiny.source()) as writer:
+        writer.append(tiny.patterns)
+    found = set()
+    for threads in (1, 2):
+        environment = os.environ | {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+        environment["NUMBA_NUM_THREADS"] = "2"
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, str(path), str(threads)],
+            capture_output=True, text=True, check=True, env=environment,
+        )  # fmt: skip
+        found.add(done.stdout.strip())
+    assert len(found) == 1
