@@ -1,6 +1,6 @@
 """Coarse-to-fine search: with everything kept it is the exhaustive search, with little kept nearly that."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -79,8 +79,8 @@ def smooth_models(n_models: int, seed: int) -> NDArray[np.float32]:
 
 def make_world(
     kind: str = "poisson", device: Any = "cpu", layout: Any = "sparse", photons: float = 400.0,
-    n_models: int = 2, n_junk: int = 1, background: float = 0.0, masked: bool = False, spread: float = 0.5, level: int = 1,
-    symmetry: str = "C1", tile_rows: int = 37,
+    n_models: int = 2, n_junk: int = 1, background: float = 0.0, masked: bool = False, spread: float = 0.5,
+    level: int = 1, symmetry: str = "C1", tile_rows: int = 37,
 ) -> World:  # fmt: skip
     xp = namespace_of_device(device)
     rng = np.random.default_rng(5)
@@ -149,7 +149,7 @@ def row_space(xp: Any, grid: PoseGrid, n_models: int, n_junk: int, tile_rows: in
 
 def exhaustive(world: World, search: FineSearch, beta: float, kept_mass: float) -> tuple[Any, Any, Deposit]:
     """The same on all rows of the fine grid, as one grid is searched."""
-    rows = replace(world.rows, poses=search.poses, log_prior=search.log_prior)
+    rows = search.rows
     store = ScoreStore(
         len(rows),
         len(world.batch),
@@ -223,7 +223,7 @@ def test_a_fraction_of_the_fine_rows_gives_nearly_the_whole_posterior(
     found = search.posterior(search.score(world.likelihood, world.expander, world.batch, blocks), 1.0)
     lit = np.arange(N_FRAMES) != 7
     loss = (wanted.log_evidence - found.posterior.log_evidence)[lit]
-    assert blocks.n_values < largest_share * N_FRAMES * len(search)
+    assert blocks.n_values < largest_share * N_FRAMES * len(search.rows)
     assert -1e-3 < loss.min() <= loss.max() < largest_loss
     assert np.median(loss) < 0.01
     assert np.mean(found.posterior.best_row[lit] == wanted.best_row[lit]) > 0.95
@@ -272,8 +272,8 @@ def test_a_blank_frame_is_spread_over_all_fine_poses_by_their_weights() -> None:
     search = FineSearch(world.rows, world.grid)
     blocks = search.blocks(search.coarse(world.likelihood, world.expander, world.batch, 1.0))
     scored = search.score(world.likelihood, world.expander, world.batch, blocks)
-    p = search.posterior(scored, 1.0, 1.0).to_rows(len(search)).dense()[:, 7]
-    np.testing.assert_allclose(p, np.exp(search.log_prior), rtol=1e-3)
+    p = search.posterior(scored, 1.0, 1.0).to_rows(len(search.rows)).dense()[:, 7]
+    np.testing.assert_allclose(p, np.exp(search.rows.log_prior), rtol=1e-3)
 
 
 def test_the_fine_temperature_spreads_frames_as_asked() -> None:

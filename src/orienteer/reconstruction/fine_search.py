@@ -35,6 +35,9 @@ from orienteer.reconstruction.listed_rows import (
 from orienteer.reconstruction.neighbours import neighbours_of, widen
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 
+# On the CPU few frames meet each row of the second pass, and starting a tile costs as much as its products.
+_LARGER_TILES = 4
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -53,7 +56,7 @@ class Scored:
 class FineSearch:
     """The grid below the grid of a row space, and the search that goes down to it.
 
-    rows : the coarse rows: M models times K poses, then J junk classes.
+    parents : the coarse rows: M models times K poses, then J junk classes.
     grid : their PoseGrid.
     kept_mass : share of each frame's coarse probability whose children are searched.
     widened : search below the nearest neighbours of these, too; for posteriors as narrow as the grid.
@@ -63,32 +66,30 @@ class FineSearch:
     """
 
     def __init__(
-        self, rows: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False
+        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False
     ) -> None:
-        self.rows, self.kept_mass = rows, kept_mass
-        xp: Any = array_namespace(rows.log_prior)
+        self.parents, self.kept_mass = parents, kept_mass
+        self.tile_rows = parents.tile_rows * (1 if is_on_gpu(parents.log_prior) else _LARGER_TILES)
+        xp: Any = array_namespace(parents.log_prior)
         fine = grid.fine()
         self.quaternions: NDArray[np.float64] = fine.quaternions
         matrices = np.ascontiguousarray(np.swapaxes(to_matrix(fine.quaternions), 1, 2))
         self.poses = Poses(
             xp.asarray(matrices.astype(np.float32)), xp.asarray(fine.log_weights.astype(np.float32))
         )
-        starts = [grid.child_start[:-1] + m * len(fine) for m in range(rows.n_models)]
-        self._child_start = xp.asarray(np.concatenate([*starts, [rows.n_models * len(fine)]]))
+        starts = [grid.child_start[:-1] + m * len(fine) for m in range(parents.n_models)]
+        self._child_start = xp.asarray(np.concatenate([*starts, [parents.n_models * len(fine)]]))
         self._neighbours = xp.asarray(neighbours_of(grid)) if widened else None
 
-    def __len__(self) -> int:
-        """Number of fine rows."""
-        return self.rows.n_models * len(self.poses) + self.rows.n_junk
-
     @property
-    def log_prior(self) -> Array:
-        """(fine rows,) float32: the classes as frequent as among the coarse rows, poses by their weights."""
-        rows, K = self.rows, len(self.rows.poses)
-        xp = array_namespace(rows.log_prior)
-        classes = rows.log_prior[: rows.n_models * K : K] - rows.poses.log_weights[0]
+    def rows(self) -> RowSpace:
+        """The fine rows; classes are as frequent as among the coarse ones."""
+        parents, K = self.parents, len(self.parents.poses)
+        M, xp = parents.n_models, array_namespace(parents.log_prior)
+        classes = parents.log_prior[: M * K : K] - parents.poses.log_weights[0]
         models = (classes[:, None] + self.poses.log_weights).reshape(-1)
-        return xp.concatenate([models, rows.log_prior[rows.n_models * K :]]).astype(np.float32)
+        log_prior = xp.concatenate([models, parents.log_prior[M * K :]]).astype(np.float32)
+        return RowSpace(self.poses, M, log_prior, parents.n_junk, parents.tile_rows)
 
     # The two passes ---------------------------------------------------------------------------------------
 
@@ -96,7 +97,7 @@ class FineSearch:
         self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array
     ) -> Responsibilities:
         """First pass: probabilities of the frames over the coarse poses, junk classes left out."""
-        rows = self.rows
+        rows = self.parents
         n = rows.n_models * len(rows.poses)
         poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
         device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
@@ -120,10 +121,10 @@ class FineSearch:
         pair = owner_of(blocks.value_start)
         pair = xp.nonzero(xp.bincount(pair[found.probability > 0], minlength=blocks.n_pairs))[0]
         row = blocks.coarse_row[blocks.pair_block[pair]]
-        is_pose = row < self.rows.n_models * len(self.rows.poses)
+        is_pose = row < self.parents.n_models * len(self.parents.poses)
         start, order = group_by(blocks.frame[pair[is_pose]], blocks.n_frames)
         row = row[is_pose][order].astype(np.int32)
-        n = self.rows.n_models * len(self.rows.poses)
+        n = self.parents.n_models * len(self.parents.poses)
         return self.blocks(Responsibilities(n, start, row, xp.ones(len(row), dtype=np.float32)))
 
     def score(self, likelihood: Likelihood, expander: Expander, batch: Batch, blocks: BlockList) -> Scored:
@@ -146,7 +147,7 @@ class FineSearch:
         self, scored: Scored, beta: float | Array, kept_mass: float = 0.999
     ) -> BlockResponsibilities:
         """Tempered posteriors of the frames over their fine rows."""
-        return normalise_blocks(scored.values, scored.blocks, self.log_prior, beta, kept_mass)
+        return normalise_blocks(scored.values, scored.blocks, self.rows.log_prior, beta, kept_mass)
 
     def merge(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, scored: Scored,
@@ -174,7 +175,7 @@ class FineSearch:
             merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
             if model is None:
                 _add_junk(
-                    deposit, tile.row - self.rows.n_models * len(self.poses), merged, pixel_weights, batch
+                    deposit, tile.row - self.parents.n_models * len(self.poses), merged, pixel_weights, batch
                 )
                 continue
             insert_slices(
@@ -204,14 +205,14 @@ class FineSearch:
     # Parts ------------------------------------------------------------------------------------------------
 
     def _with_junk(self, blocks: BlockList) -> BlockList:
-        J, D = self.rows.n_junk, blocks.n_frames
+        J, D = self.parents.n_junk, blocks.n_frames
         if not J:
             return blocks
         xp = array_namespace(blocks.row)
-        junk, n_models = xp.arange(J), self.rows.n_models
+        junk, n_models = xp.arange(J), self.parents.n_models
         return BlockList(
             D,
-            xp.concatenate([blocks.coarse_row, n_models * len(self.rows.poses) + junk]),
+            xp.concatenate([blocks.coarse_row, n_models * len(self.parents.poses) + junk]),
             xp.concatenate([blocks.block_start, blocks.n_rows + 1 + junk]),
             xp.concatenate([blocks.row, n_models * len(self.poses) + junk]),
             xp.concatenate([blocks.pair_start, blocks.n_pairs + D * (1 + junk)]),
@@ -221,14 +222,14 @@ class FineSearch:
     def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
         """Tiles of whole blocks of one model each, or of junk classes (None)."""
         start, coarse = to_numpy(blocks.block_start), to_numpy(blocks.coarse_row)
-        model = np.minimum(coarse // len(self.rows.poses), self.rows.n_models)
-        bounds = np.searchsorted(model, np.arange(self.rows.n_models + 2))
-        for m in range(self.rows.n_models + 1):
+        model = np.minimum(coarse // len(self.parents.poses), self.parents.n_models)
+        bounds = np.searchsorted(model, np.arange(self.parents.n_models + 2))
+        for m in range(self.parents.n_models + 1):
             first, end = int(bounds[m]), int(bounds[m + 1])
             while first < end:
-                last = int(np.searchsorted(start, start[first] + self.rows.tile_rows, side="right")) - 1
+                last = int(np.searchsorted(start, start[first] + self.tile_rows, side="right")) - 1
                 last = min(max(last, first + 1), end)
-                yield blocks.tile(first, last), m if m < self.rows.n_models else None
+                yield blocks.tile(first, last), m if m < self.parents.n_models else None
                 first = last
 
     def _matrices(self, tile: BlockList, model: int) -> Array:
@@ -239,12 +240,12 @@ class FineSearch:
             matrices = self._matrices(tile, model)
             return slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
         assert expander.junk is not None
-        junk = expander.junk[tile.row - self.rows.n_models * len(self.poses)]
+        junk = expander.junk[tile.row - self.parents.n_models * len(self.poses)]
         return array_namespace(junk).ascontiguousarray(junk.T) if by_pixel else junk
 
     def _add_row_mass(self, found: BlockResponsibilities, deposit: Deposit) -> None:
         blocks, xp = found.blocks, array_namespace(found.probability)
-        # A coarse row has one block, whose rows lie side by side: differences of the running sum are its mass.
+        # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
         total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
         deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])
 
