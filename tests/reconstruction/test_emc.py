@@ -1,8 +1,9 @@
-"""Promises of a whole reconstruction: the same bits again, nothing read that must not be, no frame used twice."""
+"""Promises of a whole reconstruction: the same bits again, no truth read, no frame used twice."""
 
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, likelihood: 
     passed = {(state["course/start"], state["course/stage"]) for state in states}
     assert {(0, 0), (1, 0)} < passed  # both starts and a later stage
     other = tiny.emc(**settings)
-    for before, after in zip(states[:-1], states[1:], strict=True):
+    for before, after in pairwise(states):
         other.restore(before)
         assert bytes_of(other.state()) == bytes_of(before)
         other.step()
@@ -123,12 +124,14 @@ numba.set_num_threads(int(sys.argv[2]))
 import orienteer
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
-emc = Emc(orienteer.open(sys.argv[1]), EmcSettings(diameter_A=200, iterations=3, level=4), seed=1, device="cpu")
+settings = EmcSettings(diameter_A=200, iterations=3, level=4)
+emc = Emc(orienteer.open(sys.argv[1]), settings, seed=1, device="cpu")
 while not emc.finished:
     emc.step()
 import hashlib
 state = emc.state()
-print(hashlib.sha256(b"".join(np.asarray(state[k]).tobytes() for k in sorted(state) if k != "junk")).hexdigest())
+parts = (np.asarray(state[name]).tobytes() for name in sorted(state) if name != "junk")
+print(hashlib.sha256(b"".join(parts)).hexdigest())
 """
 
 

@@ -24,6 +24,7 @@ def run_report(run: "Run") -> dict[str, Any]:
         "frames": run.described["input"]["frames"],
         "seed": run.seed,
         **last,
+        "remarks": run.remarks,
         "finished": run.finished,
         "reason": run.reason,
         "seconds": sum(step.get("seconds") or 0.0 for step in steps),

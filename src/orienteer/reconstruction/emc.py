@@ -94,7 +94,7 @@ class Emc:
         self.n_halves = 2 if self.settings.halves else 1
         self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
         self.table = FrameTable(N)
-        self.candidates: list[tuple[float, NDArray[np.float32]]] = []
+        self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
         self.junk: Array | None = None
         self._begin_start(0)
@@ -192,7 +192,8 @@ class Emc:
         # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
         depth_inv_A = self.pixels.wavelength_A * work.stage.scored_inv_A**2
         is_flat = depth_inv_A * self.diameter_A < _FLAT_SPECKLES
-        return float(np.median(angular_distance_deg(*poses, self.group, flat_ewald=is_flat)))
+        apart = angular_distance_deg(poses[0], poses[1], self.group, flat_ewald=is_flat)
+        return float(np.median(apart))
 
     # Stages -----------------------------------------------------------------------------------------------
 
@@ -211,17 +212,20 @@ class Emc:
         if turn == "next stage":
             self._enter(self.course.stage + 1)
         elif turn in ("next start", "best start"):
-            self.candidates.append((self.course.last_log_likelihood, to_numpy(self.models)))
+            found = self._learnt()
+            self.candidates.append({**found, "log_likelihood": self.course.last_log_likelihood})
             if turn == "next start":
                 self._begin_start(self.course.start + 1)
                 return
-            best = int(np.argmax([value for value, _ in self.candidates]))
-            self.course.start, self.models = best, self.xp.asarray(self.candidates[best][1])
-            self.full, self.candidates = self.models.mean(axis=0), []
+            best = int(np.argmax([candidate["log_likelihood"] for candidate in self.candidates]))
+            self.course.start = best
+            self._take(self.candidates[best])
+            self.candidates = []
             self._enter(1)
 
     def _begin_start(self, start: int) -> None:
         self.course.start, self.models = start, None
+        self.fluence = self._first_fluence()
         self._enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.voxel_inv_A)
@@ -316,40 +320,55 @@ class Emc:
 
     def state(self) -> dict[str, Any]:
         """Everything the next iteration depends on, as arrays and numbers."""
-        candidates = {f"candidates/{i}": models for i, (_, models) in enumerate(self.candidates)}
+        candidates = {
+            f"candidates/{i}/{name}": value
+            for i, candidate in enumerate(self.candidates)
+            for name, value in candidate.items()
+        }
+        return {
+            **self._learnt(),
+            **candidates,
+            "n_candidates": len(self.candidates),
+            "half_correlation": self.half_correlation,
+            "grouping_fluence": self.work.grouping_fluence,
+            "log_prior": to_numpy(self.work.rows.log_prior),
+            **self.course.state(),
+            **self.table.state(),
+            **self.annealing.state(),
+        }
+
+    def _learnt(self) -> dict[str, Any]:
+        """What the frames have taught so far: models, junk, fluences, noise."""
         return {
             "models": to_numpy(self.models),
             "full": to_numpy(self.full),
             "junk": None if self.junk is None else to_numpy(self.junk),
-            "half_correlation": self.half_correlation,
             "fluence": self.fluence,
-            "grouping_fluence": self.work.grouping_fluence,
-            "log_prior": to_numpy(self.work.rows.log_prior),
-            "candidates/log_likelihood": np.array([value for value, _ in self.candidates]),
-            **candidates,
-            **self.course.state(),
-            **self.table.state(),
-            **self.annealing.state(),
             **self.noise.state(),
         }
 
+    def _take(self, learnt: Mapping[str, Any]) -> None:
+        xp = self.xp
+        self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
+        self.junk = None if learnt["junk"] is None else xp.asarray(learnt["junk"], dtype=np.float32)
+        self.fluence = np.array(learnt["fluence"], dtype=np.float64)
+        self.noise.restore(learnt)
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit."""
-        xp = self.xp
-        values = np.asarray(state["candidates/log_likelihood"])
+        starts = [f"candidates/{i}/" for i in range(int(state["n_candidates"]))]
         self.candidates = [
-            (float(value), np.asarray(state[f"candidates/{i}"])) for i, value in enumerate(values)
+            {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
+            for start in starts
         ]
         # Frames are sorted by the fluences that held when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.models = None
         self._enter(int(state["course/stage"]))
-        self.fluence = np.array(state["fluence"], dtype=np.float64)
-        self.models, self.full = (xp.asarray(state[name], dtype=np.float32) for name in ("models", "full"))
-        self.junk = None if state["junk"] is None else xp.asarray(state["junk"], dtype=np.float32)
+        self._take(state)
         self.half_correlation = np.array(state["half_correlation"], dtype=np.float64)
-        self.work.rows.log_prior = xp.asarray(state["log_prior"], dtype=np.float32)
-        for part in (self.course, self.table, self.annealing, self.noise):
+        self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
+        for part in (self.course, self.table, self.annealing):
             part.restore(state)
 
     # Set-up -----------------------------------------------------------------------------------------------

@@ -171,6 +171,12 @@ class Run:
         return next((str(e["reason"]) for e in self.events if e["event"] == "finished"), "")
 
     @property
+    def remarks(self) -> list[str]:
+        """What the method had to say about the data before its first step."""
+        begun = [event for event in self.events if event["event"] in ("started", "resumed")]
+        return [str(remark) for remark in begun[-1].get("remarks", ())] if begun else []
+
+    @property
     def holder(self) -> Holder | None:
         """The process that works on the run now."""
         return lock_holder(self.path)
@@ -209,7 +215,7 @@ class Run:
         if self.finished:
             return
         with RunLock(self.path):
-            session, is_restored = self._session()
+            session, is_restored = self._begun_session()
             session.begin(is_restored, choose_device(self.device))
             if session.method.finished:
                 session.finish()
@@ -227,6 +233,15 @@ class Run:
                 session.leave()
             finally:
                 self._keep(session)
+
+    def _begun_session(self) -> tuple[Session, bool]:
+        """The same; data that the method refuses at once leave no run, so that mended ones can begin one."""
+        try:
+            return self._session()
+        except OrienteerError:
+            if not self._directory.events.exists():
+                self._directory.clear()
+            raise
 
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""

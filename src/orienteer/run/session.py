@@ -64,6 +64,11 @@ class Session:
             facts["steps_done_again"] = n_cut
         if note:
             facts["note"] = note
+        remarks = list(getattr(self.method, "remarks", ()))
+        if remarks:
+            facts["remarks"] = remarks
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=4)
         plan = getattr(self.method, "plan", None)
         if plan is not None:
             facts["plan"] = plan.to_json()
