@@ -1,0 +1,220 @@
+"""Poses between the points of a grid: from each frame's best pose to the nearby top of its likelihood.
+
+All frames climb together.  Around every pose the scores in twelve directions give a parabola, whose top is
+the next pose and whose curvature is the precision to which the frame knows its pose.  A frame is then merged
+at a small cloud of poses as wide as that precision, each with its own probability: sharp frames at one place,
+faint frames spread as far as they must be.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.quaternion import compose, normalise, to_matrix
+from orienteer.posterior.blocks import BlockList
+from orienteer.posterior.listed import normalise_blocks
+from orienteer.posterior.posterior import Posterior
+from orienteer.reconstruction.expectation import Batch, Deposit, Expander
+from orienteer.reconstruction.listed_rows import (
+    merge_listed,
+    needs_slices_to_merge,
+    row_of_values,
+    score_listed,
+    sum_by_frame,
+)
+from orienteer.slicing.trilinear import insert_slices, slice_volume
+
+_SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
+_LENGTH = np.abs(_SIDES).sum(axis=1)
+# The centre and the twelve directions of a close-packed lattice: the fewest in which no quadratic form hides.
+STENCIL = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 2] / np.sqrt(2)])
+# Centre, twelve nearest and six next lattice points.  1.9 standard deviations apart they stand for a Gaussian
+# with 88 % of its variance; further apart the centre alone would count, nearer the tails would be cut.
+CLOUD = 1.9 * np.concatenate([STENCIL, _SIDES[_LENGTH == 1] * np.sqrt(2)])
+# Entries of a symmetric matrix that a quadratic form in three variables has.
+_FIRST, _SECOND = np.triu_indices(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Poses of F frames of a batch at the tops of their likelihoods.
+
+    frames : (F,) int64, places in the batch.
+    model : (F,) int64.
+    quaternions : (F, 4) float64.
+    score : (F,) float64 log-likelihood there, never less than where the climb began.
+    axes_rad : (F, 3, 3) float64; the columns are the main axes of the posterior about the pose, as rotation
+        vectors in the laboratory, one standard deviation long (at most the first step).
+    """
+
+    frames: Array
+    model: Array
+    quaternions: Array
+    score: Array
+    axes_rad: Array
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    @property
+    def precision_deg(self) -> Array:
+        """Expected rms angle between the pose and the true one, (F,), if the model is right."""
+        xp = array_namespace(self.axes_rad)
+        return xp.sqrt((self.axes_rad**2).sum(axis=(1, 2))) * (180 / np.pi)
+
+
+def refine_poses(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, quaternions: Array,
+    step_deg: float, *, n_steps: int = 4, tile_rows: int = 512,
+) -> Refined:  # fmt: skip
+    """Climb from given poses to the nearby tops of the likelihood.
+
+    frames : (F,) places in the batch; model : (F,) at least 0; quaternions : (F, 4) where to begin.
+    step_deg : first distance at which neighbours are looked at: about the covering radius of the grid.
+    n_steps : parabolas; each is up to 3 times narrower than the one before, until it fits the posterior.
+    """
+    xp = array_namespace(batch.fluence)
+    frames, model, now = xp.asarray(frames), xp.asarray(model), xp.asarray(quaternions, dtype=np.float64)
+    stencil = xp.asarray(STENCIL)
+    F = len(frames)
+    step = xp.full(F, np.radians(step_deg))
+    axes = xp.broadcast_to(xp.eye(3), (F, 3, 3)) * step[:, None, None]
+    best, best_score = now, xp.full(F, -np.inf)
+    for _ in range(n_steps):
+        poses = turned(now[:, None], step[:, None, None] * stencil)
+        scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
+        highest = xp.argmax(scores, axis=1)
+        top = xp.take_along_axis(scores, highest[:, None], axis=1)[:, 0]
+        is_better = top > best_score
+        here = xp.take_along_axis(poses, highest[:, None, None], axis=1)[:, 0]
+        best, best_score = xp.where(is_better[:, None], here, best), xp.where(is_better, top, best_score)
+        move, axes_in_steps, predicted = _top_of_parabola(scores)
+        # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
+        now = xp.where((predicted >= top)[:, None], turned(now, step[:, None] * move), here)
+        axes = step[:, None, None] * axes_in_steps
+        width = xp.sqrt((axes**2).sum(axis=1)).max(axis=1)
+        step = xp.minimum(xp.maximum(width, step / 3), step)
+    last = local_scores(likelihood, expander, batch, frames, model, now[:, None], tile_rows)[:, 0]
+    is_better = last >= best_score
+    return Refined(
+        frames, model, xp.where(is_better[:, None], now, best), xp.where(is_better, last, best_score), axes
+    )
+
+
+def refine_and_merge(
+    likelihood: Likelihood, expander: Expander, batch: Batch, refined: Refined, deposit: Deposit,
+    pixel_weights: Array, *, beta: float = 1.0, tile_rows: int = 512,
+) -> tuple[Posterior, Array]:  # fmt: skip
+    """Merge refined frames at small clouds of poses around their tops.
+
+    deposit : its ``row_mass`` is left alone: a cloud belongs to no row of a grid.
+    Returns posteriors over the cloud and photons (D,) float64 that it expects at unit fluence on the scored
+    pixels, both for all D frames of the batch; those that were not refined have -inf evidence and 0 photons.
+    """
+    xp = array_namespace(batch.fluence)
+    offsets = xp.matmul(xp.asarray(CLOUD), xp.matrix_transpose(refined.axes_rad)) / np.sqrt(beta)
+    poses = turned(refined.quaternions[:, None], offsets)
+    scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
+    blocks = _own_blocks(refined.frames, len(CLOUD), len(batch))
+    no_preference = xp.zeros(blocks.n_rows, dtype=np.float32)
+    found = normalise_blocks(scores.reshape(-1).astype(np.float32), blocks, no_preference, beta, 1.0)
+    expected = xp.zeros(len(batch), dtype=np.float64)
+    probability = found.probability.reshape(scores.shape)
+    for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
+        own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
+        weights = xp.ascontiguousarray(probability[part]).reshape(-1)
+        matrices = _matrices(poses[part])
+        slices = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
+        unit = likelihood.pixels.scored_signal(slices, by_pixel=batch.by_pixel)
+        expected += sum_by_frame(weights * unit[row_of_values(own)], own)
+        seen = slices if needs_slices_to_merge(likelihood) else None
+        merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
+        insert_slices(
+            deposit.sums[m], expander.points, matrices, merged.values, merged.row_weights.astype(np.float32),
+            pixel_weights, batch.by_pixel, merged.weights,
+        )  # fmt: skip
+    return found.posterior, expected
+
+
+def local_scores(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, poses: Array,
+    tile_rows: int = 512,
+) -> Array:  # fmt: skip
+    """Log-likelihoods (F, O) float64 of frames at O poses (F, O, 4) of their own."""
+    xp = array_namespace(batch.fluence)
+    scores = xp.empty(poses.shape[:2], dtype=np.float64)
+    n_poses = poses.shape[1]
+    for m, part in _tiles(model, n_poses, tile_rows):
+        slices = slice_volume(
+            expander.models[m], expander.points, _matrices(poses[part]), by_pixel=batch.by_pixel
+        )
+        blocks = _own_blocks(frames[part], n_poses, len(batch))
+        scores[part] = score_listed(likelihood, slices, batch, blocks).reshape(-1, n_poses)
+    return scores
+
+
+def turned(quaternions: Array, rotation_vectors: Array) -> Array:
+    """Poses (..., 4) turned further, in the laboratory, by small rotation vectors (..., 3) in radians."""
+    xp = array_namespace(rotation_vectors)
+    ones = xp.ones((*rotation_vectors.shape[:-1], 1))
+    return compose(normalise(xp.concatenate([ones, rotation_vectors / 2], axis=-1)), quaternions)
+
+
+def _top_of_parabola(scores: Array) -> tuple[Array, Array, Array]:
+    """Of scores (F, 13) on the stencil: where the top lies, the main axes as columns, and the height there.
+
+    All in steps of the stencil.  A top further than a step away, or none at all, becomes a step uphill; an
+    axis along which the scores do not fall has the length of a step.
+    """
+    xp = array_namespace(scores)
+    to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(STENCIL)))
+    coefficients = xp.matmul(scores - scores[:, :1], to_coefficients.T)
+    slope = coefficients[:, 1:4]
+    curvature = xp.zeros((len(scores), 3, 3))
+    for i, (a, b) in enumerate(zip(_FIRST, _SECOND, strict=True)):
+        curvature[:, a, b] += coefficients[:, 4 + i]
+        curvature[:, b, a] += coefficients[:, 4 + i]
+    bend, axes = xp.linalg.eigh(-curvature)
+    bend = xp.maximum(bend, 1.0)  # one nat per step squared: no axis is longer than a step
+    along = xp.matmul(xp.matrix_transpose(axes), slope[..., None])[..., 0] / bend
+    length = xp.sqrt((along**2).sum(axis=1, keepdims=True))
+    along = along * xp.minimum(1.0, 1.0 / xp.maximum(length, 1e-12))
+    move = xp.matmul(axes, along[..., None])[..., 0]
+    rise = (slope * move).sum(axis=1) + 0.5 * xp.einsum("fi,fij,fj->f", move, curvature, move)
+    return move, axes / xp.sqrt(bend)[:, None, :], scores[:, 0] + coefficients[:, 0] + rise
+
+
+def _quadratic_terms(points: Any) -> Any:
+    """1, x, y, z and the six products of two of them at points (n, 3): (n, 10)."""
+    products = points[:, _FIRST] * points[:, _SECOND]
+    return np.concatenate([np.ones((len(points), 1)), points, products], axis=1)
+
+
+def _tiles(model: Array, n_poses: int, tile_rows: int) -> Iterator[tuple[int, Array]]:
+    """Frames of one model at a time, as many as fit in a tile."""
+    xp = array_namespace(model)
+    which = to_numpy(model)
+    size = max(1, tile_rows // n_poses)
+    for m in np.unique(which):
+        members = np.flatnonzero(which == m)
+        for first in range(0, len(members), size):
+            yield int(m), xp.asarray(members[first : first + size])
+
+
+def _matrices(poses: Array) -> Array:
+    """(F O, 3, 3) float32 transposes of the rotations (F, O, 4)."""
+    xp = array_namespace(poses)
+    matrices = xp.matrix_transpose(to_matrix(poses.reshape(-1, 4)))
+    return xp.ascontiguousarray(matrices.astype(np.float32))
+
+
+def _own_blocks(frames: Array, n_poses: int, n_frames: int) -> BlockList:
+    """A block of n_poses rows for each frame."""
+    xp = array_namespace(frames)
+    number = xp.arange(len(frames) + 1)
+    row = xp.arange(len(frames) * n_poses)
+    return BlockList(n_frames, number[:-1], number * n_poses, row, number, frames.astype(np.int32))
