@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import orienteer
-from orienteer.compare.alignment import align_intensities
+from orienteer.compare.alignment import Alignment, align_intensities
 from orienteer.fourier.sampled_transform import SampledTransform
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
@@ -55,11 +55,9 @@ class Tiny:
         slices = transform.intensity(points.astype(np.float32), np.eye(3, dtype=np.float32)[None])
         return slices[0].reshape(n, n, n).astype(np.float32)
 
-    def correlations(self, emc: Emc, model: int = 0) -> Any:
-        """Correlation with the truth in every shell, after turning the one onto the other."""
-        last = int(emc.work.stage.scored_inv_A / emc.voxel_inv_A)
-        values = emc.volumes()[model].values
-        return align_intensities(self.truth_on(emc), values, last_shell=last).shells.correlation
+    def aligned(self, emc: Emc, model: int = 0, last_shell: int | None = None) -> Alignment:
+        """The model turned onto the truth, with the correlation in every shell."""
+        return align_intensities(self.truth_on(emc), emc.volumes()[model].values, last_shell=last_shell)
 
 
 def simulate(particle: Any, n_pixels: int, edge_A: float, **settings: Any) -> Tiny:

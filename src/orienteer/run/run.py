@@ -215,7 +215,7 @@ class Run:
         if self.finished:
             return
         with RunLock(self.path):
-            session, is_restored = self._begun_session()
+            session, is_restored = self._session()
             session.begin(is_restored, choose_device(self.device))
             if session.method.finished:
                 session.finish()
@@ -234,25 +234,25 @@ class Run:
             finally:
                 self._keep(session)
 
-    def _begun_session(self) -> tuple[Session, bool]:
-        """The same; data that the method refuses at once leave no run, so that mended ones can begin one."""
-        try:
-            return self._session()
-        except OrienteerError:
-            if not self._directory.events.exists():
-                self._directory.clear()
-            raise
-
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""
         kept, self._kept = self._kept, None
         if kept is not None and kept[1] == _stamp(self.path / LAST):
             method, is_restored = kept[0], True
         else:
-            make = find_method(self.method).make
-            method, is_restored = make(self.source, self.settings, self.seed, self.device), False
+            method, is_restored = self._make(self.source), False
         dragonfly = bool(getattr(self.settings, "dragonfly_output", False))
         return Session(self._directory, self.described["run_id"], method, dragonfly), is_restored
+
+    def _make(self, source: Source) -> Method:
+        """The method before its first step; data that it refuses leave no run behind."""
+        make = find_method(self.method).make
+        try:
+            return make(source, self.settings, self.seed, self.device)
+        except OrienteerError:
+            if not self._directory.events.exists():
+                self._directory.clear()
+            raise
 
     def _keep(self, session: Session) -> None:
         """Keep the method for the next steps in this process; another process may go on before, however."""
