@@ -162,10 +162,9 @@ class Emc:
             fluence = update_fluence(photons, table.expected)
             fluence = bound_fluence(fluence, photons, self.noise.background_photons(work))
             seen = table.merged & (table.expected > 0)
-            fluence, mean = normalise_fluence(fluence, seen.astype(np.float64))
-            self.fluence = fluence
-            self.models = self.models * self.xp.float32(mean)
-            self.full = self.full * self.xp.float32(mean)
+            # Expected photons are those of the models before, of which only the ratios between frames count:
+            # the new models already fit fluences of mean 1.
+            self.fluence, _ = normalise_fluence(fluence, seen.astype(np.float64))
         self.noise.update(work, self.models, table.quaternion, table.model, self.fluence, self.half)
         mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
         work.update_prior(mass)
