@@ -160,7 +160,7 @@ def sum_log_factorials(frames: FrameBatch, dispersion: Array | None = None) -> A
     def term(count: Array, e_p: Array | None) -> Array:
         count = xp.maximum(count, 0.0)
         value = _log_gamma(count + 1.0)
-        return value if e_p is None else value - _log_rising(count, e_p)
+        return value if e_p is None else value - log_rising(count, e_p)
 
     if frames.photons is not None:
         return _sum_lists(frames.photons, lambda p, count: term(count, None if e is None else e[p]), S)
@@ -204,7 +204,7 @@ def _log_gamma(x: Array) -> Array:
     return gammaln(x)
 
 
-def _log_rising(count: Array, dispersion: Array) -> Array:
+def log_rising(count: Array, dispersion: Array) -> Array:
     """sum_{i<K} ln(1 + i e), also where r = 1/e is so large that a difference of gammas is all noise."""
     xp = array_namespace(count)
     e, K = dispersion, count

@@ -21,14 +21,30 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 _PLATEAU = 1e-3
 
 
-def perplexity_at(scores: Array, log_prior: Array, inverse_temperature: float) -> float:
+def perplexity_at(
+    scores: Array, log_prior: Array, inverse_temperature: float | Array, weights: Array | None = None
+) -> float:
     """Effective number of orientations a frame is spread over: exp of the mean entropy of all frames.
 
     The mean is taken of entropies, not of perplexities: one blank frame in a hundred stays spread over all
     orientations at any temperature and would fill a mean of perplexities alone.
+
+    inverse_temperature : a number, or (D,).   weights : (D,) of the frames in the mean; None: all the same.
     """
     _, entropy = tempered_evidence(scores, log_prior, inverse_temperature)
+    if weights is not None:
+        entropy = entropy * (weights / weights.mean())
     return float(math.exp(float(entropy.mean())))
+
+
+def inverse_temperatures(inverse_temperature: float, brightness: Array, limit: float = 1.0) -> Array:
+    """(D,) for frames of unequal brightness: twice the photons are twice the nats, for the same spread.
+
+    >>> inverse_temperatures(0.5, np.array([0.1, 1.0, 5.0])).tolist()
+    [1.0, 0.5, 0.1]
+    """
+    xp = array_namespace(brightness)
+    return xp.minimum(inverse_temperature / xp.maximum(brightness, 1e-12), limit)
 
 
 def inverse_temperature_for_perplexity(
@@ -36,6 +52,7 @@ def inverse_temperature_for_perplexity(
     log_prior: Array,
     target: float,
     *,
+    brightness: Array | None = None,
     limit: float = 1.0,
     n_frames: int = 256,
     tolerance: float = 0.01,
@@ -45,6 +62,9 @@ def inverse_temperature_for_perplexity(
     scores : (K, D) float32; of more than ``n_frames`` frames, as many at even distances are used.
     log_prior : (K,).
     target : the wanted :func:`perplexity_at`; beta = ``limit`` when even there more are left.
+    brightness : (D,) of the frames, above 0.  Then the result is that of a frame of brightness 1, others have
+        theirs from :func:`inverse_temperatures`, and bright frames count as much more as they are brighter:
+        the dim ones are spread over many orientations whatever is done.
     tolerance : relative error of the perplexity at the result.
     """
     if not (target >= 1 and limit > 0):
@@ -53,13 +73,19 @@ def inverse_temperature_for_perplexity(
             "The perplexity is at least 1 and the limit above 0.",
         )
     sample = _some_frames(scores, n_frames)
+    bright = None if brightness is None else _some_frames(brightness[None], n_frames)[0]
+    # Where the dimmest frame, too, is at the limit.
+    highest = limit if bright is None else max(limit, limit / max(float(bright.min()), 1e-12))
 
     def excess(log_beta: float) -> float:
-        return math.log(perplexity_at(sample, log_prior, math.exp(log_beta)) / target)
+        beta: float | Array = math.exp(log_beta)
+        if bright is not None:
+            beta = inverse_temperatures(math.exp(log_beta), bright, limit)
+        return math.log(perplexity_at(sample, log_prior, beta, bright) / target)
 
-    if excess(math.log(limit)) >= 0:
-        return limit
-    return math.exp(_crossing(excess, math.log(limit), tolerance))
+    if excess(math.log(highest)) >= 0:
+        return highest
+    return math.exp(_crossing(excess, math.log(highest), tolerance))
 
 
 def _crossing(excess: Callable[[float], float], high: float, tolerance: float) -> float:

@@ -37,12 +37,16 @@ class Poses:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Frames of similar fluence within a batch: columns ``columns`` of the scores."""
+    """Frames of similar fluence within a batch: columns ``columns`` of the scores.
+
+    fluence : their mean; is_even : whether all of them have it, so that no frame needs a correction.
+    """
 
     columns: slice
     frames: FrameBatch
     product: Product
     fluence: float
+    is_even: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,11 +55,13 @@ class Batch:
 
     places : (D,) places of the frames in the data set.
     fluence : (D,) float64 on the device, of each frame.
+    weight : (D,) float32 on the device, how much each frame counts in the merge; None: all the same.
     """
 
     places: Any
     groups: tuple[Group, ...]
     fluence: Array
+    weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.places)
@@ -144,10 +150,15 @@ def score_tile(likelihood: Likelihood, slices: Array, batch: Batch) -> Array:
         missing = None
         if group.frames.missing is not None:
             missing = group.product.missing_scores(likelihood.expand_missing(slices, group.fluence, by_pixel))
-        fluence: Any = group.fluence if likelihood.needs_fluence_groups else batch.fluence[group.columns]
+        own = batch.fluence[group.columns]
+        fluence: Any = group.fluence if likelihood.needs_fluence_groups else own
+        slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
         parts.append(
-            likelihood.scores(product, offsets, group.frames, fluence=fluence, missing=missing, out=product)
-        )
+            likelihood.scores(
+                product, offsets, group.frames, fluence=fluence, missing=missing, slopes=slopes,
+                frame_fluence=None if slopes is None else own, out=product,
+            )
+        )  # fmt: skip
     return parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
 
 
@@ -238,6 +249,8 @@ def _deposited(
     taken = denominator = None
     for group in batch.groups:
         own = xp.ascontiguousarray(responsibilities[:, group.columns])
+        if batch.weight is not None:
+            own = own * batch.weight[group.columns]
         product = None
         if getattr(likelihood, "needs_product_to_merge", False):
             product = group.product.scores(likelihood.expand(slices, group.fluence, by_pixel)[0])

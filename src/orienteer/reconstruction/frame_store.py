@@ -18,6 +18,9 @@ from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
 _READ_BYTES = 128 * 2**20
 # Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
 _SHARE_OF_MEMORY = 0.4
+# Single precision holds whole numbers exactly up to here, and a photon detector counts far fewer.
+_LARGEST_EXACT = 2.0**24
+_FEW_FRAMES = 100
 
 
 class FrameStore:
@@ -29,6 +32,7 @@ class FrameStore:
     pixel_frames : (U,) float64, frames in which the pixel was not forbidden.
     lit_share : share of usable pixels that are not dark, on average.
     largest : largest count of a pixel.
+    remarks : what the user should know.
     """
 
     def __init__(self, source: Source, pixels: PixelTable) -> None:
@@ -79,8 +83,14 @@ class FrameStore:
                 "there is not one photon on the pixels that may be used.",
                 "Look at data and mask: orienteer inspect DATA.",
             )
+        self.remarks = _remarks(self.n_frames, self.largest)
         self.lit_share = lit / (self.n_frames * n)
         self._patterns = None if parts is None else concatenate(parts)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether single frames forbid pixels."""
+        return bool((self.pixel_frames < self.n_frames).any())
 
     @property
     def is_in_memory(self) -> bool:
@@ -120,6 +130,18 @@ class FrameStore:
         self.pixel_frames += len(whole)
         if whole.missing is not None:
             self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)
+
+
+def _remarks(n_frames: int, largest: float) -> list[str]:
+    remarks = []
+    if n_frames < _FEW_FRAMES:
+        remarks.append(f"{n_frames} frames are few; a reconstruction needs hundreds or thousands.")
+    if largest > _LARGEST_EXACT:
+        remarks.append(
+            f"a pixel counts {largest:,.0f}, which is not exact in single precision and hardly photons; "
+            "mask it, or convert the data to photons."
+        )
+    return remarks
 
 
 def _is_counts(patterns: Patterns) -> bool:

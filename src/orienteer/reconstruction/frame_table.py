@@ -12,7 +12,16 @@ from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.expectation import Batch
 from orienteer.reconstruction.workspace import Workspace
 
-_COLUMNS = ("quaternion", "model", "confidence", "perplexity", "log_likelihood", "expected", "merged")
+_COLUMNS = (
+    "quaternion",
+    "model",
+    "confidence",
+    "perplexity",
+    "log_likelihood",
+    "expected",
+    "merged",
+    "weight",
+)
 
 
 class FrameTable:
@@ -25,6 +34,7 @@ class FrameTable:
     log_likelihood : (N,) ln P(frame | likeliest pose), in nats, on the scored pixels.
     expected : (N,) photons that its poses expect on the scored pixels at unit fluence.
     merged : (N,) bool, whether the frame was merged in this stage.
+    weight : (N,) how likely the frame shows the particle: how much it counts in the merge.
     """
 
     def __init__(self, n_frames: int) -> None:
@@ -32,12 +42,18 @@ class FrameTable:
         self.model = np.zeros(n_frames, dtype=np.int64)
         self.confidence, self.perplexity = np.zeros(n_frames), np.ones(n_frames)
         self.log_likelihood = np.zeros(n_frames)
+        self.weight = np.ones(n_frames)
         self.forget_merge()
 
     def forget_merge(self) -> None:
         """A new stage begins: what was expected on other pixels says nothing now."""
         self.expected = np.zeros(len(self.model))
         self.merged = np.zeros(len(self.model), dtype=bool)
+
+    @property
+    def shown(self) -> NDArray[np.int64]:
+        """The model that a frame shows, (N,); -1: none."""
+        return np.where(self.weight < 0.5, -1, self.model)
 
     def note(self, work: Workspace, likelihood: Likelihood, batch: Batch, posterior: Posterior) -> None:
         """Write down the posteriors of a batch."""

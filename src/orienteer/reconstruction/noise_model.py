@@ -14,12 +14,10 @@ from orienteer.likelihood.dispersion import dispersion_sums, estimate_dispersion
 from orienteer.likelihood.gaussian import Gaussian
 from orienteer.likelihood.negative_binomial import NegativeBinomial
 from orienteer.likelihood.poisson import Poisson
-from orienteer.orientation.quaternion import to_matrix
 from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.frame_fit import dense_frames, signal_at_poses
 from orienteer.reconstruction.pixels import PixelTable
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.slicing.trilinear import slice_volume
-from orienteer.source.sparse_photons import dense_from_photons
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
@@ -73,8 +71,8 @@ class NoiseModel:
             return Poisson(work.pixel_model)
         if self._kind == "gaussian":
             return Gaussian(work.pixel_model, self.sigma or self._first_sigma(work))
-        shell = np.minimum(work.shell, len(self.dispersion) - 1)
-        return NegativeBinomial(work.pixel_model, work.xp.asarray(self.dispersion[shell].astype(np.float32)))
+        dispersion = self.dispersion_of_pixels(work).astype(np.float32)
+        return NegativeBinomial(work.pixel_model, work.xp.asarray(dispersion))
 
     def _first_sigma(self, work: "Workspace") -> float:
         return float(np.sqrt(np.mean(to_numpy(work.pixel_weights[: work.n_scored]).astype(np.float64) ** 2)))
@@ -84,42 +82,34 @@ class NoiseModel:
         fluence: NDArray[np.float64], half: NDArray[np.int64],
     ) -> None:  # fmt: skip
         """Learn the dispersion from frames at their best poses in the model that oriented them."""
-        if self._kind == "poisson":
-            return
         parts, residuals = [], []
         n_shells = int(work.shell.max()) + 1
+        shell = work.xp.asarray(work.shell[: work.n_scored])
         for h in range(len(models)):
             batch = work.sample(h, fluence)
             if batch is None:
                 continue
-            own = models[len(models) - 1 - h]
-            counts = work.xp.concatenate([_dense_counts(group.frames) for group in batch.groups])
-            matrices = np.swapaxes(to_matrix(poses[batch.places]), 1, 2).astype(np.float32)
-            expected = work.xp.empty(counts.shape, dtype=np.float32)
-            which = np.maximum(model[batch.places], 0)
-            for m in np.unique(which):
-                rows = np.flatnonzero(which == m)
-                slices = slice_volume(
-                    own[int(m)], work.points, work.xp.asarray(np.ascontiguousarray(matrices[rows]))
-                )
-                expected[work.xp.asarray(rows)] = slices[:, : work.n_scored]
-            expected *= work.pixel_weights[: work.n_scored]
-            expected *= batch.fluence[:, None].astype(np.float32)
-            background = work.pixel_model.background
-            if background is not None:
-                expected += background[: work.n_scored]
-            good = work.xp.asarray(model[batch.places] >= 0)
-            if not bool(good.any()):
-                continue
-            counts, expected = counts[good], expected[good]
-            residuals.append(float(((counts - expected) ** 2).mean()))
-            parts.append(
-                dispersion_sums(counts, expected, work.xp.asarray(work.shell[: work.n_scored]), n_shells)
-            )
+            for group in batch.groups:
+                places = batch.places[group.columns]
+                good = np.flatnonzero(model[places] >= 0)
+                if not len(good):
+                    continue
+                places, frames = places[good], dense_frames(group.frames[good])
+                expected = signal_at_poses(work, models[len(models) - 1 - h], poses[places], model[places])
+                expected *= work.xp.asarray(fluence[places, None].astype(np.float32))
+                if work.pixel_model.background is not None:
+                    expected += work.pixel_model.background[: work.n_scored]
+                expected = frames.masked(expected)
+                residuals.append(float(((frames.counts - expected) ** 2).mean()))
+                parts.append(dispersion_sums(frames.counts, expected, shell, n_shells))
         if parts:
             estimate = estimate_dispersion(join_sums(parts))
             self.dispersion = np.minimum(estimate, _LARGEST_DISPERSION)
             self.sigma = float(np.sqrt(np.mean(residuals)))
+
+    def dispersion_of_pixels(self, work: "Workspace") -> NDArray[np.float64]:
+        """(P,) dispersion at the pixels of a stage."""
+        return np.asarray(self.dispersion[np.minimum(work.shell, len(self.dispersion) - 1)])
 
     def first_junk(self, n_pixels: int, seed: int, xp: Any) -> Array:
         """Relative patterns (J, U) of the junk classes to begin with: the radial mean, hardly disturbed."""
@@ -137,26 +127,19 @@ class NoiseModel:
         return new
 
 
-def _dense_counts(frames: Any) -> Array:
-    dense = dense_from_photons(frames.photons) if frames.dense is None else frames.dense
-    return dense[:, : frames.n_scored].astype(np.float32)
-
-
 def _read_background(path: str, pixels: PixelTable) -> NDArray[np.float64] | None:
     if not path:
         return None
-    if path.endswith(".npy"):
-        values = np.load(path, allow_pickle=False)
-    else:
-        from orienteer.compute.hdf5_reading import get_dataset, read_array
-        from orienteer.compute.reading import reading
+    from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_array
+    from orienteer.compute.reading import reading
 
-        with reading(Path(path)):
-            import h5py
-
-            with h5py.File(path) as file:
+    with reading(Path(path)):
+        if path.endswith(".npy"):
+            values = np.load(path, allow_pickle=False)
+        else:
+            with open_hdf5(Path(path), "background file") as file:
                 values = read_array(get_dataset(file, "background"))
-    values = np.asarray(values, dtype=np.float64).reshape(-1)
+        values = np.asarray(values, dtype=np.float64).reshape(-1)
     if len(values) <= int(pixels.index.max()) or not np.isfinite(values).all() or values.min() < 0:
         raise FileError(
             Path(path),

@@ -18,6 +18,9 @@ class EmcSettings(Section):
         default=1, ge=1, le=64, description="Models reconstructed at once, one per conformation."
     )
     junk_classes: int = Field(default=0, ge=0, le=16, description="Classes of frames that show no particle.")
+    reject_junk: bool = Field(
+        default=True, description="Leave out frames that show something else than the particle, or nothing."
+    )
     symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
     fluence: Literal["auto", "estimate", "constant"] = Field(
         default="auto",
@@ -36,10 +39,10 @@ class EmcSettings(Section):
         default=0, ge=0, le=60, description="Finest grid of orientations (600-cell divisions); 0: as needed."
     )
     oversampling: float = Field(
-        default=4.0,
+        default=3.0,
         ge=1.5,
         le=8,
-        description="Voxels across a speckle; with fewer than 3 interpolation spoils smooth particles.",
+        description="Voxels across a speckle: fewer spoil smooth particles, more weaken faint ones.",
     )
     starts: int = Field(
         default=1, ge=1, le=100, description="Random starts; the likeliest goes on to full size."

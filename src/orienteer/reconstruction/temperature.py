@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.base import Likelihood
-from orienteer.posterior.tempering import inverse_temperature_for_perplexity
+from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
 from orienteer.reconstruction.expectation import Expander, score_tile
 from orienteer.reconstruction.workspace import Workspace
 
@@ -40,14 +40,20 @@ class Annealing:
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
     ) -> float:
-        """Inverse temperature for the next iteration, from the scores of a few frames; narrows the target."""
-        scores = sample_scores(work, likelihood, models, fluence)
+        """Inverse temperature of a frame of mean fluence in the next iteration; narrows the target.
+
+        It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
+        """
+        scores, brightness = sample_scores(work, likelihood, models, fluence)
         log_prior = work.rows.log_prior
         n_pose_rows = len(work.poses) * len(models[0])
         self.inverse = inverse_temperature_for_perplexity(
-            scores[:n_pose_rows], log_prior[:n_pose_rows], self.target * len(models[0])
-        )
-        if self.target <= _LAST_PERPLEXITY or self.inverse >= 1:
+            scores[:n_pose_rows], log_prior[:n_pose_rows], self.target * len(models[0]),
+            brightness=brightness if work.is_grouped else None,
+        )  # fmt: skip
+        # Done, too, when all the light is at the limit.
+        typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
+        if self.target <= _LAST_PERPLEXITY or typical >= 1:
             self.iterations_done += 1
         self.target = max(_LAST_PERPLEXITY, self.target * _RATE)
         return self.inverse
@@ -64,10 +70,10 @@ class Annealing:
 
 def sample_scores(
     work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
-) -> Array:
-    """Scores (rows, D) of a few frames of each half against the model that orients them."""
+) -> tuple[Array, Array]:
+    """Scores (rows, D) of a few frames of each half against the model that orients them; their fluences."""
     xp = work.xp
-    parts = []
+    parts, fluences = [], []
     for half in range(len(models)):
         batch = work.sample(half, fluence)
         if batch is None:
@@ -79,4 +85,5 @@ def sample_scores(
                 slices = expander.slices(work.rows, tile, batch.by_pixel)
                 scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
         parts.append(scores)
-    return xp.concatenate(parts, axis=1)
+        fluences.append(batch.fluence)
+    return xp.concatenate(parts, axis=1), xp.concatenate(fluences)

@@ -25,8 +25,9 @@ from orienteer.slicing.patches import PointPatches
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Frames whose fluences differ by less than this factor share their slices.
-_FLUENCE_RATIO = 1.3
+# Frames whose fluences differ by less than this factor share their slices; to first order each is scored at
+# its own fluence.
+_FLUENCE_RATIO = 2.0
 _SAMPLE = 64
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
@@ -91,13 +92,24 @@ class Workspace:
         """Places of the frames of a half, or of the sentinels."""
         return self._frames_of[part]
 
-    def batches(self, part: Part, fluence: NDArray[np.float64]) -> "list[Batch] | _Batches":
-        """The frames of a half, or the sentinels, in batches with their fluences."""
+    def parts(self, models: Array) -> list[tuple[Part, Array]]:
+        """All frames: each half with the model of the other half, and the sentinels with the last."""
+        last = len(models) - 1
+        halves: list[tuple[Part, Array]] = [(half, models[last - half]) for half in range(last + 1)]
+        return [*halves, ("sentinel", models[last])]
+
+    def batches(
+        self, part: Part, fluence: NDArray[np.float64], weight: NDArray[np.float64] | None = None
+    ) -> "list[Batch] | _Batches":
+        """The frames of a half, or the sentinels, in batches with their fluences.
+
+        weight : (N,) how much each frame counts in the merge; None: all the same.
+        """
         if not self._store.is_in_memory:
-            return _Batches(self, part, fluence)
+            return _Batches(self, part, fluence, weight)
         if part not in self._prepared:
             self._prepared[part] = list(self._prepare(part))
-        return [prepared.batch(fluence, self.xp) for prepared in self._prepared[part]]
+        return [prepared.batch(fluence, self.xp, weight) for prepared in self._prepared[part]]
 
     def sample(self, part: Part, fluence: NDArray[np.float64]) -> Batch | None:
         """A few frames of a half, evenly chosen."""
@@ -175,27 +187,33 @@ class _Prepared:
     def __init__(self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]]) -> None:
         self.places, self.parts = places, parts
 
-    def batch(self, fluence: NDArray[np.float64], xp: Any) -> Batch:
+    def batch(
+        self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
+    ) -> Batch:
         own = fluence[self.places]
+        # At the mean fluence of a group the signal's share of all its photons is right.
         groups = tuple(
-            Group(columns, frames, product, float(np.exp(np.log(own[columns]).mean())))
+            Group(columns, frames, product, float(own[columns].mean()), not np.ptp(own[columns]) > 0)
             for columns, frames, product in self.parts
         )
-        return Batch(self.places, groups, xp.asarray(own))
+        weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
+        return Batch(self.places, groups, xp.asarray(own), weights)
 
 
 class _Batches:
     """Batches that are read from disk when their turn comes."""
 
-    def __init__(self, work: Workspace, part: Part, fluence: NDArray[np.float64]) -> None:
-        self._work, self._part, self._fluence = work, part, fluence
+    def __init__(
+        self, work: Workspace, part: Part, fluence: NDArray[np.float64], weight: NDArray[np.float64] | None
+    ) -> None:
+        self._work, self._part, self._fluence, self._weight = work, part, fluence, weight
 
     def __len__(self) -> int:
         return max(1, -(-len(self._work.frames_of(self._part)) // self._work._plan.batch_frames))
 
     def __iter__(self) -> Iterator[Batch]:
         for prepared in self._work._prepare(self._part):
-            yield prepared.batch(self._fluence, self._work.xp)
+            yield prepared.batch(self._fluence, self._work.xp, self._weight)
 
 
 @lru_cache(maxsize=4)

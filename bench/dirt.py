@@ -1,0 +1,231 @@
+"""What the dirt of an experiment costs: resolution of a blind reconstruction, clean and with each dirt alone.
+
+    python bench/dirt.py [--device cuda] [--frames N] [--photons N] [--cases clean fluence junk] [--keep]
+
+Every case has the same number of frames that show one particle, and the same photons in them; what is added
+is named by the case:
+
+    fluence     log-normal, standard deviation of its logarithm 1: a factor of 100 between 98 % of the shots
+    junk        30 % more shots: droplets and debris, and two particles at once
+    background  as many photons as the particle scatters, with a slope; known from a file
+    estimated   the same background, which nobody has told
+    panel       an eighth of the detector is dead
+    empty       half of all shots hold nothing but background
+    all         fluence, junk, known background and dead panel together
+
+Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where the
+of shells, a speckle thick, falls below 0.5; ``loss`` how much less far in q that is than for the clean run.
+Where frames are rejected, precision and recall say how many of the rejected were bad, and how many of the bad
+were rejected.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from blind import BEAM, OBJECTS, PDB, Object, make_object, true_intensity
+from machine import describe_machine, report
+from orienteer.compare.alignment import align_intensities
+from orienteer.compute.arrays import to_numpy
+from orienteer.detector.detector import Detector
+from orienteer.detector.masks import PixelUse
+from orienteer.detector.square import square_detector
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.simulation.experiment import Experiment
+from orienteer.simulation.settings import SimulateSettings
+from orienteer.simulation.truth import ShotKind
+
+LIMIT = 0.5
+WIDE = float(np.sqrt(np.e - 1))  # relative deviation of a log-normal fluence whose logarithm deviates by 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """Dirt: settings of the simulation and of the reconstruction.
+
+    background : photons of the background over those of the particle.
+    is_known : whether the reconstruction is told the background.
+    """
+
+    simulation: dict[str, Any] = field(default_factory=dict)
+    reconstruction: dict[str, Any] = field(default_factory=dict)
+    background: float = 0.0
+    is_known: bool = True
+    dead_panel: bool = False
+
+    @property
+    def bad_share(self) -> float:
+        """Share of shots that do not show one particle."""
+        return sum(self.simulation.get(f"{kind}_fraction", 0.0) for kind in ("empty", "junk", "multiple"))
+
+
+JUNK = {"junk_fraction": 0.2, "multiple_fraction": 0.1}
+CASES = {
+    "clean": Case(),
+    "fluence": Case({"fluence_jitter": WIDE}),
+    "junk": Case(JUNK),
+    "background": Case({"background_slope": 0.5}, background=1.0),
+    "estimated": Case({"background_slope": 0.5}, background=1.0, is_known=False),
+    "panel": Case(dead_panel=True),
+    "empty": Case({"empty_fraction": 0.5}, background=1.0),
+    "all": Case(
+        {"fluence_jitter": WIDE, "background_slope": 0.5, **JUNK}, background=1.0, dead_panel=True
+    ),
+}  # fmt: skip
+
+
+def make_experiment(case: Case, thing: Object, options: argparse.Namespace) -> Experiment:
+    """The simulated shots of a case: as many good ones as in every other case."""
+    detector = square_detector(
+        thing.pixels, distance_m=0.2, edge_resolution_A=thing.edge_A, wavelength_A=BEAM.wavelength_A
+    )
+    if case.dead_panel:
+        detector = without_panel(detector)
+    settings = SimulateSettings(
+        frames=round(options.frames / (1 - case.bad_share)), photons_per_frame=options.photons,
+        background_photons=case.background * options.photons, seed=options.seed, **case.simulation,
+    )  # fmt: skip
+    return Experiment(thing.particle, BEAM, detector, settings, device=options.device)
+
+
+def without_panel(detector: Detector) -> Detector:
+    """The detector, one of whose eight panels (four rows of two) is dead."""
+    x, y = detector.positions_m[:, 0], detector.positions_m[:, 1]
+    dead = (x > 0) & (y > 0) & (y < y.max() / 2)
+    return detector.with_mask(np.where(dead, PixelUse.NEVER, detector.mask))
+
+
+def resolution_inv_A(correlation: NDArray[np.float64], voxel_inv_A: float, speckle: float) -> float:
+    """Where the correlation, averaged over a speckle, first falls below the limit; else the last shell."""
+    width = max(1, round(speckle))
+    smooth = np.convolve(np.nan_to_num(correlation), np.ones(width) / width, mode="valid")
+    radius = (np.arange(len(smooth)) + (width - 1) / 2) * voxel_inv_A
+    first = width  # the innermost speckle is behind the beam or the same for all
+    below = np.flatnonzero(smooth[first:] < LIMIT)
+    if not len(below):
+        return float(radius[-1])
+    i = first + int(below[0])
+    if i == first:
+        return float(radius[first])
+    share = (smooth[i - 1] - LIMIT) / (smooth[i - 1] - smooth[i])
+    return float(radius[i - 1] + share * (radius[i] - radius[i - 1]))
+
+
+def run_case(name: str, thing: Object, options: argparse.Namespace) -> dict[str, Any]:
+    """One reconstruction and what became of it."""
+    case = CASES[name]
+    experiment = make_experiment(case, thing, options)
+    began, cpu = time.perf_counter(), time.process_time()
+    with tempfile.TemporaryDirectory() as folder:
+        told: dict[str, Any] = {"resolution_A": options.resolution_A, "level": options.level}
+        told |= case.reconstruction | dict(options.set)
+        if case.background and case.is_known:
+            path = Path(folder) / "background.npy"
+            np.save(path, to_numpy(experiment.background))
+            told["background_file"] = str(path)
+        elif case.background:
+            told["background"] = "estimate"
+        emc = Emc(experiment, EmcSettings(**told), seed=options.seed, device=options.device)
+    while not emc.finished:
+        step = emc.step()
+        if options.verbose:
+            print(
+                f"  {step.iteration} stage {step.stage} beta {step.inverse_temperature:.3g} perplexity "
+                f"{step.perplexity:.1f} halves {step.half_correlation:.3f} change {step.change:.3f} "
+                f"rejected {np.mean(emc.best_model < 0):.3f} fluence {emc.fluence.std():.3f} "
+                f"dispersion {np.round(emc.noise.dispersion[4::4], 2)}",
+                file=sys.stderr,
+            )
+    row = {
+        "case": name, "frames": experiment.settings.frames, "iterations": emc.iteration, "reason": emc.reason,
+        "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu,
+    }  # fmt: skip
+    return row | compare(emc, experiment, thing)
+
+
+def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
+    """The reconstruction against the truth."""
+    volume = emc.volumes()[0]
+    values, voxel = to_numpy(volume.values), emc.voxel_inv_A
+    last = int(emc.edge_inv_A / voxel)
+    truth = true_intensity(thing.particle, len(values), voxel)
+    shells = align_intensities(truth, values, last_shell=last).shells
+    speckle = 1 / (thing.diameter_A * voxel)
+    correlation = shells.correlation[: last + 1]
+    columns = experiment.truth().columns()
+    good = columns["truth_kind"] == ShotKind.HIT
+    kept = emc.best_model >= 0
+    found = good & kept
+    result: dict[str, Any] = {
+        "correlation": float(np.nan_to_num(correlation[round(speckle) :]).mean()),
+        "q_inv_A": resolution_inv_A(correlation, voxel, speckle),
+        "shells": np.round(correlation, 3).tolist(),
+    }
+    result["resolution_A"] = 1 / result["q_inv_A"]
+    if emc.estimates_fluence:
+        result["fluence_pearson"] = float(
+            np.corrcoef(emc.fluence[found], np.asarray(columns["truth_fluence"])[found])[0, 1]
+        )
+    result["fluence_mean"] = float(emc.fluence[kept].mean())
+    if not good.all() or not kept.all():
+        result["rejected"] = float((~kept).mean())
+        result["precision"] = float((~good & ~kept).sum() / max(1, (~kept).sum()))
+        result["recall"] = float((~good & ~kept).sum() / max(1, (~good).sum()))
+    return result
+
+
+def with_losses(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the loss of resolution against the clean run, where there is one."""
+    clean = next((row["q_inv_A"] for row in rows if row["case"] == "clean"), None)
+    return [row if clean is None else row | {"loss": 1 - row["q_inv_A"] / clean} for row in rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--object", choices=OBJECTS, default="blobs")
+    parser.add_argument("--pdb", type=Path, default=PDB, help="structure file of 3iyf")
+    parser.add_argument("--frames", type=int, help="of one particle; default: 10 000 on the GPU, 1 500 else")
+    parser.add_argument("--photons", type=float, default=1000.0, help="per frame, of the particle")
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument(
+        "--resolution-A", type=float, help="to stop at; default: the edge on the GPU, else 50"
+    )
+    parser.add_argument("--level", type=int, help="finest grid; default: as needed on the GPU, else 6")
+    parser.add_argument("--set", nargs=2, action="append", default=[], help="a setting and its value")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
+    options = parser.parse_args()
+    on_gpu = options.device == "cuda"
+    options.frames = options.frames or (10_000 if on_gpu else 1_500)
+    options.resolution_A = options.resolution_A or (0 if on_gpu else 50)
+    options.level = options.level or (0 if on_gpu else 6)
+    thing = make_object(options.object, options.pdb)
+    rows: list[dict[str, Any]] = []
+    for name in options.cases:
+        rows.append(run_case(name, thing, options))
+        shown = with_losses(rows)[-1]
+        print({key: round(value, 3) if isinstance(value, float) else value for key, value in shown.items()},
+              file=sys.stderr, flush=True)  # fmt: skip
+    result = {
+        "problem": f"{options.object}, {options.frames} frames of one particle, {options.photons:g} photons "
+        "each; blind; resolution where the correlation with the truth falls below 0.5",
+        "machine": describe_machine(options.device),
+        "cases": with_losses(rows),
+    }
+    report(f"dirt_{options.device}", result, options.keep)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Frames that cannot be of the same particle as the others, told before anything is known of it.
+
+Whatever its orientation, a particle scatters about the same share of its photons to each distance from the
+centre; something larger or smaller does not.  Frames whose radial profile lies far outside what the others
+have are left out to begin with.  They are judged again, by the model, as soon as there is one.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.reconstruction.frame_fit import dense_frames
+from orienteer.reconstruction.frame_store import FrameStore
+
+_RINGS, _FRAMES_AT_ONCE = 40, 2000
+_ROUNDS = 6
+# A frame so many robust standard deviations above the typical deviation is not one of them.
+_FAR = 6.0
+# Median of the square of a standard normal number.
+_MEDIAN_OF_SQUARE = 0.4549
+
+
+def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Photons of every frame in rings of the detector, (N, R), background (U,) taken off, never negative.
+
+    Rings hold about equally many photons on average: where there are many, they are thin.
+    """
+    length = store.pixels.length_inv_A
+    order = np.argsort(length, kind="stable")
+    light = np.sqrt(np.maximum(store.pixel_photons, 0.0))[order] + 1e-12
+    ring = np.empty(len(length), dtype=np.int64)
+    ring[order] = np.minimum((np.cumsum(light) / light.sum() * _RINGS).astype(np.int64), _RINGS - 1)
+    member = np.zeros((len(length), _RINGS), dtype=np.float32)
+    member[np.arange(len(length)), ring] = 1
+    behind = None if background is None else background.astype(np.float32) @ member
+    everything = np.arange(len(length))
+    parts = []
+    for frames in store.chunks(np.arange(store.n_frames), _FRAMES_AT_ONCE):
+        batch = store.batch(frames, everything, len(length), "cpu", "sparse" if store.is_counts else "dense")
+        dense = dense_frames(batch)
+        photons = dense.counts @ member
+        if dense.seen is not None:
+            # A ring that is partly hidden is scaled up by what it would have shown.
+            mean = (store.pixel_photons / np.maximum(store.pixel_frames, 1)).astype(np.float32)
+            seen, all_of_it = (dense.seen * mean) @ member, mean @ member
+            photons = photons * all_of_it / np.maximum(seen, 1e-3 * all_of_it + 1e-30)
+        parts.append(photons if behind is None else np.maximum(photons - behind, 0.0))
+    return np.concatenate(parts).astype(np.float64)
+
+
+def unlike_others(photons: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether the radial profile of a frame is unlike that of the others, (N,) bool.
+
+    photons : (N, R) of the signal in rings.
+    noise : (N, R) variance of these numbers from counting.
+
+    The profile of the others is a trimmed mean, and how much they scatter about it a median; both are found
+    anew without the frames that are unlike.  More than half of the frames are never left out.
+    """
+    total = photons.sum(axis=1)
+    lit = total > 0
+    kept = lit.copy()
+    deviation = np.zeros(len(photons))
+    for _ in range(_ROUNDS):
+        if kept.sum() < 8:
+            return np.zeros(len(photons), dtype=bool)
+        shares = np.sort(photons[kept] / total[kept, None], axis=0)
+        quarter = len(shares) // 4
+        profile = np.maximum(shares[quarter : len(shares) - quarter].mean(axis=0), 1e-9)
+        expected = total[:, None] * profile / profile.sum()
+        square = (photons - expected) ** 2
+        excess = np.median((square[kept] / _MEDIAN_OF_SQUARE - noise[kept]) / expected[kept] ** 2, axis=0)
+        deviation = (square / (noise + 1 + np.maximum(excess, 0) * expected**2)).mean(axis=1)
+        middle = np.median(deviation[kept])
+        spread = 1.4826 * np.median(np.abs(deviation[kept] - middle))
+        limit = max(middle + _FAR * spread, float(np.median(deviation[lit])))
+        kept = lit & (deviation <= limit)
+    return np.asarray(lit & ~kept)
