@@ -40,7 +40,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     detector = orienteer.square_detector(14, edge_resolution_A=65, wavelength_A=2.5, pixel_size_m=5e-4)
-    settings = orienteer.SimulateSettings(frames=80, photons_per_frame=300, fluence_jitter=0.5, seed=3)
+    settings = orienteer.SimulateSettings(frames=120, photons_per_frame=300, fluence_jitter=0.5, seed=3)
     beam = orienteer.Beam(wavelength_A=2.5)
     experiment = orienteer.simulate(random_blobs(200.0, 20, 5), beam, detector, settings, device="cpu")
     path = tmp_path_factory.mktemp("data") / "frames.h5"

@@ -3,7 +3,23 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.errors import OrienteerError
+
 _WATCHING = 1 << 20
+
+
+def refuse_empty_parts(half: NDArray[np.int64], sentinel: NDArray[np.bool_], n_halves: int) -> None:
+    """Refuse data of which a half has no frame that is merged.
+
+    half : (N,) of every frame; sentinel : (N,) whether it is never merged.
+    """
+    for number in range(n_halves):
+        if not np.any((half == number) & ~sentinel):
+            what = "1 frame" if len(half) == 1 else f"{len(half)} frames"
+            raise OrienteerError(
+                f"{what} cannot be parted: none would be left to be merged.",
+                "Give more frames; hundreds are the least that shows a particle.",
+            )
 
 
 def hash_of_events(event_id: NDArray[np.uint64], salt: int = 0) -> NDArray[np.uint64]:

@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.detector.masks import PixelUse
-from orienteer.errors import OrienteerError
+from orienteer.errors import OrienteerError, SettingsError
 from orienteer.source.base import Source
 
 # A spread of wavelengths above this blurs the outer speckles; it is worth a word.
 _LARGEST_SPREAD = 0.01
+# Fewer pixels show no speckle.
+_FEWEST_PIXELS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,20 @@ class PixelTable:
         distances, _ = KDTree(self.q_inv_A).query(sample, k=min(2, len(self)))
         return float(np.median(np.atleast_2d(distances)[:, -1]))
 
+    def edge_inv_A(self, resolution_A: float) -> float:
+        """Largest |q| to be reconstructed: that of this resolution, or of the outermost pixel (0)."""
+        edge = float(self.length_inv_A.max())
+        if not resolution_A:
+            return edge
+        n_left = int(((self.length_inv_A <= 1 / resolution_A) & ~self.merge_only).sum())
+        if n_left < _FEWEST_PIXELS:
+            nearest = max(float(self.length_inv_A.min()), 1e-9)
+            raise SettingsError(
+                f"resolution_A = {resolution_A:g} leaves {n_left or 'no'} pixels that could orient a frame.",
+                f"The pixels reach from {1 / nearest:.3g} A to {1 / edge:.3g} A.",
+            )
+        return min(edge, 1 / resolution_A)
+
     def choose(self, scored_inv_A: float, merged_inv_A: float) -> tuple[NDArray[np.int64], int]:
         """Places in this table: those that orient (up to a radius) first, then those that are only merged."""
         length = self.length_inv_A
@@ -67,9 +83,10 @@ def pixel_table(source: Source) -> PixelTable:
     usable = (mask < PixelUse.NEVER) & (correction > 0)
     index = np.flatnonzero(usable)
     merge_only = mask[index] == PixelUse.MERGE_ONLY
-    if not len(index) or merge_only.all():
+    n_orienting = int((~merge_only).sum())
+    if n_orienting < _FEWEST_PIXELS:
         raise OrienteerError(
-            "the mask leaves no pixel that could orient a frame.",
+            f"the mask leaves {n_orienting or 'no'} pixels that could orient a frame.",
             "Look at the mask with: orienteer inspect DATA. Level 0 orients and merges, 1 only merges.",
         )
     q = detector.q_inv_A(wavelength)[index]

@@ -29,7 +29,7 @@ def estimate_diameter(store: FrameStore, spacing_inv_A: float) -> float:
     mean = counts.mean(axis=0)
     # Where most photons of speckles are: not the central lobe, which is the same in all frames.
     variance = np.maximum(counts.var(axis=0) - mean, 0.0)
-    bright = np.argsort(-variance / np.maximum(np.sqrt(mean), 1e-12))[: max(_PIXELS, len(pixels) // 10)]
+    bright = np.argsort(-variance / np.sqrt(np.maximum(mean, 1e-24)))[: max(_PIXELS, len(pixels) // 10)]
     chosen = np.random.default_rng(0).permutation(bright)[:_PIXELS]
     return _diameter_of(pixels.q_inv_A, counts - mean, mean, chosen, spacing_inv_A)
 
@@ -39,10 +39,15 @@ def choose_diameter(store: FrameStore, given_A: float) -> tuple[float, str]:
 
     given_A : what the user says; 0: nothing.
     """
-    if given_A:
-        return given_A, ""
     spacing = store.pixels.spacing_inv_A
     largest = 1 / (1.5 * spacing)
+    if given_A > 1 / spacing:
+        return given_A, (
+            f"a particle of {given_A:.0f} A has speckles smaller than a pixel; the pixels show those of "
+            f"particles up to {1 / spacing:.0f} A."
+        )
+    if given_A:
+        return given_A, ""
     found = estimate_diameter(store, spacing)
     if found:
         return min(found, largest), ""
