@@ -150,7 +150,7 @@ def test_data_that_the_method_refuses_leave_no_run(data: Path, tmp_path: Path) -
     source = orienteer.open(data)
     never = source.detector.with_mask(np.full(source.n_pixels, 2, np.uint8))
     path = tmp_path / "run"
-    with pytest.raises(OrienteerError, match="no pixel that could orient"):
+    with pytest.raises(OrienteerError, match="no pixels that could orient"):
         list(Run.create(path, source.with_detector(never), SETTINGS, device="cpu").iterate())
     assert next(Run.create(path, source, SETTINGS, device="cpu").iterate()).iteration == 1
 

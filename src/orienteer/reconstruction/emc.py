@@ -22,9 +22,11 @@ from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
+from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import FEWEST, Course, Progress, Turn
 from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
+from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
@@ -35,6 +37,7 @@ from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, make_plan
 from orienteer.reconstruction.radial_profile import estimate_profile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
+from orienteer.reconstruction.screening import ring_photons, unlike_others
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.speckle import choose_diameter
 from orienteer.reconstruction.step import Step
@@ -46,6 +49,7 @@ from orienteer.volume.volume import Volume
 
 # Iterations that a later stage takes, for the estimate of the time that is left.
 _ITERATIONS_OF_STAGE = 5
+_SCREENED_NATS = 3.0
 # Patterns less deep than this, in speckles, look the same after half a turn about the beam.
 _FLAT_SPECKLES = 0.5
 
@@ -94,6 +98,7 @@ class Emc:
         self.plan = self._plan()
         self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
         self.table = FrameTable(N)
+        self._first_weight = self._screen()
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
         self.junk: Array | None = None
@@ -124,7 +129,7 @@ class Emc:
             iteration=course.iteration,
             log_likelihood=now.log_likelihood,
             change=change,
-            inverse_temperature=float(np.mean(beta)),
+            inverse_temperature=min(beta, 1.0),
             perplexity=float(np.exp(np.log(table.perplexity[merged]).mean())),
             grid_level=work.stage.level,
             n_rotations=len(work.poses),
@@ -147,9 +152,11 @@ class Emc:
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
         deposit = self._new_deposit(work)
-        for batch in steps(work.batches(half, self.fluence), f"Iteration {self.iteration + 1}"):
+        batches = work.batches(half, self.fluence, self.table.weight)
+        for batch in steps(batches, f"Iteration {self.iteration + 1}"):
             store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-            posterior = expect(likelihood, expander, work.rows, batch, beta, store)
+            own_beta = inverse_temperatures(beta, batch.fluence)
+            posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
             expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights)
             self.table.note(work, likelihood, batch, posterior)
             self.table.note_merge(batch, expected)
@@ -157,15 +164,36 @@ class Emc:
 
     def _update_nuisances(self, work: Workspace, deposits: list[Deposit]) -> None:
         table = self.table
+        # A blurred model explains no frame better than anything would: they are judged from the second stage.
+        judges = self.settings.reject_junk and self.course.stage > 0
+        exact = self.estimates_fluence and (self.noise.background is not None or self.frames.has_missing)
+        if judges or exact:
+            dispersion = self.noise.dispersion_of_pixels(work)[: work.n_scored]
+            fit = fit_frames(
+                work, self.models, table.quaternion, table.model, self.fluence, dispersion, fits_fluence=exact
+            )
+        if judges:
+            n_rows = len(work.poses) * self.settings.models
+            # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
+            odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
+            odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - self._first_weight)
+            table.weight = particle_probability(odds, table.merged & ~self.sentinel)
         if self.estimates_fluence:
             photons = work.scored_photons(self.frames)
-            fluence = update_fluence(photons, table.expected)
-            fluence = bound_fluence(fluence, photons, self.noise.background_photons(work))
             seen = table.merged & (table.expected > 0)
+            # Sentinels are not merged: what a typical frame expects must do for them.
+            typical = np.median(table.expected[seen]) if seen.any() else 0.0
+            expected = np.where(seen, table.expected, typical)
+            fluence = fit.fluence if exact else update_fluence(photons, expected)
+            fluence = bound_fluence(fluence, photons, self.noise.background_photons(work))
+            fluence, mean = normalise_fluence(fluence, (seen & (table.shown >= 0)).astype(np.float64))
+            self.fluence = fluence
             # Expected photons are those of the models before, of which only the ratios between frames count:
-            # the new models already fit fluences of mean 1.
-            self.fluence, _ = normalise_fluence(fluence, seen.astype(np.float64))
-        self.noise.update(work, self.models, table.quaternion, table.model, self.fluence, self.half)
+            # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
+            if exact:
+                self.models = self.models * self.xp.float32(mean)
+                self.full = self.full * self.xp.float32(mean)
+        self.noise.update(work, self.models, table.quaternion, table.shown, self.fluence, self.half)
         mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
         work.update_prior(mass)
         if self.junk is not None:
@@ -182,9 +210,9 @@ class Emc:
             found = []
             for batch in work.batches("sentinel", self.fluence):
                 store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-                self.table.note(
-                    work, likelihood, batch, expect(likelihood, expander, work.rows, batch, beta, store)
-                )
+                own_beta = inverse_temperatures(beta, batch.fluence)
+                posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
+                self.table.note(work, likelihood, batch, posterior)
                 best = self.table.quaternion[batch.places]
                 found.append(mean_poses(store.kept(), work.quaternions, best, self.group, reach_deg))
             poses.append(np.concatenate(found))
@@ -224,6 +252,7 @@ class Emc:
 
     def _begin_start(self, start: int) -> None:
         self.course.start, self.models = start, None
+        self.table.weight = self._first_weight.copy()
         self.fluence = self._first_fluence()
         self._enter(0)
         n = self.work.edge_voxels
@@ -284,7 +313,7 @@ class Emc:
     @property
     def best_model(self) -> NDArray[np.int64]:
         """The model of every frame's likeliest pose, (N,); -1: junk."""
-        return self.table.model
+        return self.table.shown
 
     # Results ----------------------------------------------------------------------------------------------
 
@@ -308,7 +337,7 @@ class Emc:
             "quaternion": table.quaternion,
             "confidence": table.confidence,
             "fluence": self.fluence,
-            "model": table.model,
+            "model": table.shown,
             "log_likelihood": table.log_likelihood,
             "perplexity": table.perplexity,
             "half": self.half,
@@ -373,14 +402,26 @@ class Emc:
     # Set-up -----------------------------------------------------------------------------------------------
 
     def _first_fluence(self) -> NDArray[np.float64]:
-        photons = self.frames.photons
-        mean = photons.mean()
-        excess = max(photons.var() / mean**2 - 1 / mean, 0.0)
+        photons, background = self.frames.photons, self.noise.background
+        behind = 0.0 if background is None else float(background.sum())
+        # Without a particle there is still noise: less than that is nobody's signal.
+        mean = max(photons.mean() - behind, np.sqrt(photons.mean()))
+        excess = max(photons.var() - photons.mean(), 0.0) / mean**2
         choice = self.settings.fluence
         self.estimates_fluence = choice == "estimate" or (choice == "auto" and excess > 0.15**2)
         if not self.estimates_fluence:
             return np.ones(len(photons))
-        return np.asarray(np.maximum(photons / mean, 1e-3))
+        signal = np.maximum(photons - behind, np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * mean)
+        return np.asarray(signal / np.median(signal))
+
+    def _screen(self) -> NDArray[np.float64]:
+        """1 for frames that may be of one particle, by their radial profile, and 0 for others."""
+        if not self.settings.reject_junk:
+            return np.ones(self.frames.n_frames)
+        background = self.noise.background
+        photons = ring_photons(self.frames, background)
+        behind = 0.0 if background is None else background.sum() / photons.shape[1]
+        return np.where(unlike_others(photons, photons + behind), 0.0, 1.0)
 
     def _plan(self) -> Plan:
         from orienteer.orientation.grids import make_grid
