@@ -7,7 +7,7 @@ for every frame: a coarse grid that misses the true pose cannot send a frame to 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.blocks import BlockList, select_blocks
-from orienteer.posterior.grouping import group_by, owner_of
+from orienteer.posterior.grouping import owner_of
 from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
@@ -37,6 +37,8 @@ from orienteer.slicing.trilinear import insert_slices, slice_volume
 
 # On the CPU few frames meet each row of the second pass, and starting a tile costs as much as its products.
 _LARGER_TILES = 4
+# Scores of the second pass that are held at once; lists beside them take ten times their memory.
+_MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,9 @@ class FineSearch:
         self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False
     ) -> None:
         self.parents, self.kept_mass = parents, kept_mass
-        self.tile_rows = parents.tile_rows * (1 if is_on_gpu(parents.log_prior) else _LARGER_TILES)
+        device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
+        self._device, self.most_scores = device, _MOST_SCORES[device]
+        self.tile_rows = parents.tile_rows * (_LARGER_TILES if device == "cpu" else 1)
         xp: Any = array_namespace(parents.log_prior)
         fine = grid.fine()
         self.quaternions: NDArray[np.float64] = fine.quaternions
@@ -91,6 +95,11 @@ class FineSearch:
         log_prior = xp.concatenate([models, parents.log_prior[M * K :]]).astype(np.float32)
         return RowSpace(self.poses, M, log_prior, parents.n_junk, parents.tile_rows)
 
+    def parent_of(self, row: Array) -> Array:
+        """The coarse row above each fine row of a model, (n,) int64."""
+        xp = array_namespace(row)
+        return xp.searchsorted(self._child_start, row, side="right") - 1
+
     # The two passes ---------------------------------------------------------------------------------------
 
     def coarse(
@@ -100,32 +109,38 @@ class FineSearch:
         rows = self.parents
         n = rows.n_models * len(rows.poses)
         poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
-        device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
-        store = ScoreStore(n, len(batch), device, self.kept_mass)
+        store = ScoreStore(n, len(batch), self._device, self.kept_mass)
         expect(likelihood, expander, poses, batch, beta, store)
         return store.kept()
 
     def blocks(self, coarse: Responsibilities) -> BlockList:
-        """The fine rows below the coarse rows that each frame keeps, and the junk classes for all frames."""
+        """The fine rows below the coarse rows that each frame keeps, and the junk classes.
+
+        Frames that keep nothing are left out.
+        """
         if self._neighbours is not None:
             coarse = widen(coarse, self._neighbours)
-        return self._with_junk(select_blocks(coarse, self._child_start))
+        frames = array_namespace(coarse.row).nonzero(coarse.start[1:] > coarse.start[:-1])[0]
+        return self._with_junk(select_blocks(coarse, self._child_start), frames)
 
-    def carried(self, found: BlockResponsibilities) -> BlockList:
-        """Blocks for the next iteration without a first pass: where frames were found, and all around.
+    def in_parts(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
+        """The same frames part after part, such that the scores of a part are not too many to be held.
 
-        ``widened`` must be set.
+        Narrow posteriors are one part; faint frames, which keep nearly every pose, are many.
         """
-        assert self._neighbours is not None
-        blocks, xp = found.blocks, array_namespace(found.probability)
-        pair = owner_of(blocks.value_start)
-        pair = xp.nonzero(xp.bincount(pair[found.probability > 0], minlength=blocks.n_pairs))[0]
-        row = blocks.coarse_row[blocks.pair_block[pair]]
-        is_pose = row < self.parents.n_models * len(self.parents.poses)
-        start, order = group_by(blocks.frame[pair[is_pose]], blocks.n_frames)
-        row = row[is_pose][order].astype(np.int32)
-        n = self.parents.n_models * len(self.parents.poses)
-        return self.blocks(Responsibilities(n, start, row, xp.ones(len(row), dtype=np.float32)))
+        xp = array_namespace(coarse.row)
+        children = xp.concatenate(
+            [xp.zeros(1, dtype=np.int64), xp.cumsum(xp.diff(self._child_start)[coarse.row])]
+        )
+        scores = to_numpy(children[coarse.start])
+        first = 0
+        while first < coarse.n_frames:
+            last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
+            last = min(max(last, first + 1), coarse.n_frames)
+            a, b = int(coarse.start[first]), int(coarse.start[last])
+            start = xp.clip(coarse.start, a, b) - a
+            yield Responsibilities(coarse.n_rows, start, coarse.row[a:b], coarse.probability[a:b])
+            first = last
 
     def score(self, likelihood: Likelihood, expander: Expander, batch: Batch, blocks: BlockList) -> Scored:
         """Second pass: scores of each frame on its own blocks."""
@@ -194,29 +209,30 @@ class FineSearch:
         deposit : None to orient only.
         Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
         """
-        blocks = self.blocks(self.coarse(likelihood, expander, batch, beta))
-        scored = self.score(likelihood, expander, batch, blocks)
-        found = self.posterior(scored, fine_beta, self.kept_mass)
-        if deposit is None:
-            return found.posterior, None
-        expected = self.merge(likelihood, expander, batch, scored, found, deposit, pixel_weights)
-        return found.posterior, expected
+        posteriors, expected = [], array_namespace(batch.fluence).zeros(len(batch), dtype=np.float64)
+        for part in self.in_parts(self.coarse(likelihood, expander, batch, beta)):
+            scored = self.score(likelihood, expander, batch, self.blocks(part))
+            found = self.posterior(scored, fine_beta, self.kept_mass)
+            posteriors.append(found.posterior)
+            if deposit is not None:
+                expected += self.merge(likelihood, expander, batch, scored, found, deposit, pixel_weights)
+        return joined_posteriors(posteriors), None if deposit is None else expected
 
     # Parts ------------------------------------------------------------------------------------------------
 
-    def _with_junk(self, blocks: BlockList) -> BlockList:
-        J, D = self.parents.n_junk, blocks.n_frames
+    def _with_junk(self, blocks: BlockList, frames: Array) -> BlockList:
+        J, F = self.parents.n_junk, len(frames)
         if not J:
             return blocks
         xp = array_namespace(blocks.row)
         junk, n_models = xp.arange(J), self.parents.n_models
         return BlockList(
-            D,
+            blocks.n_frames,
             xp.concatenate([blocks.coarse_row, n_models * len(self.parents.poses) + junk]),
             xp.concatenate([blocks.block_start, blocks.n_rows + 1 + junk]),
             xp.concatenate([blocks.row, n_models * len(self.poses) + junk]),
-            xp.concatenate([blocks.pair_start, blocks.n_pairs + D * (1 + junk)]),
-            xp.concatenate([blocks.frame, xp.tile(xp.arange(D, dtype=blocks.frame.dtype), J)]),
+            xp.concatenate([blocks.pair_start, blocks.n_pairs + F * (1 + junk)]),
+            xp.concatenate([blocks.frame, xp.tile(frames.astype(blocks.frame.dtype), J)]),
         )
 
     def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
@@ -261,23 +277,12 @@ def _add_junk(deposit: Deposit, junk: Array, merged: Any, pixel_weights: Array, 
     deposit.junk[junk, :, 1] += denominator
 
 
-def fine_inverse_temperature(
-    search: FineSearch, scored: list[Scored], target: float, limit: float = 1.0, steps: int = 24
-) -> float:
-    """The inverse temperature up to ``limit`` at which frames are spread over ``target`` fine rows.
-
-    scored : of a few frames each.
-    """
-
-    def entropy(beta: float) -> float:
-        posteriors = [search.posterior(part, beta).posterior.entropy for part in scored]
-        return float(np.mean(np.concatenate([to_numpy(part) for part in posteriors])))
-
-    wanted = float(np.log(target))
-    if entropy(limit) >= wanted:
-        return limit
-    low, high = np.log(limit) - np.log(1e6), np.log(limit)
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if entropy(float(np.exp(middle))) >= wanted else (low, middle)
-    return float(np.exp(low))
+def joined_posteriors(parts: list[Posterior]) -> Posterior:
+    """Posteriors of all frames from those of parts; a frame is in one part, and unknown in the others."""
+    joined = parts[0]
+    xp = array_namespace(joined.entropy)
+    for part in parts[1:]:
+        known = xp.isfinite(part.log_evidence)
+        names = [field.name for field in fields(Posterior)]
+        joined = Posterior(*(xp.where(known, getattr(part, n), getattr(joined, n)) for n in names))
+    return joined

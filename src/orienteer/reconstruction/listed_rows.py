@@ -11,9 +11,8 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.likelihood.background import signal_share
-from orienteer.likelihood.base import Likelihood
+from orienteer.likelihood.base import Likelihood, fluence_steps
 from orienteer.likelihood.frames import FrameBatch
-from orienteer.likelihood.gaussian import Gaussian
 from orienteer.likelihood.product import SparseProduct, listed_merge, listed_scores
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.grouping import owner_of
@@ -112,16 +111,22 @@ def _score_group(
     operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
     lists = blocks.block_start, blocks.pair_start, blocks.frame
     product = listed_scores(group.product, operand, *lists)  # type: ignore[arg-type]
-    # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is given
-    # as a share that this frame does not see, which is what ``missing`` means.
+    # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is
+    # given as a share that this frame does not see, which is what ``missing`` means.
     middle = float(offsets.mean())
     unseen = (middle - offsets)[row_of_values(blocks)]
     if group.frames.missing is not None:
         per_pixel = likelihood.expand_missing(slices, group.fluence, by_pixel)
         per_pixel = per_pixel if by_pixel else xp.ascontiguousarray(per_pixel.T)
         unseen = unseen + listed_scores(_missing_of(group.frames), per_pixel, *lists)
+    frames = _frame_per_value(group.frames, blocks)
+    slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
+    if slopes is not None:
+        own = _fluence(likelihood, batch, group, blocks, own=True)
+        change = fluence_steps(frames, group.fluence, own)
+        product = (product - slopes[row_of_values(blocks)] * change).astype(np.float32)
     scores = likelihood.scores(
-        product[None], xp.asarray([middle]), _frame_per_value(group.frames, blocks),
+        product[None], xp.asarray([middle]), frames,
         fluence=_fluence(likelihood, batch, group, blocks), missing=unseen.astype(np.float32)[None],
     )  # fmt: skip
     return scores[0]
@@ -189,9 +194,11 @@ def _merge_group(
     by_pixel = batch.by_pixel
     lists = blocks.block_start, blocks.pair_start, blocks.frame
     product = None
-    if isinstance(likelihood, Gaussian):
+    if likelihood.needs_product_to_merge:
         operand = likelihood.expand(slices, group.fluence, by_pixel)[0]
         product = listed_scores(group.product, operand, *lists)[None]  # type: ignore[arg-type]
+    if batch.weight is not None:
+        probability = probability * batch.weight[group.columns][frame_of_values(blocks)]
     weights = likelihood.merge_weights(
         probability[None], _frame_per_value(group.frames, blocks, masked=True),
         fluence=_fluence(likelihood, batch, group, blocks, own=True), product=product,
@@ -210,7 +217,7 @@ def _merge_group(
 
 def needs_slices_to_merge(likelihood: Likelihood) -> bool:
     """Whether :func:`merge_listed` wants to see the slices again."""
-    return likelihood.pixels.background is not None or isinstance(likelihood, Gaussian)
+    return likelihood.pixels.background is not None or likelihood.needs_product_to_merge
 
 
 def _of_group(blocks: BlockList, group: Group, n_frames: int) -> tuple[BlockList, Taken]:
