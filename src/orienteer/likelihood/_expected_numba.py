@@ -48,29 +48,32 @@ def log1p_(y):  # type: ignore[no-untyped-def]
     return log_(u) + (y - (u - _ONE)) / u  # the last term is what rounding took from 1 + y
 
 
+@njit(nogil=True, cache=True, fastmath=_EXACT, error_model="numpy")
+def terms(kind, slice_value, correction, floor, background, centre, dispersion, fluence):  # type: ignore[no-untyped-def]
+    """(operand, offset) of one pixel of one row; the kind is a constant where it is called."""
+    signal = slice_value * correction
+    signal = signal if signal > floor else floor  # also when it is not a number
+    if kind == GAUSSIAN:
+        return signal * fluence, signal * signal
+    expected = fluence * signal + background
+    operand = log_(expected) - centre
+    if kind == POISSON:
+        return operand, expected
+    y = expected * dispersion
+    y = y if y > _TINY else _TINY
+    log_1p = log1p_(y)
+    return operand - log_1p, expected * (log_1p / y)
+
+
 @cache
 def compiled_kernels(kind: int, offsets_only: bool) -> tuple[Any, Any]:
     """(by row, by pixel): the two layouts of the kernel for a kind of likelihood.
 
     offsets_only : write each pixel's share of the offset where the operand would stand.
     """
+    # Only plain numbers may be bound here: with a compiled function among them nothing would be found again
+    # in the cache on disk.
     KIND, OFFSETS_ONLY = kind, offsets_only
-
-    @njit(nogil=True, fastmath=_EXACT, error_model="numpy")
-    def terms(slice_value, correction, floor, background, centre, dispersion, fluence):  # type: ignore[no-untyped-def]
-        """(operand, offset) of one pixel of one row."""
-        signal = slice_value * correction
-        signal = signal if signal > floor else floor  # also when it is not a number
-        if KIND == GAUSSIAN:
-            return signal * fluence, signal * signal
-        expected = fluence * signal + background
-        operand = log_(expected) - centre
-        if KIND == POISSON:
-            return operand, expected
-        y = expected * dispersion
-        y = y if y > _TINY else _TINY
-        log_1p = log1p_(y)
-        return operand - log_1p, expected * (log_1p / y)
 
     @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
     def by_row(slices, correction, floor, background, centre, dispersion, fluence, operand, offsets):  # type: ignore[no-untyped-def]
@@ -79,7 +82,14 @@ def compiled_kernels(kind: int, offsets_only: bool) -> tuple[Any, Any]:
             total = 0.0
             for p in range(P):
                 value, offset = terms(
-                    slices[k, p], correction[p], floor[p], background[p], centre[p], dispersion[p], fluence
+                    KIND,
+                    slices[k, p],
+                    correction[p],
+                    floor[p],
+                    background[p],
+                    centre[p],
+                    dispersion[p],
+                    fluence,
                 )
                 operand[k, p] = offset if OFFSETS_ONLY else value
                 total += np.float64(offset)
@@ -95,7 +105,7 @@ def compiled_kernels(kind: int, offsets_only: bool) -> tuple[Any, Any]:
             for p in range(part * _PIXELS_PER_PART, min(P, (part + 1) * _PIXELS_PER_PART)):
                 c, f, b, m, e = correction[p], floor[p], background[p], centre[p], dispersion[p]
                 for k in range(T):
-                    value, offset = terms(slices[p, k], c, f, b, m, e, fluence)
+                    value, offset = terms(KIND, slices[p, k], c, f, b, m, e, fluence)
                     operand[p, k] = offset if OFFSETS_ONLY else value
                     total[k] += np.float64(offset)
         for k in range(T):

@@ -81,8 +81,8 @@ def _sum_list(table, column, index, count, first, last, width, part, total):  # 
 
 
 @cache
-def compiled_kernels(width: int) -> tuple[Any, Any]:
-    """(scores, merge) for panels of ``width`` rows."""
+def compiled_kernels(width: int) -> tuple[Any, Any, Any]:
+    """(scores, merge of few weights, merge) for panels of ``width`` rows."""
     W = width
 
     @njit(nogil=True, parallel=True, cache=True)
@@ -104,7 +104,21 @@ def compiled_kernels(width: int) -> tuple[Any, Any]:
                     out[b * W + t, first + i] = block[i, t]
 
     @njit(nogil=True, parallel=True, cache=True)
-    def merge(panels, active, bounds, index, count, out):  # type: ignore[no-untyped-def]
+    def merge(panels, start, index, count, out):  # type: ignore[no-untyped-def]
+        """By lists of the frames that light a pixel."""
+        P, T = out.shape
+        groups = (P + _FRAMES_PER_TASK - 1) // _FRAMES_PER_TASK
+        for task in prange(panels.shape[0] * groups):
+            b, first = task // groups, (task % groups) * _FRAMES_PER_TASK
+            part, total = np.empty(W, np.float32), np.empty(W, np.float64)
+            used = min(W, T - b * W)
+            for p in range(first, min(P, first + _FRAMES_PER_TASK)):
+                _sum_list(panels[b], 0, index, count, start[p], start[p + 1], W, part, total)
+                for t in range(used):
+                    out[p, b * W + t] = total[t]
+
+    @njit(nogil=True, parallel=True, cache=True)
+    def merge_few(panels, active, bounds, index, count, out):  # type: ignore[no-untyped-def]
         P, T = out.shape
         D, parts = bounds.shape[0], bounds.shape[1] - 1
         for task in prange(panels.shape[0] * parts):
@@ -123,7 +137,7 @@ def compiled_kernels(width: int) -> tuple[Any, Any]:
             for i in range(n):
                 out[first + i, b * W : b * W + used] = sums[i, :used]
 
-    return scores, merge
+    return scores, merge_few, merge
 
 
 @njit(nogil=True, parallel=True, cache=True)

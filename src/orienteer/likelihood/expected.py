@@ -8,7 +8,9 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
+from orienteer.likelihood.panels import Panels, aligned_panels
 from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.slicing.turned import TurnedVolume
 
 Kind: TypeAlias = Literal["poisson", "negative_binomial", "gaussian"]
 # "single": float32.  "half": one float16 term.  "split": two float16 terms, operand = high + low / 2048.
@@ -29,19 +31,20 @@ class SplitOperand(NamedTuple):
 
 def expand_slices(
     kind: Kind,
-    slices: Array,
+    slices: Array | TurnedVolume,
     pixels: PixelModel,
     centre: Array,
     dispersion: Array,
     fluence: float,
     by_pixel: bool,
     form: Form = "single",
-) -> tuple[Array | SplitOperand, Array]:
+) -> tuple[Array | SplitOperand | Panels, Array]:
     """What a likelihood multiplies the photon counts by, and what it adds per row.
 
     The formulas stand at the head of ``expected.cu``.
 
-    slices : (T, P) float32, or (P, T) when ``by_pixel``: the sampled model W.
+    slices : (T, P) float32, or (P, T) when ``by_pixel``: the sampled model W.  Slices that are yet to be made
+        (CPU, by pixel, "single") give an operand in panels, and are never seen themselves.
     centre : (S,) float32, taken from the operand at each of the S = n_scored pixels.
     dispersion : (S,) float32, 1/r of the negative binomial.
     fluence : of all frames this will be compared with; for the Gaussian the scale of the operand.
@@ -50,6 +53,8 @@ def expand_slices(
     On the GPU an operand by row is the first S columns of a wider array whose rows are aligned.
     """
     S, P = pixels.n_scored, pixels.n_pixels
+    if isinstance(slices, TurnedVolume):
+        return _sliced_panels(kind, slices, pixels, (centre, dispersion), fluence)
     if slices.ndim != 2 or slices.shape[0 if by_pixel else 1] != P or slices.dtype != np.float32:
         raise OrienteerError(
             f"slices are {slices.dtype} of shape {slices.shape}; expected float32 "
@@ -69,6 +74,28 @@ def expand_slices(
     if form in ("single", "offset"):
         return operand, offsets
     return _float16_terms(operand, form == "split"), offsets
+
+
+def _sliced_panels(
+    kind: Kind, turned: TurnedVolume, pixels: PixelModel, own: tuple[Array, Array], fluence: float
+) -> tuple[Panels, Array]:
+    from numba import get_num_threads
+
+    from orienteer.likelihood import _sliced_numba as twin
+
+    S, T = pixels.n_scored, len(turned)
+    key = (S, T)
+    turned.memory[key], panels = aligned_panels(turned.memory.get(key), S, T)
+    offsets, signal = np.empty(T), np.empty(T)
+    constants = (pixels.correction, pixels.floor, pixels.background_or_zero, *own)
+    scored = tuple(np.ascontiguousarray(array[:S], np.float32) for array in constants)
+    block = np.empty((get_num_threads(), twin.ROWS, twin.PIXELS), np.float32)
+    volume = np.ascontiguousarray(turned.volume, np.float32)
+    twin.compiled_kernel(_KINDS.index(kind))(
+        volume.reshape(-1), len(volume), turned.points.given, turned.matrices, *scored, np.float32(fluence),
+        block, panels, offsets, signal,
+    )  # fmt: skip
+    return Panels(panels, T, signal), offsets
 
 
 def linear_scores(

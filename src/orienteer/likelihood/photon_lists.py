@@ -10,12 +10,14 @@ from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_
 from orienteer.compute.kernels import load_kernels
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import scored_stop
+from orienteer.likelihood.panels import NARROW, Panels, aligned_panels
 from orienteer.likelihood.reading_frames import first_of_each
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 
 # Block starts, pair starts, value starts (B + 1,) and frames of pairs, as in likelihood/listed.py.
 Blocks: TypeAlias = tuple[Array, Array, Array, Array]
-_WIDE, _NARROW = 64, 16  # rows of a panel on the CPU
+# Share of frames with weight in a panel below which frames are visited one by one, and those without skipped.
+_FEW = 0.25
 _TILE, _LISTS_PER_BLOCK, _THREADS = 32, 64, 256  # as in product.cu
 
 
@@ -31,11 +33,17 @@ class PhotonLists:
         self.scored_stop = scored_stop(photons, n_scored)
         self._scratch: dict[str, Array] = {}
 
-    def scores(self, operand: Array, out: Array | None = None) -> Array:
+    def scores(self, operand: Array | Panels, out: Array | None = None) -> Array:
         """(T, D) float32: sum over the scored pixels p of operand[p, k] * K[d, p].
 
-        operand : (n_scored or more, T) float32.
+        operand : (n_scored or more, T) float32; on the CPU also as panels.
         """
+        if isinstance(operand, Panels):
+            if out is None:
+                out = np.empty((operand.n_rows, len(self.photons)), dtype=np.float32)
+            if out.size:
+                self._scores_of_panels(operand.array, out)
+            return out
         operand = self.checked(operand)
         xp = array_namespace(operand)
         n_rows = operand.shape[1]
@@ -50,8 +58,14 @@ class PhotonLists:
 
             panels = self._panels("operand", len(operand), n_rows)
             twin.pack(operand, panels)
-            twin.compiled_kernels(panels.shape[2])[0](panels, start, self.scored_stop, index, count, out)
+            self._scores_of_panels(panels, out)
         return out
+
+    def _scores_of_panels(self, panels: Array, out: Array) -> None:
+        from orienteer.likelihood import _product_numba as twin
+
+        start, index, count = self.photons.start[:-1], self.photons.pixel, self.photons.count
+        twin.compiled_kernels(panels.shape[2])[0](panels, start, self.scored_stop, index, count, out)
 
     def merge(self, weights: Array, out: Array | None = None) -> Array:
         """(P, T) float32: sum over the frames d of weights[k, d] * K[d, p], for all P pixels.
@@ -77,8 +91,11 @@ class PhotonLists:
             panels = self._panels("weights", n_frames, n_rows)
             active = np.empty(panels.shape[:2], dtype=np.bool_)
             twin.pack_transposed(weights, panels, active)
-            lists = self._part_bounds, self.photons.pixel, self.photons.count
-            twin.compiled_kernels(panels.shape[2])[1](panels, active, *lists, out)
+            _, merge_few, merge = twin.compiled_kernels(panels.shape[2])
+            if active.mean() < _FEW:
+                merge_few(panels, active, self._part_bounds, self.photons.pixel, self.photons.count, out)
+            else:
+                merge(panels, self._by_pixel.start, self._by_pixel.pixel, self._by_pixel.count, out)
         return out
 
     def listed_scores(self, operand: Array, blocks: Blocks, values: Array) -> None:
@@ -96,8 +113,8 @@ class PhotonLists:
         else:
             from orienteer.likelihood import _product_numba as twin
 
-            if operand.shape[1] < _NARROW:
-                operand = np.pad(operand, ((0, 0), (0, _NARROW - operand.shape[1])))
+            if operand.shape[1] < NARROW:
+                operand = np.pad(operand, ((0, 0), (0, NARROW - operand.shape[1])))
             twin.listed_scores(operand, *blocks, *lists, values)
 
     def listed_merge(self, values: Array, blocks: Blocks, out: Array) -> None:
@@ -140,15 +157,8 @@ class PhotonLists:
 
     def _panels(self, name: str, n: int, n_rows: int) -> Array:
         """Memory for (panels, n, width) float32, kept from call to call."""
-        width = _NARROW if n_rows <= _NARROW else _WIDE
-        n_panels = -(-n_rows // width)
-        size = n_panels * n * width
-        if name not in self._scratch or self._scratch[name].size < size + _NARROW:
-            self._scratch[name] = np.empty(size + _NARROW, dtype=np.float32)
-        memory = self._scratch[name]
-        # A vector that lies across two cache lines takes twice the time: begin where a line does.
-        first = -(memory.ctypes.data // 4) % _NARROW
-        return memory[first : first + size].reshape(n_panels, n, width)
+        self._scratch[name], panels = aligned_panels(self._scratch.get(name), n, n_rows)
+        return panels
 
 
 def launch(name: str, n_blocks: int, arguments: tuple[Any, ...], options: tuple[str, ...] = ()) -> None:

@@ -15,12 +15,14 @@ from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.fluence import expected_photons
 from orienteer.likelihood.frames import FrameBatch
-from orienteer.likelihood.product import Product
+from orienteer.likelihood.panels import Panels
+from orienteer.likelihood.product import Product, SparseProduct
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import insert_slices, slice_volume
+from orienteer.slicing.turned import TurnedVolume
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +123,21 @@ class Expander:
     points: PointPatches
     junk: Array | None = None
     _memory: dict[tuple[int, ...], Array] = field(default_factory=dict)
+    _signal: dict[int, Array] = field(default_factory=dict)
+
+    def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume:
+        """The slices of a tile of poses, yet to be made."""
+        assert tile.model is not None
+        matrices = rows.poses.matrices[tile.poses]
+        return TurnedVolume(self.models[tile.model], self.points, matrices, self._memory)
+
+    def note_signal(self, tile: Tile, signal: Array) -> None:
+        """Photons (T,) of each row of a tile at unit fluence on the scored pixels, for the merge."""
+        self._signal[tile.first] = signal
+
+    def signal(self, tile: Tile) -> Array | None:
+        """What was noted for a tile; None: nothing."""
+        return self._signal.get(tile.first)
 
     def slices(self, rows: RowSpace, tile: Tile, by_pixel: bool) -> Array:
         """(T, P) or (P, T) float32; the memory is used again by the next tile."""
@@ -137,29 +154,60 @@ class Expander:
         )
 
 
-def score_tile(likelihood: Likelihood, slices: Array, batch: Batch) -> Array:
-    """Log-likelihoods (T, D) float32 of the rows of a tile for the frames of a batch."""
+def score_tile(likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch) -> Array:
+    """Log-likelihoods (T, D) float32 of the rows of a tile for the frames of a batch.
+
+    slices : (T, P) or (P, T), as the batch wants them; or yet to be made, where :func:`can_fuse` says so.
+    """
+    return _score_tile(likelihood, slices, batch)[0]
+
+
+def can_fuse(likelihood: Likelihood, batch: Batch) -> bool:
+    """Whether slices need not be seen to score the batch: operands of photon lists are made from the model.
+
+    So it is on the CPU where all frames share their operand.
+    """
+    group = batch.groups[0]
+    return (
+        isinstance(group.product, SparseProduct)
+        and not is_on_gpu(batch.fluence)
+        and (len(batch.groups) == 1 or not likelihood.needs_fluence_groups)
+        and all(group.is_even or not likelihood.needs_fluence_groups for group in batch.groups)
+        and all(group.frames.missing is None for group in batch.groups)
+    )
+
+
+def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Array, Array]:
+    """Scores (T, D), and the photons (T,) of each row at unit fluence on the scored pixels."""
     by_pixel = batch.by_pixel
     parts = []
-    expanded = None
+    operand: Any = None
     for group in batch.groups:
-        if expanded is None or likelihood.needs_fluence_groups:
-            expanded = likelihood.expand(slices, group.fluence, by_pixel)
-        operand, offsets = expanded
-        product = group.product.scores(operand)
-        missing = None
-        if group.frames.missing is not None:
-            missing = group.product.missing_scores(likelihood.expand_missing(slices, group.fluence, by_pixel))
-        own = batch.fluence[group.columns]
-        fluence: Any = group.fluence if likelihood.needs_fluence_groups else own
-        slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
-        parts.append(
-            likelihood.scores(
-                product, offsets, group.frames, fluence=fluence, missing=missing, slopes=slopes,
-                frame_fluence=None if slopes is None else own, out=product,
-            )
-        )  # fmt: skip
-    return parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
+        if operand is None or likelihood.needs_fluence_groups:
+            with part("expand"):
+                operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
+        with part("score"):
+            product = group.product.scores(operand)
+            missing = None
+            if group.frames.missing is not None:
+                each = likelihood.expand_missing(slices, group.fluence, by_pixel)
+                missing = group.product.missing_scores(each)
+            own = batch.fluence[group.columns]
+            fluence: Any = group.fluence if likelihood.needs_fluence_groups else own
+            slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
+            parts.append(
+                likelihood.scores(
+                    product, offsets, group.frames, fluence=fluence, missing=missing, slopes=slopes,
+                    frame_fluence=None if slopes is None else own, out=product,
+                )
+            )  # fmt: skip
+    with part("expand"):
+        if isinstance(operand, Panels):
+            signal = operand.signal
+        else:
+            signal = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
+    scores = parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
+    return scores, signal
 
 
 def expect(
@@ -169,11 +217,16 @@ def expect(
 
     beta : (D,) or a number, inverse temperatures.
     """
+    fused = can_fuse(likelihood, batch)
     for tile in rows.tiles():
-        with part("slice"):
-            slices = expander.slices(rows, tile, batch.by_pixel)
-        with part("score"):
-            scores = score_tile(likelihood, slices, batch)
+        with part("expand"):
+            slices: Any = (
+                expander.turned(rows, tile)
+                if fused and tile.model is not None
+                else expander.slices(rows, tile, batch.by_pixel)
+            )
+        scores, signal = _score_tile(likelihood, slices, batch)
+        expander.note_signal(tile, signal)
         with part("posterior"):
             store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
     with part("posterior"):
@@ -206,7 +259,7 @@ def merge(
     xp = array_namespace(batch.fluence)
     by_pixel = batch.by_pixel
     expected = xp.zeros(len(batch), dtype=xp.float64)
-    n_scored = batch.groups[0].frames.n_scored
+    sees_slices = likelihood.needs_product_to_merge or likelihood.pixels.background is not None
     with part("posterior"):
         mass = store.row_mass()
     deposit.row_mass += mass
@@ -215,14 +268,15 @@ def merge(
             continue
         with part("posterior"):
             responsibilities = store.responsibilities(tile.first, tile.last)
-        with part("slice"):
-            slices = expander.slices(rows, tile, by_pixel)
+        signal = expander.signal(tile)
+        with part("expand"):
+            slices = expander.slices(rows, tile, by_pixel) if sees_slices or signal is None else None
+            if signal is None:
+                signal = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
         with part("fluence"):
-            scored = slices[:n_scored] if by_pixel else slices[:, :n_scored]
-            unit = pixel_weights[:n_scored] @ scored if by_pixel else scored @ pixel_weights[:n_scored]
             for group in batch.groups:
                 own = xp.ascontiguousarray(responsibilities[:, group.columns])
-                expected[group.columns] += expected_photons(own, unit.astype(xp.float64))
+                expected[group.columns] += expected_photons(own, signal)
         with part("merge"):
             values, row_weights, weights = _deposited(
                 likelihood, slices, batch, responsibilities, pixel_weights
@@ -239,10 +293,10 @@ def merge(
 
 
 def _deposited(
-    likelihood: Likelihood, slices: Array, batch: Batch, responsibilities: Array, pixel_weights: Array
+    likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array
 ) -> tuple[Array, Array, Array | None]:
     """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing."""
-    xp = array_namespace(slices)
+    xp = array_namespace(responsibilities)
     by_pixel = batch.by_pixel
     values: Array = None
     row_weights: Array = None
@@ -252,7 +306,7 @@ def _deposited(
         if batch.weight is not None:
             own = own * batch.weight[group.columns]
         product = None
-        if getattr(likelihood, "needs_product_to_merge", False):
+        if likelihood.needs_product_to_merge:
             product = group.product.scores(likelihood.expand(slices, group.fluence, by_pixel)[0])
         fluence = batch.fluence[group.columns]
         weights = likelihood.merge_weights(own, group.frames, fluence=fluence, product=product)

@@ -6,7 +6,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-_FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
+_FLOAT = ir.FloatType()
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
 
 
@@ -33,21 +33,21 @@ def _load_pair(typing_context, flat, at):  # type: ignore[no-untyped-def]
 
 
 def _add_four(typing_context, flat, at, f, a, b, c, d):  # type: ignore[no-untyped-def]
-    """flat[at : at + 4] += f * (a, b, c, d), float32 products added to a float64 array as one vector."""
+    """flat[at : at + 4] += f * (a, b, c, d) of a float32 array, as one vector; rounded once."""
     number = types.float32
     signature = types.void(flat, types.uint64, number, number, number, number, number)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        singles, doubles = ir.VectorType(_FLOAT, 4), ir.VectorType(_DOUBLE, 4)
-        values, factors = ir.Constant(singles, ir.Undefined), ir.Constant(singles, ir.Undefined)
+        four = ir.VectorType(_FLOAT, 4)
+        values, factors = ir.Constant(four, ir.Undefined), ir.Constant(four, ir.Undefined)
         for lane, value in enumerate(arguments[3:]):
             values = builder.insert_element(values, value, _INT32(lane))
             factors = builder.insert_element(factors, arguments[2], _INT32(lane))
-        terms = builder.fpext(builder.fmul(values, factors), doubles)
-        place = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], doubles)
+        place = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], four)
         old = builder.load(place)
-        old.align = 8
-        builder.store(builder.fadd(old, terms), place).align = 8
+        old.align = 4
+        terms = builder.fmul(values, factors, flags=("contract",))
+        builder.store(builder.fadd(old, terms, flags=("contract",)), place).align = 4
         return context.get_dummy_value()
 
     return signature, generate

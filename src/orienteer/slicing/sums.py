@@ -8,23 +8,53 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, DeviceName, choose_device, import_cupy
 from orienteer.errors import OrienteerError
 
-_ROWS_IN_SINGLE = 1 << 16  # rows that float32 sums may take before they go to float64
+# Rows that float32 sums may take before they go to float64.
+_ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
 
 
 class CpuSums:
-    """Float64 sums (n, n, n, 2) of values and weights in the memory of the CPU."""
+    """Sums (n, n, n, 2) of values and weights in the memory of the CPU.
+
+    Rows are added to ``single`` in float32, which goes to ``double`` in float64 before it has taken many.
+    """
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self.array: NDArray[np.float64] = np.zeros((n, n, n, 2))
+        self.single: NDArray[np.float32] = np.zeros((n, n, n, 2), np.float32)
+        self.double: NDArray[np.float64] = np.zeros((n, n, n, 2))
+        self._rows = 0
+
+    @classmethod
+    def around(cls, double: NDArray[np.float64]) -> "CpuSums":
+        """Sums that end in the given array (n, n, n, 2) float64."""
+        sums = cls.__new__(cls)
+        sums.n, sums.double, sums._rows = len(double), double, 0
+        sums.single = np.zeros(double.shape, np.float32)
+        return sums
+
+    def expect_rows(self, n_rows: int) -> None:
+        """Called before rows are added: float32 sums that have taken many rows go to float64 first."""
+        if self._rows + n_rows > _ROWS_ON_CPU:
+            self._move()
+        self._rows += n_rows
 
     def finish(self) -> NDArray[np.float64]:
         """(n, n, n, 2): sums of f * value and of f * weight.  More may be inserted afterwards."""
-        return self.array
+        self._move()
+        return self.double
 
     def clear(self) -> None:
         """Start again from nothing."""
-        self.array[:] = 0
+        self.single[:] = 0
+        self.double[:] = 0
+        self._rows = 0
+
+    def _move(self) -> None:
+        if self._rows:
+            from orienteer.slicing._insert_numba import move_sums
+
+            move_sums(self.single.reshape(self.n, -1), self.double.reshape(self.n, -1))
+            self._rows = 0
 
 
 class GpuSums:

@@ -83,7 +83,7 @@ def insert_slices(
 
     On the CPU the result has the same bits for any number of threads.
     """
-    array: Array = sums.array if isinstance(sums, CpuSums) else sums
+    array: Array = sums.double if isinstance(sums, CpuSums) else sums
     on_gpu = isinstance(sums, GpuSums) or is_on_gpu(sums)
     n = sums.n if isinstance(sums, GpuSums) else _edge_of_cube(array.shape[:-1], "sums")
     xp = array_namespace(values)
@@ -109,23 +109,27 @@ def insert_slices(
             f"sums are {array.dtype} of shape {array.shape}; they must be contiguous float64 (n, n, n, 2).",
             "make_sums(n, device) gives what fits.",
         )
-    from orienteer.slicing import _trilinear_numba as twin
+    from orienteer.slicing import _insert_numba as twin
 
     _refuse_large(n)
     patches = patches.with_balls()
     none = np.zeros((0, 0), np.float32)
+    single = CpuSums.around(array) if not isinstance(sums, CpuSums) else sums
+    single.expect_rows(K)
     twin.insert_slices(
-        array, patches.coordinates, patches.order, patches.centres, patches.radii, matrices,
-        values, row_weights, pixel_weights, none if weights is None else weights, by_pixel,
-        _slab_count(n),
+        single.single, patches.coordinates, patches.order, patches.centres, patches.radii, matrices,
+        values, row_weights, pixel_weights, none if weights is None else weights, by_pixel, _slab_count(n),
     )  # fmt: skip
+    if single is not sums:
+        single.finish()
 
 
 def _slab_count(n: int) -> int:
-    """Slabs of the sums: about 24 planes each stay in the cache, and every thread has two at least."""
+    """Slabs of the sums: halves for two threads; more threads take one near the middle and one off it."""
     from numba import get_num_threads
 
-    return min(n, max(n // 24, 2 * get_num_threads()))
+    threads = int(get_num_threads())
+    return min(n, threads if threads <= 2 else 2 * threads)
 
 
 def _edge_of_cube(shape: tuple[int, ...], name: str) -> int:

@@ -1,0 +1,78 @@
+"""Operands straight from a volume on the CPU: sliced, expanded and packed into panels in one go.
+
+Slices of weak frames are needed only for their operands, which photon lists read by pixel, panel by panel
+(``_product_numba.py``).  Made block by block in the first cache, neither slices nor operands travel through
+memory in between.  A row is the work of one thread, pixel after pixel: threads never change a bit.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+
+from orienteer.likelihood._expected_numba import terms
+from orienteer.slicing._trilinear_numba import FAST, sample_at
+
+ROWS = 16  # of a block: a cache line of a panel
+PIXELS = 256  # of a block; their offsets are added in float32, then go to float64
+
+
+@cache
+def compiled_kernel(kind: int) -> Any:
+    """The kernel for a kind of likelihood."""
+    KIND = kind
+
+    @njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
+    def slice_operand(  # type: ignore[no-untyped-def]
+        flat, n, points, matrices, correction, floor, background, centre, dispersion, fluence,
+        block, panels, offsets, signal,
+    ):  # fmt: skip
+        """panels[b, p, t] = operand of row b * width + t; offsets and signal (T,): sums over the pixels.
+
+        block : (workers, ROWS, PIXELS) scratch memory.
+        """
+        T, (_, S, width) = len(matrices), panels.shape
+        workers = len(block)
+        for worker in prange(workers):
+            for first in range(worker * ROWS, T, workers * ROWS):
+                panel, column = first // width, first % width
+                count = min(ROWS, T - first)
+                for r in range(count):
+                    offsets[first + r] = signal[first + r] = 0.0
+                for p0 in range(0, S, PIXELS):
+                    m = min(PIXELS, S - p0)
+                    for r in range(count):
+                        k = first + r
+                        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
+                        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
+                        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+                        for i in range(m):
+                            p = np.uint64(p0 + i)
+                            x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
+                            y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
+                            z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+                            block[worker, r, i] = sample_at(flat, n, x, y, z)
+                        total, total_signal = np.float32(0), np.float32(0)
+                        for i in range(m):
+                            p = np.uint64(p0 + i)
+                            sample = block[worker, r, i]
+                            value, offset = terms(
+                                KIND, sample, correction[p], floor[p], background[p], centre[p],
+                                dispersion[p], fluence,
+                            )  # fmt: skip
+                            block[worker, r, i] = value
+                            total += offset
+                            total_signal += sample * correction[p]
+                        offsets[k] += np.float64(total)
+                        signal[k] += np.float64(total_signal)
+                    if count == ROWS:  # a loop of known length
+                        for i in range(m):
+                            for r in range(ROWS):
+                                panels[panel, np.uint64(p0 + i), np.uint64(column + r)] = block[worker, r, i]
+                    else:
+                        for i in range(m):
+                            for r in range(count):
+                                panels[panel, p0 + i, column + r] = block[worker, r, i]
+
+    return slice_operand
