@@ -13,10 +13,12 @@ is named by the case:
     empty       half of all shots hold nothing but background
     all         fluence, junk, known background and dead panel together
 
-Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where the
-of shells, a speckle thick, falls below 0.5; ``loss`` how much less far in q that is than for the clean run.
+Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where the correlation
+of shells, a speckle thick, falls below 0.5; ``possible_A`` is the same for a merge of the good frames with
+their true orientations, background taken off: the photons allow no more.  ``loss`` is how much less far in q
+the resolution reaches than that of the clean run, ``unavoidable_loss`` the same for the merges.
 Where frames are rejected, precision and recall say how many of the rejected were bad, and how many of the bad
-were rejected.
+were rejected.  Two particles that do not interfere are as well explained by the model as one, but brighter.
 """
 
 import argparse
@@ -33,15 +35,19 @@ from numpy.typing import NDArray
 from blind import BEAM, OBJECTS, PDB, Object, make_object, true_intensity
 from machine import describe_machine, report
 from orienteer.compare.alignment import align_intensities
+from orienteer.compare.shells import shell_correlation
 from orienteer.compute.arrays import to_numpy
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
+from orienteer.orientation.quaternion import to_matrix
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind
+from orienteer.slicing.trilinear import insert_slices
+from orienteer.volume.friedel import friedel_symmetrise
 
 LIMIT = 0.5
 WIDE = float(np.sqrt(np.e - 1))  # relative deviation of a log-normal fluence whose logarithm deviates by 1
@@ -170,6 +176,8 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
         "shells": np.round(correlation, 3).tolist(),
     }
     result["resolution_A"] = 1 / result["q_inv_A"]
+    possible = shell_correlation(truth, perfect_merge(emc, experiment, len(values))).correlation[: last + 1]
+    result["possible_A"] = 1 / resolution_inv_A(possible, voxel, speckle)
     if emc.estimates_fluence:
         result["fluence_pearson"] = float(
             np.corrcoef(emc.fluence[found], np.asarray(columns["truth_fluence"])[found])[0, 1]
@@ -179,13 +187,44 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
         result["rejected"] = float((~kept).mean())
         result["precision"] = float((~good & ~kept).sum() / max(1, (~kept).sum()))
         result["recall"] = float((~good & ~kept).sum() / max(1, (~good).sum()))
+        for kind in (ShotKind.EMPTY, ShotKind.JUNK, ShotKind.MULTIPLE):
+            own = columns["truth_kind"] == kind
+            if own.any():
+                result[f"recall_{kind.name.lower()}"] = float((own & ~kept).sum() / own.sum())
     return result
 
 
+def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float64]:
+    """The good frames merged with their true orientations, background taken off, (n, n, n)."""
+    pixels = emc.pixels
+    points = (pixels.q_inv_A / emc.voxel_inv_A).astype(np.float32)
+    behind = to_numpy(experiment.background)[pixels.index].astype(np.float32)
+    sums = np.zeros((n, n, n, 2))
+    for batch in experiment.batches(500):
+        columns = {name: to_numpy(values) for name, values in batch.columns.items()}
+        good = np.flatnonzero(columns["truth_kind"] == ShotKind.HIT)
+        frames = to_numpy(batch.dense()).reshape(len(batch), -1)[good][:, pixels.index].astype(np.float32)
+        matrices = np.swapaxes(to_matrix(columns["truth_orientation"][good]), 1, 2).astype(np.float32)
+        fluence = columns["truth_fluence"][good].astype(np.float32)
+        weights = pixels.correction.astype(np.float32)
+        insert_slices(sums, points, np.ascontiguousarray(matrices), frames - behind, fluence, weights)
+    photons, weight = (friedel_symmetrise(sums[..., i]) for i in (0, 1))
+    return np.where(weight > 0, photons / np.where(weight > 0, weight, 1), np.nan)
+
+
 def with_losses(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the loss of resolution against the clean run, where there is one."""
-    clean = next((row["q_inv_A"] for row in rows if row["case"] == "clean"), None)
-    return [row if clean is None else row | {"loss": 1 - row["q_inv_A"] / clean} for row in rows]
+    """The rows with the loss of resolution against the clean run, and that which no method could avoid."""
+    clean = next((row for row in rows if row["case"] == "clean"), None)
+    if clean is None:
+        return rows
+    return [
+        row
+        | {
+            "loss": 1 - row["q_inv_A"] / clean["q_inv_A"],
+            "unavoidable_loss": 1 - clean["possible_A"] / row["possible_A"],
+        }
+        for row in rows
+    ]
 
 
 def main() -> None:

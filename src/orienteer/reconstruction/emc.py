@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.shells import shell_index
 from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
@@ -35,13 +36,14 @@ from orienteer.reconstruction.mean_pose import mean_poses
 from orienteer.reconstruction.noise_model import NoiseModel
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, make_plan
-from orienteer.reconstruction.radial_profile import estimate_profile
+from orienteer.reconstruction.radial_profile import RadialProfile, estimate_profile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.screening import ring_photons, unlike_others
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.speckle import choose_diameter
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.temperature import Annealing
+from orienteer.reconstruction.unknown_background import even_share, uneven_background
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 from orienteer.source.base import Source
@@ -50,6 +52,8 @@ from orienteer.volume.volume import Volume
 # Iterations that a later stage takes, for the estimate of the time that is left.
 _ITERATIONS_OF_STAGE = 5
 _SCREENED_NATS = 3.0
+# Correlation of the halves from which on a shell shows speckles.
+_KNOWN = 0.5
 # Patterns less deep than this, in speckles, look the same after half a turn about the beam.
 _FLAT_SPECKLES = 0.5
 
@@ -87,6 +91,11 @@ class Emc:
         self.n_halves = 2 if self.settings.halves else 1
         refuse_empty_parts(self.half, self.sentinel, self.n_halves)
         self.noise = NoiseModel(self.settings, self.pixels, N)
+        if self.settings.background == "estimate":
+            self.noise.background = uneven_background(
+                self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
+                self.frames.pixel_frames,
+            )  # fmt: skip
         self.fluence = self._first_fluence()
         exposure = self.pixels.correction * self.frames.pixel_frames
         self.profile = estimate_profile(
@@ -268,6 +277,8 @@ class Emc:
         self.half_correlation = np.ones(n_shells_of(first[0]))
 
     def _enter(self, stage: int) -> None:
+        if stage > 0 and self.models is not None and self.settings.background == "estimate":
+            self._take_off_background()
         self.course.enter(stage)
         self.work = Workspace(self, self.stages[stage])
         self.annealing = Annealing(len(self.work.poses), is_first=stage == 0)
@@ -276,6 +287,24 @@ class Emc:
             n, xp = self.work.edge_voxels, self.xp
             self.models = xp.stack([xp.stack([resized(m, n) for m in half]) for half in self.models])
             self.full = xp.stack([resized(m, n) for m in self.full])
+
+    def _take_off_background(self) -> None:
+        """What the model shows everywhere on a shell, and around it, becomes background."""
+        xp, noise = self.xp, self.noise
+        n = len(self.half_correlation)
+        radius = np.arange(n) * self.voxel_inv_A
+        n_known = int(np.argmax(np.append(self.half_correlation[2:], 0.0) < _KNOWN)) + 2
+        model = to_numpy(self.models.mean(axis=(0, 1)))
+        share = even_share(model, self.profile(radius), 1 / (self.diameter_A * self.voxel_inv_A), n_known)
+        of_pixel = np.interp(self.pixels.length_inv_A, radius, share)
+        even = of_pixel * self.profile(self.pixels.length_inv_A) * self.pixels.correction
+        noise.background = even if noise.background is None else noise.background + even
+        self.profile = self.profile.scaled(1 - np.interp(self.profile.radius_inv_A, radius, share))
+        cube = share[np.clip(shell_index(len(model)), 0, n - 1)]
+        rest = xp.asarray(cube.astype(np.float32))
+        self.models, self.full = (
+            xp.maximum(x - rest, xp.float32(0)) / (1 - rest) for x in (self.models, self.full)
+        )
 
     def _seconds_left(self, seconds: float) -> float:
         """Time to the end, if later iterations take as long for each pose and pixel as this one did."""
@@ -358,6 +387,7 @@ class Emc:
             **candidates,
             "n_candidates": len(self.candidates),
             "half_correlation": self.half_correlation,
+            "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
             "log_prior": to_numpy(self.work.rows.log_prior),
             **self.course.state(),
@@ -391,6 +421,8 @@ class Emc:
         ]
         # Frames are sorted by the fluences that held when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
+        self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
+        self.noise.restore(state)
         self.models = None
         self._enter(int(state["course/stage"]))
         self._take(state)

@@ -48,12 +48,18 @@ class NoiseModel:
 
     def state(self) -> dict[str, Any]:
         """What the next iteration depends on."""
-        return {"noise/dispersion": self.dispersion, "noise/sigma": self.sigma}
+        return {
+            "noise/dispersion": self.dispersion,
+            "noise/sigma": self.sigma,
+            "noise/background": self.background,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         self.dispersion = np.array(state["noise/dispersion"], dtype=np.float64)
         self.sigma = float(state["noise/sigma"])
+        background = state["noise/background"]
+        self.background = None if background is None else np.array(background, dtype=np.float64)
 
     def without_background(self, photons: NDArray[Any], n_frames: NDArray[Any]) -> NDArray[np.float64]:
         """Photons (U,) of all frames less those of the background, never negative."""

@@ -31,6 +31,10 @@ class RadialProfile:
         """The mean at these distances; constant beyond the ends."""
         return np.asarray(np.exp(np.interp(np.asarray(length_inv_A), self.radius_inv_A, self.log_mean)))
 
+    def scaled(self, factor: NDArray[Any]) -> "RadialProfile":
+        """The profile times a factor (G,) above 0 at each of its radii."""
+        return RadialProfile(self.radius_inv_A, self.log_mean + np.log(factor))
+
 
 def estimate_profile(
     length_inv_A: NDArray[Any], photons: NDArray[Any], exposure: NDArray[Any], voxel_inv_A: float

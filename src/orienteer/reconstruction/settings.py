@@ -59,6 +59,10 @@ class EmcSettings(Section):
     background_file: str = Field(
         default="", description="HDF5 or NumPy file of expected background photons per pixel and shot."
     )
+    background: Literal["given", "estimate"] = Field(
+        default="given",
+        description="That of the file, if there is one; or from the frames: what never turns or darkens.",
+    )
     iterations: int = Field(default=400, ge=1, le=100000, description="Most iterations of a run.")
     memory_GiB: float = Field(
         default=0.0,
