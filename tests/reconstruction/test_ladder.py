@@ -1,0 +1,30 @@
+"""Stages: from the first speckles to the edge."""
+
+from itertools import pairwise
+
+import pytest
+
+from orienteer.orientation.grids import make_grid
+from orienteer.reconstruction.ladder import Stage, ladder
+
+
+@pytest.mark.parametrize(
+    ("edge_A", "diameter_A"), [(12.0, 215.0), (30.0, 300.0), (200.0, 150.0), (3.0, 1000.0)]
+)
+def test_stages_reach_from_the_first_speckles_to_the_edge(edge_A: float, diameter_A: float) -> None:
+    stages = ladder(1 / edge_A, diameter_A, finest_level=0)
+    assert len(stages) >= 2
+    assert stages[-1].scored_inv_A == stages[-1].merged_inv_A == 1 / edge_A
+    radii = [stage.scored_inv_A for stage in stages]
+    assert radii == sorted(radii)
+    for before, after in pairwise(stages):
+        assert before.merged_inv_A == after.scored_inv_A  # what comes next is merged already
+        assert after.level >= before.level
+    assert ladder(1 / edge_A, diameter_A, finest_level=6)[-1].level <= 6
+
+
+def test_poses_are_counted_as_the_grid_has_them() -> None:
+    for level in (4, 7):
+        stage = Stage(0.1, 0.1, level)
+        assert stage.n_poses() == len(make_grid("600-cell", level))
+        assert stage.n_poses(60) == len(make_grid("600-cell", level, "I"))
