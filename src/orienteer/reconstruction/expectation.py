@@ -220,10 +220,9 @@ def expect(
     fused = can_fuse(likelihood, batch)
     for tile in rows.tiles():
         with part("expand"):
+            is_fused = fused and tile.model is not None
             slices: Any = (
-                expander.turned(rows, tile)
-                if fused and tile.model is not None
-                else expander.slices(rows, tile, batch.by_pixel)
+                expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)
             )
         scores, signal = _score_tile(likelihood, slices, batch)
         expander.note_signal(tile, signal)

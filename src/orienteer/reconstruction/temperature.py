@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
-from orienteer.reconstruction.expectation import Expander, score_tile
+from orienteer.reconstruction.expectation import Expander, can_fuse, score_tile
 from orienteer.reconstruction.workspace import Workspace
 
 # A start spreads every frame over this share of all poses.
@@ -80,9 +80,14 @@ def sample_scores(
             continue
         expander = Expander(models[len(models) - 1 - half], work.points)
         scores = xp.empty((len(work.rows) - work.rows.n_junk, len(batch)), dtype=np.float32)
+        fused = can_fuse(likelihood, batch)
         for tile in work.rows.tiles():
             if tile.model is not None:
-                slices = expander.slices(work.rows, tile, batch.by_pixel)
+                slices = (
+                    expander.turned(work.rows, tile)
+                    if fused
+                    else expander.slices(work.rows, tile, batch.by_pixel)
+                )
                 scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
         parts.append(scores)
         fluences.append(batch.fluence)
