@@ -17,6 +17,8 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "Beam": "orienteer.detector.beam",
     "Detector": "orienteer.detector.detector",
+    "Emc": "orienteer.reconstruction.emc",
+    "EmcSettings": "orienteer.reconstruction.settings",
     "Ensemble": "orienteer.particle.conformations",
     "Experiment": "orienteer.simulation.experiment",
     "OrienteerError": "orienteer.errors",
@@ -25,6 +27,8 @@ _HOME = {
     "PixelUse": "orienteer.detector.masks",
     "PointGroup": "orienteer.orientation.point_group",
     "PoseGrid": "orienteer.orientation.pose_grid",
+    "Run": "orienteer.run.run",
+    "RunStopped": "orienteer.run.signals",
     "SampledTransform": "orienteer.fourier.sampled_transform",
     "SaseSpectrum": "orienteer.detector.spectrum",
     "SimulateSettings": "orienteer.simulation.settings",
@@ -64,6 +68,10 @@ if TYPE_CHECKING:
     from orienteer.particle.opening import open_structure as open_structure
     from orienteer.particle.structure import Structure as Structure
     from orienteer.plot.detector import plot_detector as plot_detector
+    from orienteer.reconstruction.emc import Emc as Emc
+    from orienteer.reconstruction.settings import EmcSettings as EmcSettings
+    from orienteer.run.run import Run as Run
+    from orienteer.run.signals import RunStopped as RunStopped
     from orienteer.simulation.experiment import Experiment as Experiment
     from orienteer.simulation.experiment import simulate as simulate
     from orienteer.simulation.settings import SimulateSettings as SimulateSettings
