@@ -13,7 +13,7 @@ is named by the case:
     empty       half of all shots hold nothing but background
     all         fluence, junk, known background and dead panel together
 
-Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where the correlation
+Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where correlation
 of shells, a speckle thick, falls below 0.5; ``possible_A`` is the same for a merge of the good frames with
 their true orientations, background taken off: the photons allow no more.  ``loss`` is how much less far in q
 the resolution reaches than that of the clean run, ``unavoidable_loss`` the same for the merges.

@@ -82,9 +82,6 @@ class Emc:
         self.remarks = [*self.pixels.remarks, *self.frames.remarks]
         N = self.frames.n_frames
         self.edge_inv_A = self.pixels.edge_inv_A(self.settings.resolution_A)
-        self.diameter_A, remark = choose_diameter(self.frames, self.settings.diameter_A)
-        self.remarks += [remark] if remark else []
-        self.voxel_inv_A = 1 / (self.settings.oversampling * self.diameter_A)
         event_id = self.frames.event_id
         self.half = half_of_events(event_id) if self.settings.halves else np.zeros(N, dtype=np.int64)
         self.sentinel = sentinels_of_events(event_id, self.settings.sentinels)
@@ -96,6 +93,12 @@ class Emc:
                 self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
                 self.frames.pixel_frames,
             )  # fmt: skip
+        self._first_weight = self._screen()
+        self.diameter_A, remark = choose_diameter(
+            self.frames, self.settings.diameter_A, self.noise.background, self._first_weight > 0
+        )
+        self.remarks += [remark] if remark else []
+        self.voxel_inv_A = 1 / (self.settings.oversampling * self.diameter_A)
         self.fluence = self._first_fluence()
         exposure = self.pixels.correction * self.frames.pixel_frames
         self.profile = estimate_profile(
@@ -107,7 +110,6 @@ class Emc:
         self.plan = self._plan()
         self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
         self.table = FrameTable(N)
-        self._first_weight = self._screen()
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
         self.junk: Array | None = None

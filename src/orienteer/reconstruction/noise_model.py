@@ -51,15 +51,15 @@ class NoiseModel:
         return {
             "noise/dispersion": self.dispersion,
             "noise/sigma": self.sigma,
-            "noise/background": self.background,
+            "noise/background": np.zeros(0) if self.background is None else self.background,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         self.dispersion = np.array(state["noise/dispersion"], dtype=np.float64)
         self.sigma = float(state["noise/sigma"])
-        background = state["noise/background"]
-        self.background = None if background is None else np.array(background, dtype=np.float64)
+        background = np.array(state["noise/background"], dtype=np.float64)
+        self.background = background if len(background) else None
 
     def without_background(self, photons: NDArray[Any], n_frames: NDArray[Any]) -> NDArray[np.float64]:
         """Photons (U,) of all frames less those of the background, never negative."""
