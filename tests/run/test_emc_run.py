@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -166,3 +167,14 @@ def test_a_remark_about_the_data_is_shown_and_kept(data: Path, tmp_path: Path) -
     with pytest.warns(UserWarning, match="wavelengths vary by 2.3%"):
         next(run.iterate())
     assert len(run.remarks) == 1
+
+
+def test_files_for_dragonfly_are_written_when_asked_for(data: Path, tmp_path: Path) -> None:
+    settings = SETTINGS.model_copy(update={"dragonfly_output": True})
+    run = Run.create(tmp_path / "run", orienteer.open(data), settings, seed=1, device="cpu")
+    list(run.iterate(2))
+    names = sorted(path.name for path in (tmp_path / "run" / "dragonfly").iterdir())
+    assert names == ["output_001.h5", "output_002.h5"]
+    with h5py.File(tmp_path / "run" / "dragonfly" / names[1]) as file:
+        assert file["intens"].shape[0] == 2
+        assert np.array_equal(np.nan_to_num(file["intens"][0]), np.nan_to_num(run.volumes()[0].values))

@@ -70,6 +70,9 @@ class EmcSettings(Section):
         le=1e5,
         description="Memory that scores and slices may take; 0: a share of what is there.",
     )
+    dragonfly_output: bool = Field(
+        default=False, description="Write a file of Dragonfly's kind after every iteration, too."
+    )
     deterministic: bool = Field(
         default=False, description="The same bits in every run on a GPU too; the CPU always gives them."
     )
