@@ -32,9 +32,11 @@ def all_states(emc: Emc) -> list[dict[str, Any]]:
     return states
 
 
-@pytest.mark.parametrize("likelihood", ["negative-binomial", "gaussian"])
-def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, likelihood: str) -> None:
-    settings = EVERYTHING | {"likelihood": likelihood}
+@pytest.mark.parametrize(
+    "changes", [{}, {"likelihood": "gaussian"}, {"background": "estimate", "junk_classes": 0}]
+)
+def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, changes: dict[str, Any]) -> None:
+    settings = EVERYTHING | changes
     states = all_states(tiny.emc(**settings))
     passed = {(state["course/start"], state["course/stage"]) for state in states}
     assert {(0, 0), (1, 0)} < passed  # both starts and a later stage

@@ -25,7 +25,7 @@ from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
-from orienteer.reconstruction.course import FEWEST, Course, Progress, Turn
+from orienteer.reconstruction.course import Course, Progress, Turn
 from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
 from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
 from orienteer.reconstruction.frame_store import FrameStore
@@ -43,14 +43,13 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.speckle import choose_diameter
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.temperature import Annealing
+from orienteer.reconstruction.time_left import seconds_left
 from orienteer.reconstruction.unknown_background import even_share, uneven_background
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Iterations that a later stage takes, for the estimate of the time that is left.
-_ITERATIONS_OF_STAGE = 5
 _SCREENED_NATS = 3.0
 # Correlation of the halves from which on a shell shows speckles.
 _KNOWN = 0.5
@@ -61,8 +60,18 @@ _FLAT_SPECKLES = 0.5
 class Emc:
     """A blind reconstruction, iteration by iteration.
 
-    >>> # emc = Emc(orienteer.open("hits.h5"), EmcSettings(), seed=1)
-    >>> # while not emc.finished: print(emc.step().log_likelihood)
+    ::
+
+        emc = Emc(orienteer.open("hits.h5"), EmcSettings(symmetry="C4"), seed=1)
+        while not emc.finished:
+            print(emc.step().log_likelihood)
+        intensity = emc.volumes()[0]
+
+    ``Run`` does the same in a directory from which it can go on.
+
+    source : patterns with a detector and a wavelength; columns that tell the truth are never read.
+    seed : of every random draw.
+    plan, remarks : what the run will need, and what is doubtful about the data.
     """
 
     def __init__(
@@ -134,7 +143,7 @@ class Emc:
         stage, start, radial = course.stage, course.start, self._radial(work)
         turn = course.judge(now)
         seconds = time.monotonic() - began
-        seconds_left = self._seconds_left(seconds)
+        left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
         self._turn(turn)
         return Step(
             iteration=course.iteration,
@@ -148,7 +157,7 @@ class Emc:
             sentinel_agreement_deg=sentinels_deg,
             half_correlation=now.agreement,
             seconds=seconds,
-            seconds_left=seconds_left,
+            seconds_left=left,
             photons_merged=float(self.frames.photons[merged].sum()),
             stage=stage + 1,
             n_stages=course.n_stages,
@@ -307,24 +316,6 @@ class Emc:
         self.models, self.full = (
             xp.maximum(x - rest, xp.float32(0)) / (1 - rest) for x in (self.models, self.full)
         )
-
-    def _seconds_left(self, seconds: float) -> float:
-        """Time to the end, if later iterations take as long for each pose and pixel as this one did."""
-        course = self.course
-        if course.finished:
-            return 0.0
-        cost = [
-            stage.n_poses(self.group.order)
-            * len(self.pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
-            for stage in self.stages
-        ]
-        here = self.annealing.iterations_left + max(1, FEWEST + 1 - self.annealing.iterations_done)
-        work = here * cost[course.stage] + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :])
-        if course.stage == 0:
-            whole = Annealing(round(self.stages[0].n_poses(self.group.order)), is_first=True)
-            work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
-        n_left = course.most_iterations - course.iteration
-        return seconds * min(work, n_left * max(cost[course.stage :])) / cost[course.stage]
 
     @property
     def iteration(self) -> int:
