@@ -37,6 +37,7 @@ from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
 from orienteer.reconstruction.fine_search import FineSearch
 from orienteer.reconstruction.fine_temperature import fine_inverse_temperature
+from orienteer.reconstruction.ladder import Stage
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.simulation.experiment import simulate
@@ -57,7 +58,7 @@ class GridStudy(Emc):
     def use_grids(self, levels: list[int], coarse_to_fine: bool) -> None:
         """Begin anew with a stage for every level; coarse to fine, the last is the parent of the finest."""
         stage = self.stages[-1]
-        self.stages = [replace(stage, level=level) for level in levels]
+        self.stages = [Stage(stage.scored_inv_A, stage.merged_inv_A, level) for level in levels]
         self.course = Course(len(levels), 1, self.settings.iterations)
         self.coarse_to_fine = coarse_to_fine
         self._begin_start(0)
