@@ -437,7 +437,8 @@ class Emc:
         if not self.estimates_fluence:
             return np.ones(len(photons))
         signal = np.maximum(photons - behind, np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * mean)
-        return np.asarray(signal / np.median(signal))
+        # As the profile is: together they give the photons of every frame.
+        return np.asarray(signal / signal.mean())
 
     def _screen(self) -> NDArray[np.float64]:
         """1 for frames that may be of one particle, by their radial profile, and 0 for others."""

@@ -1,0 +1,102 @@
+"""What real shots bring along: fluence, junk, background, empty shots; each from the true model on."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.compare.shells import radial_mean, shell_index
+from orienteer.reconstruction.emc import Emc
+from orienteer.simulation.truth import ShotKind
+
+SETTINGS: dict[str, Any] = {"level": 4, "sentinels": 0.05}
+
+
+def after_first_stage(data: Any, n_steps: int = 4, **settings: Any) -> Emc:
+    """A reconstruction whose first stage has found the true model, some iterations later."""
+    emc = data.emc(**SETTINGS, **settings)
+    truth = data.truth_on(emc)
+    index, mean = shell_index(len(truth)), radial_mean(truth)
+    relative = np.where(index >= 0, truth / mean[np.maximum(index, 0)], 1.0).astype(np.float32)
+    emc.models = np.stack([relative[None]] * emc.n_halves)
+    emc.noise.dispersion = np.full(40, 0.02)
+    emc._enter(1)
+    for _ in range(n_steps):
+        emc.step()
+    return emc
+
+
+def shots(simulated: Any, tiny: Any, **settings: Any) -> Any:
+    settings = {"frames": 500, "photons_per_frame": 1000, **settings}
+    return simulated(tiny.particle, 20, 50.0, **settings)
+
+
+def test_fluences_over_two_decades_are_found_with_mean_1(simulated: Any, tiny: Any) -> None:
+    data = shots(simulated, tiny, fluence_jitter=1.31)
+    emc = after_first_stage(data)
+    true = np.asarray(data.patterns.columns["truth_fluence"])
+    merged = ~emc.sentinel
+    assert emc.estimates_fluence
+    assert np.corrcoef(emc.fluence[merged], true[merged])[0, 1] > 0.95
+    assert emc.fluence[merged & (emc.best_model >= 0)].mean() == pytest.approx(1.0, abs=1e-6)
+    # Sentinels, which nobody merges, get theirs too.
+    assert np.corrcoef(np.log(emc.fluence[emc.sentinel]), np.log(true[emc.sentinel]))[0, 1] > 0.9
+
+
+def test_constant_fluence_stays_constant(simulated: Any, tiny: Any) -> None:
+    data = shots(simulated, tiny, photons_per_frame=5000)
+    emc = after_first_stage(data, fluence="estimate")
+    # Photon noise alone is 1 %; the numbers of photons differ by 12 %, since the pose does; the rest is the
+    # blur of a coarse grid.
+    error = np.abs(emc.fluence[~emc.sentinel] - 1).mean()
+    photons = emc.frames.photons / emc.frames.photons.mean()
+    assert error < 0.03
+    assert error < 0.3 * np.abs(photons - 1).mean()
+    assert not data.emc(**SETTINGS).estimates_fluence
+
+
+def test_dark_frames_harm_nobody(simulated: Any, tiny: Any) -> None:
+    data = shots(simulated, tiny, fluence_jitter=0.5, empty_fraction=0.3)
+    emc = after_first_stage(data)
+    dark = np.asarray(data.patterns.columns["truth_kind"]) == ShotKind.EMPTY
+    assert np.isfinite(emc.models).all()
+    assert np.isfinite(emc.fluence).all()
+    assert emc.fluence[dark].max() < 0.1 * np.median(emc.fluence[~dark])
+
+
+def test_fluence_is_that_of_the_signal_and_not_of_the_background(
+    simulated: Any, tiny: Any, tmp_path: Path
+) -> None:
+    data = shots(simulated, tiny, fluence_jitter=1.0, background_photons=1000)
+    np.save(tmp_path / "b.npy", np.full(400, 1000 / 400))
+    emc = after_first_stage(data, background_file=str(tmp_path / "b.npy"))
+    true = np.asarray(data.patterns.columns["truth_fluence"])
+    shown = (emc.best_model >= 0) & ~emc.sentinel
+    assert np.corrcoef(emc.fluence[shown], true[shown])[0, 1] > 0.95
+
+
+def test_empty_shots_are_rejected_and_hits_are_not(simulated: Any, tiny: Any, tmp_path: Path) -> None:
+    data = shots(simulated, tiny, empty_fraction=0.5, background_photons=1000)
+    np.save(tmp_path / "b.npy", np.full(400, 1000 / 400))
+    emc = after_first_stage(data, background_file=str(tmp_path / "b.npy"))
+    empty = np.asarray(data.patterns.columns["truth_kind"]) == ShotKind.EMPTY
+    rejected = emc.best_model < 0
+    assert rejected[empty].mean() > 0.95
+    assert rejected[~empty].mean() < 0.02
+    assert data.aligned(emc).shells.correlation[2:11].mean() > 0.8
+
+
+def test_junk_is_rejected_and_particles_are_not(simulated: Any, tiny: Any) -> None:
+    data = shots(simulated, tiny, junk_fraction=0.3, photons_per_frame=3000)
+    emc = after_first_stage(data)
+    junk = np.asarray(data.patterns.columns["truth_kind"]) == ShotKind.JUNK
+    rejected = emc.best_model < 0
+    assert rejected[junk].mean() > 0.7
+    assert rejected[~junk].mean() < 0.03
+
+
+def test_nothing_is_rejected_when_told_so(simulated: Any, tiny: Any) -> None:
+    data = shots(simulated, tiny, frames=150, junk_fraction=0.3)
+    emc = after_first_stage(data, n_steps=1, reject_junk=False)
+    assert (emc.best_model >= 0).all()
