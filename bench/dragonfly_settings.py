@@ -12,7 +12,7 @@ the true intensity at inverse temperature 1, as in its last.  Dragonfly's times 
 threads per iteration, by its own Poisson EMC compiled as shipped, on two cores of a 2.8 GHz Xeon: another
 machine than this one unless the report says so.
 
-``--blind`` runs A from a random start to the end by default settings.
+``--blind`` runs A from a random start to the end, on Dragonfly's grid and with constant fluence.
 """
 
 import argparse
@@ -37,7 +37,8 @@ from orienteer.reconstruction.relative_intensity import random_start
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.slicing.trilinear import slice_volume
-from orienteer.source.patterns import Patterns
+from orienteer.source.in_memory import InMemorySource
+from orienteer.source.patterns import Patterns, concatenate
 
 BEAM = Beam(wavelength_A=2.5)
 
@@ -142,15 +143,17 @@ def time_setting(name: str, threads: list[int], repeats: int) -> dict[str, Any]:
     return result
 
 
-def run_blind() -> dict[str, Any]:
-    """Setting A from a random start to the end, by default settings."""
+def run_blind(**settings: Any) -> dict[str, Any]:
+    """Setting A from a random start to the end, with constant fluence and Dragonfly's grid."""
     from orienteer.reconstruction.emc import Emc
     from orienteer.reconstruction.settings import EmcSettings
     from orienteer.reconstruction.stopwatch import Stopwatch
 
+    settings = {"level": SETTINGS["A"].level, "fluence": "constant"} | settings
     experiment = experiment_of(SETTINGS["A"])
+    frames = InMemorySource(concatenate(list(experiment.batches(500))), experiment.frame_shape)
     start, user = time.perf_counter(), time.process_time()
-    emc = Emc(experiment, EmcSettings(), seed=1, device="cpu")
+    emc = Emc(frames.with_detector(experiment.detector), EmcSettings(**settings), seed=1, device="cpu")
     steps: list[dict[str, Any]] = []
     parts: dict[str, float] = {"set-up": time.process_time() - user}
     while not emc.finished:
@@ -167,6 +170,7 @@ def run_blind() -> dict[str, Any]:
         })  # fmt: skip
         print(steps[-1], file=sys.stderr, flush=True)
     return {
+        "settings": settings,
         "processor_seconds": time.process_time() - user,
         "seconds": time.perf_counter() - start,
         "dragonfly_processor_seconds": DRAGONFLY_WHOLE_RUN,
