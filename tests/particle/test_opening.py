@@ -175,7 +175,7 @@ def test_one_model_is_taken(pdb) -> None:
         (b"REMARK only words\nEND\n", "holds no atoms"),
         (b"data_x\n_cell.length_a 10\n", "holds no atoms"),
         (b"data_x\nloop_\n_atom_site.id\n_atom_site.Cartn_x\n1\n", "not a valid mmCIF"),
-        (gzip.compress("".join(ATOMS).encode())[:-20], "damaged"),
+        (gzip.compress("".join(ATOMS).encode(), mtime=0)[:-20], "damaged"),
         (b"\x1f\x8b\x08\x00 not really", "damaged"),
         (ATOMS[0].encode()[:50] + b"\n", "line 1 has no valid coordinates"),
         (ATOMS[0].replace("   1.000", "     nan").encode(), "line 1 has no valid coordinates"),
