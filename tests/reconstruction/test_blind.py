@@ -1,4 +1,7 @@
-"""Blind reconstructions: random starts, nothing known but the frames."""
+"""Blind reconstructions: random starts, nothing known but the frames.
+
+Shells are counted in voxels of a quarter of a speckle.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +20,7 @@ from orienteer.source.patterns import concatenate
 @pytest.mark.timeout(600)
 def test_an_object_without_symmetry_is_found(simulated: Any) -> None:
     data = simulated(random_blobs(200.0, 20, 5), 20, 50.0, frames=500, photons_per_frame=1000)
-    emc = data.emc(level=4)
+    emc = data.emc(level=4, oversampling=4.0)
     steps = []
     while not emc.finished:
         steps.append(emc.step())
@@ -60,7 +63,7 @@ CHIRAL = (60.0, 75.0, 85.0, 70.0)
 
 def test_a_fourfold_object_is_found_with_a_quarter_of_the_poses(simulated: Any) -> None:
     data = simulated(symmetric_object("C4", CHIRAL, 1), 24, 40.0, frames=250, photons_per_frame=1000)
-    emc = data.emc(symmetry="C4", level=4)
+    emc = data.emc(symmetry="C4", level=4, oversampling=4.0, starts=2)
     step = finish(emc)
     assert step.n_rotations < 3240 / 3.9
     assert data.aligned(emc, last_shell=18).shells.correlation[2:18].mean() > 0.9
@@ -73,7 +76,7 @@ def test_a_fourfold_object_is_found_with_a_quarter_of_the_poses(simulated: Any) 
 def test_of_several_starts_the_likeliest_finds_an_icosahedral_object(simulated: Any) -> None:
     """A random start finds this one about every second time; the likelihood knows which."""
     data = simulated(symmetric_object("I", (80.0,), 2), 20, 45.0, frames=150, photons_per_frame=1000)
-    emc = data.emc(symmetry="I", starts=4)
+    emc = data.emc(symmetry="I", oversampling=4.0, starts=4)
     step = finish(emc)
     assert step.n_rotations < 200
     # Nearer to the centre an icosahedral object is round.
@@ -88,7 +91,8 @@ def test_two_models_part_a_mixture(simulated: Any) -> None:
         for seed in (1, 7)
     ]
     patterns = concatenate([data.patterns for data in mixed])
-    emc = replace(mixed[0], patterns=patterns).emc(seed=2, symmetry="C4", models=2, level=4)
+    both = replace(mixed[0], patterns=patterns)
+    emc = both.emc(seed=2, symmetry="C4", models=2, level=4, oversampling=4.0, starts=2)
     finish(emc)
     model = emc.orientations()["model"].reshape(2, 250)
     share = [np.mean(model[kind] == np.median(model[kind])) for kind in (0, 1)]
