@@ -37,7 +37,7 @@ __all__ = ["EXTENSIONS", "FORMAT_NAME", "OrienteerHdf5Source", "Writer", "open_f
 EXTENSIONS = (".h5", ".hdf5")
 Writer = OrienteerHdf5Writer
 # A reader may meet a block at the moment in which a live writer replaces it; it then looks again.
-_LIVE_ATTEMPTS, _LIVE_PAUSE_S = 5, 0.05
+_LIVE_ATTEMPTS, _LIVE_PAUSE_S = 20, 0.03
 
 
 def recognise(path: Path, head: bytes, hdf5: h5py.File | None) -> bool:
