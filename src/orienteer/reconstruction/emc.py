@@ -38,6 +38,7 @@ from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, make_plan
 from orienteer.reconstruction.radial_profile import RadialProfile, estimate_profile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
+from orienteer.reconstruction.results import intensity_volumes, radial_summary
 from orienteer.reconstruction.screening import ring_photons, unlike_others
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.speckle import choose_diameter
@@ -140,7 +141,10 @@ class Emc:
         sentinels_deg = self._watch(work, likelihood, beta)
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()))
-        stage, start, radial = course.stage, course.start, self._radial(work)
+        stage, start = course.stage, course.start
+        radial = radial_summary(
+            self.half_correlation, self.profile, self.voxel_inv_A, work.stage.merged_inv_A
+        )
         turn = course.judge(now)
         seconds = time.monotonic() - began
         left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
@@ -341,15 +345,7 @@ class Emc:
 
     def volumes(self) -> list[Volume]:
         """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
-        n = self.work.edge_voxels
-        axis = (np.arange(n) - n // 2) * self.voxel_inv_A
-        length = np.sqrt(sum(np.square(a) for a in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
-        profile = self.profile(length)
-        profile[length > self.work.stage.merged_inv_A + self.voxel_inv_A] = np.nan
-        return [
-            Volume(to_numpy(values) * profile, self.voxel_inv_A, "reciprocal", name=f"intensity {m + 1}")
-            for m, values in enumerate(self.full)
-        ]
+        return intensity_volumes(self.full, self.profile, self.voxel_inv_A, self.work.stage.merged_inv_A)
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per frame."""
@@ -470,16 +466,6 @@ class Emc:
         if self.junk is not None:
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         return Deposit(sums, junk, self.xp.zeros(len(work.rows), dtype=np.float64))
-
-    def _radial(self, work: Workspace) -> dict[str, list[float]]:
-        n = len(self.half_correlation)
-        radius = np.arange(n) * self.voxel_inv_A
-        inside = (radius > 0) & (radius <= work.stage.merged_inv_A)
-        return {
-            "q_inv_A": radius[inside].tolist(),
-            "intensity": self.profile(radius[inside]).tolist(),
-            "half_correlation": self.half_correlation[inside].tolist(),
-        }
 
 
 def _seed(seed: int, start: int, model: int) -> int:

@@ -344,8 +344,3 @@ def _add_junk(
     assert deposit.junk is not None
     deposit.junk[..., 0] += numerator
     deposit.junk[..., 1] += denominator
-
-
-def memory_is_on_gpu(batch: Batch) -> bool:
-    """Whether the batch lies in GPU memory."""
-    return is_on_gpu(batch.fluence)
