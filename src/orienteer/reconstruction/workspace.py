@@ -1,23 +1,19 @@
 """What one stage needs and no iteration changes: pixels, points, poses, frames on the device."""
 
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.likelihood.fluence import fluence_groups
-from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
-from orienteer.likelihood.product import Product, product_of
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.tempering import even_sample
-from orienteer.reconstruction.expectation import Batch, Group, Poses, RowSpace
+from orienteer.reconstruction.batches import PreparedFrames, StageFrames, StreamedBatches
+from orienteer.reconstruction.expectation import Batch, Poses, RowSpace
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.ladder import Stage
 from orienteer.slicing.patches import PointPatches
@@ -25,9 +21,6 @@ from orienteer.slicing.patches import PointPatches
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-# Frames whose fluences differ by less than this factor share their slices; to first order each is scored at
-# its own fluence.
-_FLUENCE_RATIO = 2.0
 _SAMPLE = 64
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
@@ -46,8 +39,7 @@ class Workspace:
     """
 
     def __init__(self, emc: "Emc", stage: Stage) -> None:
-        self.stage, self._store, self._device = stage, emc.frames, emc.device
-        self._plan, self.xp = emc.plan, emc.xp
+        self.stage, self.xp = stage, emc.xp
         pixels = emc.pixels
         self.places, self.n_scored = pixels.choose(stage.scored_inv_A, stage.merged_inv_A)
         voxels = pixels.q_inv_A[self.places] / emc.voxel_inv_A
@@ -78,15 +70,20 @@ class Workspace:
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)
         }
         self._frames_of["sentinel"] = np.flatnonzero(emc.sentinel)
-        self.grouping_fluence = emc.fluence
-        self._prepared: dict[Part, list[_Prepared]] = {}
-        self._samples: dict[Part, _Prepared] = {}
+        self._frames = StageFrames(emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence)
+        self._prepared: dict[Part, list[PreparedFrames]] = {}
+        self._samples: dict[Part, PreparedFrames] = {}
         self._scored_photons: NDArray[np.float64] | None = None
 
     @property
     def is_grouped(self) -> bool:
         """Whether frames of different fluence are kept apart."""
-        return bool(np.ptp(self.grouping_fluence) > 0)
+        return self._frames.is_grouped
+
+    @property
+    def grouping_fluence(self) -> NDArray[np.float64]:
+        """(N,) fluences by which the frames were sorted into groups."""
+        return self._frames.grouping_fluence
 
     def frames_of(self, part: Part) -> NDArray[np.int64]:
         """Places of the frames of a half, or of the sentinels."""
@@ -100,15 +97,16 @@ class Workspace:
 
     def batches(
         self, part: Part, fluence: NDArray[np.float64], weight: NDArray[np.float64] | None = None
-    ) -> "list[Batch] | _Batches":
+    ) -> list[Batch] | StreamedBatches:
         """The frames of a half, or the sentinels, in batches with their fluences.
 
         weight : (N,) how much each frame counts in the merge; None: all the same.
         """
-        if not self._store.is_in_memory:
-            return _Batches(self, part, fluence, weight)
+        frames = self._frames_of[part]
+        if not self._frames.store.is_in_memory:
+            return StreamedBatches(self._frames, frames, fluence, self.xp, weight)
         if part not in self._prepared:
-            self._prepared[part] = list(self._prepare(part))
+            self._prepared[part] = list(self._frames.prepare_all(frames))
         return [prepared.batch(fluence, self.xp, weight) for prepared in self._prepared[part]]
 
     def sample(self, part: Part, fluence: NDArray[np.float64]) -> Batch | None:
@@ -117,7 +115,7 @@ class Workspace:
             return None
         if part not in self._samples:
             frames = self._frames_of[part]
-            self._samples[part] = self._prepare_frames(frames[even_sample(len(frames), _SAMPLE)])
+            self._samples[part] = self._frames.prepare(frames[even_sample(len(frames), _SAMPLE)])
         return self._samples[part].batch(fluence, self.xp)
 
     def scored_photons(self, store: FrameStore) -> NDArray[np.float64]:
@@ -155,65 +153,6 @@ class Workspace:
         if len(junk):
             parts.append(xp.asarray(np.log((junk + 1) / total).astype(np.float32)))
         return xp.concatenate(parts).astype(xp.float32)
-
-    def _prepare(self, part: Part) -> "Iterator[_Prepared]":
-        frames = self._frames_of[part]
-        if not len(frames):
-            return
-        frames = (
-            frames[np.argsort(self.grouping_fluence[frames], kind="stable")] if self.is_grouped else frames
-        )
-        for chunk in self._store.chunks(frames, self._plan.batch_frames):
-            yield self._prepare_frames(chunk)
-
-    def _prepare_frames(self, frames: NDArray[np.int64]) -> "_Prepared":
-        bounds = np.array([0, len(frames)])
-        if self.is_grouped:
-            groups = fluence_groups(self.grouping_fluence[frames], _FLUENCE_RATIO)
-            frames, bounds = frames[groups.order], groups.bounds
-        parts = []
-        for first, last in pairwise(bounds.tolist()):
-            if last > first:
-                batch = self._store.batch(
-                    frames[first:last], self.places, self.n_scored, self._device, self._plan.layout
-                )
-                parts.append((slice(first, last), batch, product_of(batch, self._plan.precision)))  # type: ignore[arg-type]
-        return _Prepared(frames, parts)
-
-
-class _Prepared:
-    """Frames on the device; with the fluences of the moment they make a batch."""
-
-    def __init__(self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]]) -> None:
-        self.places, self.parts = places, parts
-
-    def batch(
-        self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
-    ) -> Batch:
-        own = fluence[self.places]
-        # At the mean fluence of a group the signal's share of all its photons is right.
-        groups = tuple(
-            Group(columns, frames, product, float(own[columns].mean()), not np.ptp(own[columns]) > 0)
-            for columns, frames, product in self.parts
-        )
-        weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
-        return Batch(self.places, groups, xp.asarray(own), weights)
-
-
-class _Batches:
-    """Batches that are read from disk when their turn comes."""
-
-    def __init__(
-        self, work: Workspace, part: Part, fluence: NDArray[np.float64], weight: NDArray[np.float64] | None
-    ) -> None:
-        self._work, self._part, self._fluence, self._weight = work, part, fluence, weight
-
-    def __len__(self) -> int:
-        return max(1, -(-len(self._work.frames_of(self._part)) // self._work._plan.batch_frames))
-
-    def __iter__(self) -> Iterator[Batch]:
-        for prepared in self._work._prepare(self._part):
-            yield prepared.batch(self._fluence, self._work.xp, self._weight)
 
 
 @lru_cache(maxsize=4)
