@@ -33,3 +33,16 @@ def test_twice_the_frames_take_about_twice_the_time() -> None:
     once, twice = planned(), planned(n_frames=20_000)
     assert twice.seconds_per_iteration == pytest.approx(2 * once.seconds_per_iteration, rel=0.3)
     assert {name for name, _ in once.describe()} >= {"device", "memory", "orientations"}
+
+
+def test_frames_beyond_a_cards_memory_come_to_it_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orienteer.reconstruction.plan._free_GiB", lambda on_gpu: 1.0)
+    few, many = (planned(device="cuda", lit_share=0.5, n_frames=n) for n in (10_000, 1_000_000))
+    assert few.frames_on_device
+    assert not many.frames_on_device
+    assert 2 * 4000 * many.batch_frames < 0.5 * 2**30
+    assert many.memory_GiB < 3
+    assert dict(many.describe())["frames are kept"] == "in host memory, copied in every iteration"
+    # On the CPU the memory of the device is that of the machine.
+    assert planned(lit_share=0.5, n_frames=1_000_000).frames_on_device
+    assert not planned(frames_in_memory=False).frames_on_device

@@ -10,6 +10,8 @@ from orienteer.likelihood.frames import Layout
 # Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
 _CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
+# Share of a card's free memory that frames may fill; larger sets stay in host memory and are copied in turn.
+_SHARE_OF_DEVICE = 0.5
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Plan:
     score_bytes : memory of the scores of a batch.
     memory_GiB : of everything together, at most.
     seconds_per_iteration : expected at the finest grid.
+    frames_in_memory : whether the machine's memory holds all frames; else they are read in every iteration.
+    frames_on_device : whether the device holds all frames; else batches come to it one after the other.
     """
 
     device: str
@@ -38,13 +42,14 @@ class Plan:
     memory_GiB: float
     seconds_per_iteration: float
     frames_in_memory: bool = True
+    frames_on_device: bool = True
 
     def describe(self) -> list[tuple[str, str]]:
         """Names and values in words, for people."""
         return [
             ("device", self.device),
             ("frames", f"{self.n_frames:,} of {self.n_pixels:,} pixels, {self.layout}"),
-            ("frames are kept", "in memory" if self.frames_in_memory else "on disk, read in every iteration"),
+            ("frames are kept", self._where_frames_are),
             ("precision", self.precision),
             ("orientations", f"{self.n_rotations:,} at the finest grid, {self.tile_rows:,} at a time"),
             ("batch", f"{self.batch_frames:,} frames at a time"),
@@ -52,6 +57,12 @@ class Plan:
             ("memory", f"{self.memory_GiB:.2f} GiB"),
             ("an iteration", f"about {self.seconds_per_iteration:.2g} s at the finest grid"),
         ]
+
+    @property
+    def _where_frames_are(self) -> str:
+        if not self.frames_in_memory:
+            return "on disk, read in every iteration"
+        return "in memory" if self.frames_on_device else "in host memory, copied in every iteration"
 
     def to_json(self) -> dict[str, Any]:
         """All numbers by name."""
@@ -77,16 +88,22 @@ def make_plan(
     entry = 2 if on_gpu else 4
     room = budget - 8.0 * tile_rows * n_pixels
     batch = int(max(1, min(n_frames, room // (n_rows * entry + tile_rows * 8))))
+    # Lists are kept by frame and by pixel.
+    frame = max(1, n_pixels * (lit_share * 16 if layout == "sparse" else 2))
+    share = _SHARE_OF_DEVICE * free * 2**30
+    on_device = frames_in_memory and not (on_gpu and n_frames * frame > share)
+    if not on_device:  # one batch arrives while another is worked on
+        batch = max(1, min(batch, int(share / (3 * frame))))
     work = float(n_frames) * n_rows * n_pixels
     products = 2 * work * (lit_share / rates["sparse"] if layout == "sparse" else 1 / rates["dense"])
     passes = -(-n_frames // batch)
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
-    held = n_frames * n_pixels * (lit_share * 8 if layout == "sparse" else 2) if frames_in_memory else 0
+    held = frame * (n_frames if on_device else 3 * batch)
     total = batch * (n_rows * entry + tile_rows * 8) + 8 * tile_rows * n_pixels + held + 60 * edge_voxels**3
     precision = "single" if not on_gpu else "split" if largest_count <= 2048 else "tf32"
     return Plan(
         device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch,
-        batch * n_rows * entry, total / 2**30, products + moves, frames_in_memory,
+        batch * n_rows * entry, total / 2**30, products + moves, frames_in_memory, on_device,
     )  # fmt: skip
 
 
