@@ -14,51 +14,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.shells import shell_index
-from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device, to_numpy
+from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
-from orienteer.likelihood.fluence import bound_fluence, normalise_fluence, update_fluence
-from orienteer.orientation.distance import angular_distance_deg
-from orienteer.orientation.point_group import as_point_group
-from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import Course, Progress, Turn
 from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
-from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
-from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.frame_table import FrameTable
-from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
-from orienteer.reconstruction.ladder import ladder
-from orienteer.reconstruction.mean_pose import mean_poses
-from orienteer.reconstruction.noise_model import NoiseModel
-from orienteer.reconstruction.pixels import pixel_table
-from orienteer.reconstruction.plan import Plan, make_plan
-from orienteer.reconstruction.radial_profile import RadialProfile, estimate_profile
+from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
+from orienteer.reconstruction.preparation import Preparation
+from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.results import intensity_volumes, radial_summary
-from orienteer.reconstruction.screening import ring_photons, unlike_others
+from orienteer.reconstruction.sentinels import sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.reconstruction.speckle import choose_diameter
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.temperature import Annealing
 from orienteer.reconstruction.time_left import seconds_left
-from orienteer.reconstruction.unknown_background import even_share, uneven_background
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-_SCREENED_NATS = 3.0
-# Correlation of the halves from which on a shell shows speckles.
-_KNOWN = 0.5
-# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
-_FLAT_SPECKLES = 0.5
 
-
-class Emc:
+class Emc(Preparation):
     """A blind reconstruction, iteration by iteration.
 
     ::
@@ -72,7 +53,6 @@ class Emc:
 
     source : patterns with a detector and a wavelength; columns that tell the truth are never read.
     seed : of every random draw.
-    plan, remarks : what the run will need, and what is doubtful about the data.
     """
 
     def __init__(
@@ -83,43 +63,10 @@ class Emc:
         seed: int = 0,
         device: DeviceName = "auto",
     ) -> None:
-        self.settings = settings or EmcSettings()
-        self.seed, self.device = seed, choose_device(device)
-        self.xp: Any = namespace_of_device(self.device)
-        self.group = as_point_group(self.settings.symmetry)
-        self.pixels = pixel_table(source)
-        self.frames = FrameStore(source, self.pixels)
-        self.remarks = [*self.pixels.remarks, *self.frames.remarks]
-        N = self.frames.n_frames
-        self.edge_inv_A = self.pixels.edge_inv_A(self.settings.resolution_A)
-        event_id = self.frames.event_id
-        self.half = half_of_events(event_id) if self.settings.halves else np.zeros(N, dtype=np.int64)
-        self.sentinel = sentinels_of_events(event_id, self.settings.sentinels)
-        self.n_halves = 2 if self.settings.halves else 1
-        refuse_empty_parts(self.half, self.sentinel, self.n_halves)
-        self.noise = NoiseModel(self.settings, self.pixels, N)
-        if self.settings.background == "estimate":
-            self.noise.background = uneven_background(
-                self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
-                self.frames.pixel_frames,
-            )  # fmt: skip
-        self._first_weight = self._screen()
-        self.diameter_A, remark = choose_diameter(
-            self.frames, self.settings.diameter_A, self.noise.background, self._first_weight > 0
-        )
-        self.remarks += [remark] if remark else []
-        self.voxel_inv_A = 1 / (self.settings.oversampling * self.diameter_A)
-        self.fluence = self._first_fluence()
-        exposure = self.pixels.correction * self.frames.pixel_frames
-        self.profile = estimate_profile(
-            self.pixels.length_inv_A,
-            self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
-            exposure, self.voxel_inv_A,
-        )  # fmt: skip
-        self.stages = ladder(self.edge_inv_A, self.diameter_A, self.settings.level)
-        self.plan = self._plan()
+        super().__init__(source, settings or EmcSettings(), device)
+        self.seed = seed
         self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
-        self.table = FrameTable(N)
+        self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
         self.junk: Array | None = None
@@ -137,8 +84,8 @@ class Emc:
         found = compress(deposits, self.group)
         change = found.change_from(self.models)
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
-        self._update_nuisances(work, deposits)
-        sentinels_deg = self._watch(work, likelihood, beta)
+        update_nuisances(self, deposits)
+        sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()))
         stage, start = course.stage, course.start
@@ -186,65 +133,15 @@ class Emc:
             self.table.note_merge(batch, expected)
         return deposit
 
-    def _update_nuisances(self, work: Workspace, deposits: list[Deposit]) -> None:
-        table = self.table
-        # A blurred model explains no frame better than anything would: they are judged from the second stage.
-        judges = self.settings.reject_junk and self.course.stage > 0
-        exact = self.estimates_fluence and (self.noise.background is not None or self.frames.has_missing)
-        if judges or exact:
-            dispersion = self.noise.dispersion_of_pixels(work)[: work.n_scored]
-            fit = fit_frames(
-                work, self.models, table.quaternion, table.model, self.fluence, dispersion, fits_fluence=exact
-            )
-        if judges:
-            n_rows = len(work.poses) * self.settings.models
-            # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
-            odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
-            odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - self._first_weight)
-            table.weight = particle_probability(odds, table.merged & ~self.sentinel)
-        if self.estimates_fluence:
-            photons = work.scored_photons(self.frames)
-            seen = table.merged & (table.expected > 0)
-            # Sentinels are not merged: what a typical frame expects must do for them.
-            typical = np.median(table.expected[seen]) if seen.any() else 0.0
-            expected = np.where(seen, table.expected, typical)
-            fluence = fit.fluence if exact else update_fluence(photons, expected)
-            fluence = bound_fluence(fluence, photons, self.noise.background_photons(work))
-            fluence, mean = normalise_fluence(fluence, (seen & (table.shown >= 0)).astype(np.float64))
-            self.fluence = fluence
-            # Expected photons are those of the models before, of which only the ratios between frames count:
-            # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
-            if exact:
-                self.models = self.models * self.xp.float32(mean)
-                self.full = self.full * self.xp.float32(mean)
-        self.noise.update(work, self.models, table.quaternion, table.shown, self.fluence, self.half)
-        mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
-        work.update_prior(mass)
+    def _new_deposit(self, work: Workspace) -> Deposit:
+        sums = [
+            make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
+            for _ in range(self.settings.models)
+        ]
+        junk = None
         if self.junk is not None:
-            self.junk = self.noise.solve_junk(deposits, work, self.junk)
-
-    def _watch(self, work: Workspace, likelihood: Likelihood, beta: float) -> float | None:
-        """Median angle between the poses that the halves give to the sentinels, which neither has seen."""
-        if self.n_halves < 2 or not self.sentinel.any():
-            return None
-        reach_deg = 2 * covering_bound_deg(work.stage.level)
-        poses = []
-        for models in self.models:
-            expander = Expander(models, work.points, work.junk(self.junk))
-            found = []
-            for batch in work.batches("sentinel", self.fluence):
-                store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-                own_beta = inverse_temperatures(beta, batch.fluence)
-                posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
-                self.table.note(work, likelihood, batch, posterior)
-                best = self.table.quaternion[batch.places]
-                found.append(mean_poses(store.kept(), work.quaternions, best, self.group, reach_deg))
-            poses.append(np.concatenate(found))
-        # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
-        depth_inv_A = self.pixels.wavelength_A * work.stage.scored_inv_A**2
-        is_flat = depth_inv_A * self.diameter_A < _FLAT_SPECKLES
-        apart = angular_distance_deg(poses[0], poses[1], self.group, flat_ewald=is_flat)
-        return float(np.median(apart))
+            junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
+        return Deposit(sums, junk, self.xp.zeros(len(work.rows), dtype=np.float64))
 
     # Stages -----------------------------------------------------------------------------------------------
 
@@ -276,8 +173,8 @@ class Emc:
 
     def _begin_start(self, start: int) -> None:
         self.course.start, self.models = start, None
-        self.table.weight = self._first_weight.copy()
-        self.fluence = self._first_fluence()
+        self.table.weight = self.first_weight.copy()
+        self.fluence = self.first_fluence()
         self._enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.voxel_inv_A)
@@ -293,7 +190,7 @@ class Emc:
 
     def _enter(self, stage: int) -> None:
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
-            self._take_off_background()
+            take_off_background(self)
         self.course.enter(stage)
         self.work = Workspace(self, self.stages[stage])
         self.annealing = Annealing(len(self.work.poses), is_first=stage == 0)
@@ -302,24 +199,6 @@ class Emc:
             n, xp = self.work.edge_voxels, self.xp
             self.models = xp.stack([xp.stack([resized(m, n) for m in half]) for half in self.models])
             self.full = xp.stack([resized(m, n) for m in self.full])
-
-    def _take_off_background(self) -> None:
-        """What the model shows everywhere on a shell, and around it, becomes background."""
-        xp, noise = self.xp, self.noise
-        n = len(self.half_correlation)
-        radius = np.arange(n) * self.voxel_inv_A
-        n_known = int(np.argmax(np.append(self.half_correlation[2:], 0.0) < _KNOWN)) + 2
-        model = to_numpy(self.models.mean(axis=(0, 1)))
-        share = even_share(model, self.profile(radius), 1 / (self.diameter_A * self.voxel_inv_A), n_known)
-        of_pixel = np.interp(self.pixels.length_inv_A, radius, share)
-        even = of_pixel * self.profile(self.pixels.length_inv_A) * self.pixels.correction
-        noise.background = even if noise.background is None else noise.background + even
-        self.profile = self.profile.scaled(1 - np.interp(self.profile.radius_inv_A, radius, share))
-        cube = share[np.clip(shell_index(len(model)), 0, n - 1)]
-        rest = xp.asarray(cube.astype(np.float32))
-        self.models, self.full = (
-            xp.maximum(x - rest, xp.float32(0)) / (1 - rest) for x in (self.models, self.full)
-        )
 
     @property
     def iteration(self) -> int:
@@ -419,53 +298,6 @@ class Emc:
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)
-
-    # Set-up -----------------------------------------------------------------------------------------------
-
-    def _first_fluence(self) -> NDArray[np.float64]:
-        photons, background = self.frames.photons, self.noise.background
-        behind = 0.0 if background is None else float(background.sum())
-        # Without a particle there is still noise: less than that is nobody's signal.
-        mean = max(photons.mean() - behind, np.sqrt(photons.mean()))
-        excess = max(photons.var() - photons.mean(), 0.0) / mean**2
-        choice = self.settings.fluence
-        self.estimates_fluence = choice == "estimate" or (choice == "auto" and excess > 0.15**2)
-        if not self.estimates_fluence:
-            return np.ones(len(photons))
-        signal = np.maximum(photons - behind, np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * mean)
-        # As the profile is: together they give the photons of every frame.
-        return np.asarray(signal / signal.mean())
-
-    def _screen(self) -> NDArray[np.float64]:
-        """1 for frames that may be of one particle, by their radial profile, and 0 for others."""
-        if not self.settings.reject_junk:
-            return np.ones(self.frames.n_frames)
-        background = self.noise.background
-        photons = ring_photons(self.frames, background)
-        behind = 0.0 if background is None else background.sum() / photons.shape[1]
-        return np.where(unlike_others(photons, photons + behind), 0.0, 1.0)
-
-    def _plan(self) -> Plan:
-        from orienteer.orientation.grids import make_grid
-
-        level = max(stage.level for stage in self.stages)
-        n_poses = len(make_grid("600-cell", level, self.settings.symmetry))
-        n_rows = n_poses * self.settings.models + self.settings.junk_classes
-        edge = 2 * (int(np.ceil(self.edge_inv_A / self.voxel_inv_A)) + 1) + 1
-        return make_plan(
-            self.device, self.frames.n_frames, len(self.pixels), n_rows, edge, self.frames.lit_share,
-            self.frames.largest, self.frames.is_counts, self.settings.memory_GiB, self.frames.is_in_memory,
-        )  # fmt: skip
-
-    def _new_deposit(self, work: Workspace) -> Deposit:
-        sums = [
-            make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
-            for _ in range(self.settings.models)
-        ]
-        junk = None
-        if self.junk is not None:
-            junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
-        return Deposit(sums, junk, self.xp.zeros(len(work.rows), dtype=np.float64))
 
 
 def _seed(seed: int, start: int, model: int) -> int:

@@ -1,0 +1,110 @@
+"""What is learnt about the frames beside their poses: fluence, junk, background, noise, share of classes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import shell_index
+from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.fluence import bound_fluence, normalise_fluence, update_fluence
+from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
+from orienteer.reconstruction.frame_store import FrameStore
+from orienteer.reconstruction.screening import ring_photons, unlike_others
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.unknown_background import even_share
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.emc import Emc
+
+_SCREENED_NATS = 3.0
+# Correlation of the halves from which on a shell shows speckles.
+_KNOWN = 0.5
+
+
+def has_own_fluences(
+    frames: FrameStore, settings: EmcSettings, background: NDArray[np.float64] | None
+) -> bool:
+    """Whether every frame gets a fluence of its own, as the settings or the photon numbers say."""
+    photons = frames.photons
+    excess = max(photons.var() - photons.mean(), 0.0) / _mean_signal(photons, background) ** 2
+    return settings.fluence == "estimate" or (settings.fluence == "auto" and bool(excess > 0.15**2))
+
+
+def first_fluence(frames: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Fluences (N,) of mean 1 from the photons of the frames, before there is a model."""
+    photons = frames.photons
+    behind = 0.0 if background is None else float(background.sum())
+    least = np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * _mean_signal(photons, background)
+    signal = np.maximum(photons - behind, least)
+    # As the profile is: together they give the photons of every frame.
+    return np.asarray(signal / signal.mean())
+
+
+def _mean_signal(photons: NDArray[np.float64], background: NDArray[np.float64] | None) -> float:
+    behind = 0.0 if background is None else float(background.sum())
+    # Without a particle there is still noise: less than that is nobody's signal.
+    return float(max(photons.mean() - behind, np.sqrt(photons.mean())))
+
+
+def first_weights(frames: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """1 for frames that may be of one particle, by their radial profile, and 0 for others, (N,)."""
+    photons = ring_photons(frames, background)
+    behind = 0.0 if background is None else background.sum() / photons.shape[1]
+    return np.where(unlike_others(photons, photons + behind), 0.0, 1.0)
+
+
+def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
+    """Learn from an iteration, after its models were made, all that the next one needs beside them."""
+    work, table = emc.work, emc.table
+    # A blurred model explains no frame better than anything would: they are judged from the second stage.
+    judges = emc.settings.reject_junk and emc.course.stage > 0
+    exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
+    if judges or exact:
+        dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
+        fit = fit_frames(
+            work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
+        )
+    if judges:
+        n_rows = len(work.poses) * emc.settings.models
+        # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
+        odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
+        odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - emc.first_weight)
+        table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
+    if emc.estimates_fluence:
+        photons = work.scored_photons(emc.frames)
+        seen = table.merged & (table.expected > 0)
+        # Sentinels are not merged: what a typical frame expects must do for them.
+        typical = np.median(table.expected[seen]) if seen.any() else 0.0
+        expected = np.where(seen, table.expected, typical)
+        fluence = fit.fluence if exact else update_fluence(photons, expected)
+        fluence = bound_fluence(fluence, photons, emc.noise.background_photons(work))
+        emc.fluence, mean = normalise_fluence(fluence, (seen & (table.shown >= 0)).astype(np.float64))
+        # Expected photons are those of the models before, of which only the ratios between frames count:
+        # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
+        if exact:
+            emc.models = emc.models * emc.xp.float32(mean)
+            emc.full = emc.full * emc.xp.float32(mean)
+    emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence, emc.half)
+    mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
+    work.update_prior(mass)
+    if emc.junk is not None:
+        emc.junk = emc.noise.solve_junk(deposits, work, emc.junk)
+
+
+def take_off_background(emc: "Emc") -> None:
+    """What the model shows everywhere on a shell, and around it, becomes background."""
+    xp, noise = emc.xp, emc.noise
+    n = len(emc.half_correlation)
+    radius = np.arange(n) * emc.voxel_inv_A
+    n_known = int(np.argmax(np.append(emc.half_correlation[2:], 0.0) < _KNOWN)) + 2
+    model = to_numpy(emc.models.mean(axis=(0, 1)))
+    share = even_share(model, emc.profile(radius), 1 / (emc.diameter_A * emc.voxel_inv_A), n_known)
+    of_pixel = np.interp(emc.pixels.length_inv_A, radius, share)
+    even = of_pixel * emc.profile(emc.pixels.length_inv_A) * emc.pixels.correction
+    noise.background = even if noise.background is None else noise.background + even
+    emc.profile = emc.profile.scaled(1 - np.interp(emc.profile.radius_inv_A, radius, share))
+    cube = share[np.clip(shell_index(len(model)), 0, n - 1)]
+    rest = xp.asarray(cube.astype(np.float32))
+    emc.models, emc.full = (xp.maximum(x - rest, xp.float32(0)) / (1 - rest) for x in (emc.models, emc.full))

@@ -1,0 +1,95 @@
+"""What is worked out before the first iteration: pixels, frames, halves, size, profile, stages, plan."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
+from orienteer.orientation.grids import make_grid
+from orienteer.orientation.point_group import as_point_group
+from orienteer.reconstruction.frame_store import FrameStore
+from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
+from orienteer.reconstruction.ladder import ladder
+from orienteer.reconstruction.noise_model import NoiseModel
+from orienteer.reconstruction.nuisances import first_fluence, first_weights, has_own_fluences
+from orienteer.reconstruction.pixels import pixel_table
+from orienteer.reconstruction.plan import Plan, make_plan
+from orienteer.reconstruction.radial_profile import estimate_profile
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.speckle import choose_diameter
+from orienteer.reconstruction.unknown_background import uneven_background
+from orienteer.source.base import Source
+
+
+class Preparation:
+    """All that data and settings say about a reconstruction before it starts.
+
+    group : symmetry of the particle.
+    pixels, frames : what is usable of the data.
+    half, sentinel : (N,) the half of every frame, and whether it only watches.
+    first_weight : (N,) 0 for frames that look like something else.
+    estimates_fluence : whether every frame has a fluence of its own.
+    diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the intensity's voxels; largest |q|.
+    profile : radial mean of the intensity.
+    noise : likelihood and background.
+    stages : the ladder of resolutions.
+    plan, remarks : what the run will need, and what is doubtful about the data.
+    """
+
+    def __init__(self, source: Source, settings: EmcSettings, device: DeviceName) -> None:
+        self.settings, self.device = settings, choose_device(device)
+        self.xp: Any = namespace_of_device(self.device)
+        self.group = as_point_group(settings.symmetry)
+        self.pixels = pixel_table(source)
+        self.frames = FrameStore(source, self.pixels)
+        self.remarks = [*self.pixels.remarks, *self.frames.remarks]
+        self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
+        self._split()
+        self.noise = NoiseModel(settings, self.pixels, self.frames.n_frames)
+        if settings.background == "estimate":
+            self.noise.background = uneven_background(
+                self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
+                self.frames.pixel_frames,
+            )  # fmt: skip
+        self.first_weight = np.ones(self.frames.n_frames)
+        if settings.reject_junk:
+            self.first_weight = first_weights(self.frames, self.noise.background)
+        self.diameter_A, remark = choose_diameter(
+            self.frames, settings.diameter_A, self.noise.background, self.first_weight > 0
+        )
+        self.remarks += [remark] if remark else []
+        self.voxel_inv_A = 1 / (settings.oversampling * self.diameter_A)
+        self.estimates_fluence = has_own_fluences(self.frames, settings, self.noise.background)
+        self.profile = estimate_profile(
+            self.pixels.length_inv_A,
+            self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
+            self.pixels.correction * self.frames.pixel_frames, self.voxel_inv_A,
+        )  # fmt: skip
+        self.stages = ladder(self.edge_inv_A, self.diameter_A, settings.level)
+        self.plan = self._plan()
+
+    def first_fluence(self) -> NDArray[np.float64]:
+        """Fluences (N,) before there is a model."""
+        if not self.estimates_fluence:
+            return np.ones(self.frames.n_frames)
+        return first_fluence(self.frames, self.noise.background)
+
+    def _split(self) -> None:
+        event_id = self.frames.event_id
+        self.half = np.zeros(len(event_id), dtype=np.int64)
+        self.n_halves = 1
+        if self.settings.halves:
+            self.half, self.n_halves = half_of_events(event_id), 2
+        self.sentinel = sentinels_of_events(event_id, self.settings.sentinels)
+        refuse_empty_parts(self.half, self.sentinel, self.n_halves)
+
+    def _plan(self) -> Plan:
+        level = max(stage.level for stage in self.stages)
+        n_poses = len(make_grid("600-cell", level, self.settings.symmetry))
+        n_rows = n_poses * self.settings.models + self.settings.junk_classes
+        edge = 2 * (int(np.ceil(self.edge_inv_A / self.voxel_inv_A)) + 1) + 1
+        return make_plan(
+            self.device, self.frames.n_frames, len(self.pixels), n_rows, edge, self.frames.lit_share,
+            self.frames.largest, self.frames.is_counts, self.settings.memory_GiB, self.frames.is_in_memory,
+        )  # fmt: skip
