@@ -167,3 +167,34 @@ def test_frames_on_the_gpu_equal_those_on_the_cpu(stored: str, layout: str) -> N
     if layout == "dense":
         assert on_gpu.dense.dtype == np.float16
         assert FrameBatch.prepare(patterns, pixels, N_SCORED, "cuda", compact=True).dense.dtype == np.uint8
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_batch_of_copied_arrays_is_the_same_batch(layout: str, masked: bool) -> None:
+    mask = np.random.default_rng(3).choice([0, 0, 2], (7, N_ALL)).astype(np.uint8)
+    patterns = Patterns(counts(), None, {"frame_mask": mask} if masked else {})
+    batch = FrameBatch.prepare(patterns, pixel_list(), N_SCORED, "cpu", layout)
+    copied = batch.with_arrays([array.copy() for array in batch.arrays])
+    assert (copied.dense is None, copied.missing is None) == (layout == "sparse", not masked)
+    for old, new in zip(batch.arrays, copied.arrays, strict=True):
+        assert new is not old
+        assert new.dtype == old.dtype
+        np.testing.assert_array_equal(new, old)
+    np.testing.assert_array_equal(dense_of(copied), dense_of(batch))
+    np.testing.assert_array_equal(copied.squares, batch.squares)
+
+
+@pytest.mark.parametrize("largest", [5, 300, 70_000])
+def test_lists_become_the_dense_frames_that_would_have_been_read(largest: int) -> None:
+    frames = counts(largest=largest)
+    read, listed = (
+        FrameBatch.prepare(Patterns(frames), pixel_list(), N_SCORED, "cpu", layout)
+        for layout in ("dense", "sparse")
+    )
+    spread = listed.in_layout("dense")
+    assert spread.photons is None
+    assert spread.dense.dtype == read.dense.dtype
+    np.testing.assert_array_equal(spread.dense, read.dense)
+    assert listed.in_layout("sparse") is listed
+    assert read.in_layout("dense") is read

@@ -1,8 +1,8 @@
 """Frames over the pixel list of a reconstruction: what products and likelihoods read."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from orienteer.likelihood.reading_frames import (
     read_dense,
     read_host,
     read_lists,
+    spread_photons,
 )
 from orienteer.source.patterns import Patterns, SparsePhotons
 from orienteer.source.sparse_photons import photons_from_dense
@@ -118,14 +119,37 @@ class FrameBatch:
         """Whether the frames live in GPU memory."""
         return is_on_gpu(self.squares)
 
-    @cached_property
-    def nbytes(self) -> int:
-        """Memory of the frames and their lists in bytes."""
-        arrays: list[Any] = [] if self.dense is None else [self.dense]
+    @property
+    def arrays(self) -> list[Array]:
+        """All arrays of the batch; :meth:`with_arrays` makes the same batch of copies elsewhere."""
+        arrays = [self.scored_photons, self.photons_total, self.squares]
         for photons in (self.photons, self.missing):
             if photons is not None:
                 arrays += [photons.start, photons.pixel, photons.count]
-        return sum(int(array.nbytes) for array in arrays)
+        return arrays if self.dense is None else [*arrays, self.dense]
+
+    def with_arrays(self, arrays: Sequence[Array]) -> "FrameBatch":
+        """The same frames, whose arrays are copies in the order of :attr:`arrays`, in other memory."""
+        own = iter(arrays)
+        sums = [next(own) for _ in range(3)]
+        photons, missing = (
+            None if lists is None else SparsePhotons(next(own), next(own), next(own), self.n_pixels)
+            for lists in (self.photons, self.missing)
+        )
+        dense = None if self.dense is None else next(own)
+        return FrameBatch(dense, photons, missing, self.n_pixels, self.n_scored, *sums)
+
+    def in_layout(self, layout: Layout) -> "FrameBatch":
+        """The same frames dense, or as they are."""
+        if layout == "sparse" or self.photons is None:
+            return self
+        device: DeviceName = "cuda" if self.is_on_gpu else "cpu"
+        return replace(self, dense=spread_photons(self.photons, device, compact=False), photons=None)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Memory of the frames and their lists in bytes."""
+        return sum(int(array.nbytes) for array in self.arrays[3:])
 
 
 def scored_stop(photons: SparsePhotons, n_scored: int) -> Array:

@@ -66,12 +66,7 @@ def read_lists(
     photons = move_photons(photons, device)
     if layout == "sparse":
         return photons, sums
-    largest = float(photons.count.max()) if len(photons.count) else 0.0
-    xp = array_namespace(photons.start)
-    dense = xp.zeros((len(photons), len(pixels)), dtype=_storage(largest, False, device, compact))
-    first = repeat_each(xp.arange(len(photons)) * len(pixels), photons.start[1:] - photons.start[:-1])
-    dense.reshape(-1)[first + photons.pixel] = photons.count.astype(dense.dtype)
-    return dense, sums
+    return spread_photons(photons, device, compact), sums
 
 
 def read_host(
@@ -122,6 +117,16 @@ def read_dense(
     sums = _sums_of_dense(frames, n_scored)
     largest = float(frames.max()) if frames.size else 0.0
     return to_device(frames.astype(_storage(largest, is_signal, device, compact), copy=False), device), sums
+
+
+def spread_photons(photons: SparsePhotons, device: DeviceName, compact: bool) -> Array:
+    """Lists as counts (D, P) on their device, in the type that dense frames have there."""
+    largest = float(photons.count.max()) if len(photons.count) else 0.0
+    xp, P = array_namespace(photons.start), photons.n_pixels
+    dense = xp.zeros((len(photons), P), dtype=_storage(largest, False, device, compact))
+    first = repeat_each(xp.arange(len(photons)) * P, photons.start[1:] - photons.start[:-1])
+    dense.reshape(-1)[first + photons.pixel] = photons.count.astype(dense.dtype)
+    return dense
 
 
 def first_of_each(ascending: Array, n: int) -> Array:
