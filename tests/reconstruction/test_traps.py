@@ -137,7 +137,7 @@ def test_scores_differ_as_in_double_precision(
     emc.step()
     work, noise = emc.work, emc.noise
     scorer = noise.likelihood(work)
-    batch = work.batches(0, emc.fluence)[0]
+    batch = next(iter(work.batches(0, emc.fluence)))
     tile = next(iter(work.rows.tiles()))
     slices = Expander(emc.models[1], work.points).slices(work.rows, tile, batch.by_pixel).copy()
     found = np.asarray(score_tile(scorer, slices, batch), dtype=np.float64)

@@ -38,7 +38,7 @@ def test_scores_are_those_of_each_frames_own_fluence(emc: Any) -> None:
     work = emc.work
     emc.noise.dispersion = np.full(40, 0.05)
     likelihood = emc.noise.likelihood(work)
-    batch = work.batches(0, emc.fluence)[0]
+    batch = next(iter(work.batches(0, emc.fluence)))
     tile = next(work.rows.tiles())
     slices = Expander(emc.models[0], work.points).slices(work.rows, tile, batch.by_pixel).copy()
     together = score_tile(likelihood, slices, batch)

@@ -13,6 +13,7 @@ from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import FrameBatch, Layout
 from orienteer.reconstruction.pixels import PixelTable
 from orienteer.source.base import Source
+from orienteer.source.file_source import FileSource
 from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
 
 _READ_BYTES = 128 * 2**20
@@ -21,6 +22,8 @@ _SHARE_OF_MEMORY = 0.4
 # Single precision holds whole numbers exactly up to here, and a photon detector counts far fewer.
 _LARGEST_EXACT = 2.0**24
 _FEW_FRAMES = 100
+# Frames that are read, and dropped, rather than left out between two that are wanted.
+_GAP = 8
 
 
 class FrameStore:
@@ -97,6 +100,11 @@ class FrameStore:
         """Whether the frames are kept in memory; otherwise they are read again in every iteration."""
         return self._patterns is not None
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether a second thread may read: from files, but not where frames are made by parallel kernels."""
+        return isinstance(self.source, FileSource)
+
     def batch(
         self,
         frames: NDArray[np.int64],
@@ -109,7 +117,24 @@ class FrameStore:
 
         frames : (D,) places in the data set; places : (P,) places in the table of pixels, scored ones first.
         """
-        patterns = self.source.read(frames) if self._patterns is None else self._patterns[frames]
+        return self.prepare(self.patterns(frames), places, n_scored, device, layout)
+
+    def patterns(self, frames: NDArray[np.int64]) -> Patterns:
+        """The chosen frames (D,), from memory or from disk."""
+        if self._patterns is not None:
+            return self._patterns[frames]
+        ordered, back = np.unique(frames, return_inverse=True)
+        most = max(1, _READ_BYTES // (4 * self.source.n_pixels))
+        # A half is every second frame or so: reading the others with them is faster than leaving them out.
+        apart = (np.diff(ordered) > _GAP) | (np.diff(ordered // most) > 0)
+        runs = np.split(ordered, np.flatnonzero(apart) + 1)
+        parts = [self.source.read(slice(int(run[0]), int(run[-1]) + 1))[run - run[0]] for run in runs]
+        return concatenate(parts)[back]
+
+    def prepare(
+        self, patterns: Patterns, places: NDArray[np.int64], n_scored: int, device: DeviceName, layout: Layout
+    ) -> FrameBatch:
+        """Frames of this store over the chosen pixels, ready on the device."""
         return FrameBatch.prepare(patterns, self.pixels.index[places], n_scored, device, layout)
 
     def chunks(self, frames: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:

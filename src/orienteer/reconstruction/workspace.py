@@ -12,7 +12,7 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.tempering import even_sample
-from orienteer.reconstruction.batches import PreparedFrames, StageFrames, StreamedBatches
+from orienteer.reconstruction.batches import Batches, KeptFrames, PreparedFrames, StageFrames
 from orienteer.reconstruction.expectation import Batch, Poses, RowSpace
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.ladder import Stage
@@ -71,7 +71,7 @@ class Workspace:
         }
         self._frames_of["sentinel"] = np.flatnonzero(emc.sentinel)
         self._frames = StageFrames(emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence)
-        self._prepared: dict[Part, list[PreparedFrames]] = {}
+        self._kept: dict[Part, KeptFrames] = {}
         self._samples: dict[Part, PreparedFrames] = {}
         self._scored_photons: NDArray[np.float64] | None = None
 
@@ -97,17 +97,14 @@ class Workspace:
 
     def batches(
         self, part: Part, fluence: NDArray[np.float64], weight: NDArray[np.float64] | None = None
-    ) -> list[Batch] | StreamedBatches:
+    ) -> Batches:
         """The frames of a half, or the sentinels, in batches with their fluences.
 
         weight : (N,) how much each frame counts in the merge; None: all the same.
         """
-        frames = self._frames_of[part]
-        if not self._frames.store.is_in_memory:
-            return StreamedBatches(self._frames, frames, fluence, self.xp, weight)
-        if part not in self._prepared:
-            self._prepared[part] = list(self._frames.prepare_all(frames))
-        return [prepared.batch(fluence, self.xp, weight) for prepared in self._prepared[part]]
+        if part not in self._kept:
+            self._kept[part] = self._frames.keep(self._frames_of[part])
+        return Batches(self._kept[part], fluence, self.xp, weight)
 
     def sample(self, part: Part, fluence: NDArray[np.float64]) -> Batch | None:
         """A few frames of a half, evenly chosen."""
@@ -115,7 +112,9 @@ class Workspace:
             return None
         if part not in self._samples:
             frames = self._frames_of[part]
-            self._samples[part] = self._frames.prepare(frames[even_sample(len(frames), _SAMPLE)])
+            self._samples[part] = self._frames.prepare(
+                self._frames.chunk(frames[even_sample(len(frames), _SAMPLE)])
+            )
         return self._samples[part].batch(fluence, self.xp)
 
     def scored_photons(self, store: FrameStore) -> NDArray[np.float64]:
