@@ -24,6 +24,7 @@ from orienteer.errors import FileError
 from orienteer.source.file_source import FileSource
 from orienteer.source.finite_source import Result
 from orienteer.source.hdf5_growing import read_column, read_metadata
+from orienteer.source.hdf5_turns import reader_turn
 from orienteer.source.orienteer_hdf5_writer import (
     FORMAT_MARK,
     FORMAT_NAME,
@@ -36,7 +37,8 @@ __all__ = ["EXTENSIONS", "FORMAT_NAME", "OrienteerHdf5Source", "Writer", "open_f
 
 EXTENSIONS = (".h5", ".hdf5")
 Writer = OrienteerHdf5Writer
-# A reader may meet a block at the moment in which a live writer replaces it; it then looks again.
+# In its turn a reader needs to look again once, at the file as it is now.  Without turns, which not every
+# disk has, it may also meet a block at the moment in which a live writer replaces it.
 _LIVE_ATTEMPTS, _LIVE_PAUSE_S = 20, 0.03
 
 
@@ -77,20 +79,21 @@ class OrienteerHdf5Source(FileSource):
 
     def refresh(self) -> int:
         """Look at the file again; how many frames it has now."""
-        for attempt in range(_LIVE_ATTEMPTS):
-            try:
-                with reading(self.path):
-                    self._file = None  # not closed: a source with another detector may share it
-                    self._file = open_hdf5_for_reading(self.path)
-                    self._look(self._file)
-                    self.apply_given()
-                break
-            except FileError:
-                live = self.is_live
-                self._file = None
-                if not live or attempt + 1 == _LIVE_ATTEMPTS:
-                    raise
-                time.sleep(_LIVE_PAUSE_S)
+        with reader_turn(self.path):
+            for attempt in range(_LIVE_ATTEMPTS):
+                try:
+                    with reading(self.path):
+                        self._file = None  # not closed: a source with another detector may share it
+                        self._file = open_hdf5_for_reading(self.path)
+                        self._look(self._file)
+                        self.apply_given()
+                    break
+                except FileError:
+                    live = self.is_live
+                    self._file = None
+                    if not live or attempt + 1 == _LIVE_ATTEMPTS:
+                        raise
+                    time.sleep(_LIVE_PAUSE_S)
         return self.n_frames
 
     def _look(self, file: h5py.File) -> None:
@@ -139,7 +142,7 @@ class OrienteerHdf5Source(FileSource):
         self.n_frames = rows
 
     def _attempt(self, read: Callable[[], Result]) -> Result:
-        with reading(self.path):
+        with reading(self.path), reader_turn(self.path):
             for attempt in range(_LIVE_ATTEMPTS):
                 if not self._file:
                     raise FileError(self.path, "has been closed.", "Open it again.")
@@ -148,7 +151,8 @@ class OrienteerHdf5Source(FileSource):
                 except OSError:
                     if not self.is_live or attempt + 1 == _LIVE_ATTEMPTS:
                         raise
-                    time.sleep(_LIVE_PAUSE_S)
+                    if attempt > 0:
+                        time.sleep(_LIVE_PAUSE_S)
                     self.refresh()
         raise FileError(self.path, "could not be read.")
 

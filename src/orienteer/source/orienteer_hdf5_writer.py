@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -30,6 +31,7 @@ from orienteer.source.hdf5_growing import (
     write_rows,
 )
 from orienteer.source.hdf5_recovery import clear_marks_of_dead_writer, only_writer
+from orienteer.source.hdf5_turns import WriterTurns
 from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
 from orienteer.source.stored_ids import first_double, first_stored_id, largest_stored_id
@@ -76,6 +78,7 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         self._in_place = append or live
         self._commit_every_s = commit_every_s
         self._room: ReservedRoom | None = None
+        self._turns: WriterTurns | None = None
         self._held: list[Patterns] = []
         self._held_bytes = 0
         self._n_frames = 0
@@ -96,8 +99,8 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
             self._file.flush()  # the frames first, and only then the number that vouches for them
             self._file["committed"][0] = self._n_frames
             self._file.flush()
-        if self._room is not None:
-            self._room.release()
+            if self._room is not None:
+                self._room.release()
         self._committed_at_s = time.monotonic()
 
     # The steps that PatternWriter asks for.
@@ -110,6 +113,8 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         if not self.path.parent.is_dir():
             raise FileError(self.path, "cannot be written: its folder does not exist.")
         stack.enter_context(only_writer(self.path))
+        self._turns = WriterTurns(self.path)
+        stack.callback(self._turns.close)
         if self._append and self.path.exists():
             self._continue()
         return self.path
@@ -132,6 +137,11 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
             self._write_held()
         if self._in_place and time.monotonic() - self._committed_at_s >= self._commit_every_s:
             self.commit()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with super()._changing(), nullcontext() if self._turns is None else self._turns.take():
+            yield
 
     def _finish(self) -> None:
         self.commit()
@@ -202,8 +212,9 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
             self._n_frames = self.n_written = len(existing)
             self._n_entries = existing.n_entries
             self.mask = existing.mask if existing.detector is None else existing.detector.mask
-        clear_marks_of_dead_writer(self.path)
-        self._open_in_place()
+        with self._changing():
+            clear_marks_of_dead_writer(self.path)
+            self._open_in_place()
         self.next_id = largest_stored_id(self._file["event_id"], self._n_frames) + 1
         self._started = True
 

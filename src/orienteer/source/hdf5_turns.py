@@ -1,0 +1,75 @@
+"""A writer that extends a file in place and those who read it take turns, so that nobody reads what moves.
+
+A turn is a lock on an empty file beside the data; it ends with the process, however that ends.  Nobody waits
+for long: a reader that has stopped does not stop a writer, nor the other way round.  Where there is no such
+file, or no locks on its disk, nobody waits at all.
+"""
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+# The writer must keep up with the experiment; a reader has time.
+_WRITER_WAITS_S, _READER_WAITS_S, _PAUSE_S = 0.2, 2.0, 0.001
+
+
+class WriterTurns:
+    """The turns of the one writer of a file, which is in place until ``close``."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = _turn_path(path)
+        self._file = self._path.open("w")
+        self._depth = 0
+
+    @contextmanager
+    def take(self) -> Iterator[None]:
+        """Change the file inside this block; a block within another is part of it."""
+        if self._depth == 0:
+            _lock(self._file, fcntl.LOCK_EX, _WRITER_WAITS_S)
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if self._depth == 0:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """There will be no more turns."""
+        self._path.unlink(missing_ok=True)
+        self._file.close()
+
+
+@contextmanager
+def reader_turn(path: Path) -> Iterator[None]:
+    """Read the file inside this block."""
+    try:
+        file = _turn_path(path).open("rb")
+    except OSError:  # nobody writes
+        yield
+        return
+    with file:
+        _lock(file, fcntl.LOCK_SH, _READER_WAITS_S)
+        yield
+
+
+def _turn_path(path: Path) -> Path:
+    return path.with_name(f".{path.name}.turn")
+
+
+def _lock(file: IO[str] | IO[bytes], kind: int, patience_s: float) -> bool:
+    """Whether the lock was there to be had in this time."""
+    end = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+        except OSError:  # a disk without locks
+            return False
+        time.sleep(_PAUSE_S)
