@@ -1,7 +1,7 @@
 """How often a reconstruction succeeds with nothing but the frames: objects x photons per frame x seeds.
 
     python bench/blind.py [--pdb FILE] [--objects virus blobs] [--photons 100 1000] [--frames N] [--seeds N]
-                          [--device cuda] [--method perfect] [--keep]
+                          [--device cuda] [--processes N] [--method perfect] [--keep]
 
 Each run simulates frames with Poisson noise, reconstructs them with default settings, and turns the result
 onto the true intensity.  Success is a mean correlation of 0.9 and more over the shells that carry signal:
@@ -14,6 +14,7 @@ decide, and the run counts as neither success nor failure.  ``--method perfect``
 """
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections.abc import Iterator
@@ -106,7 +107,8 @@ def reconstruct(experiment: Experiment, seed: int, device: str) -> tuple[Volume,
     emc = Emc(experiment, EmcSettings(), seed=seed, device=device)
     while not emc.finished:
         emc.step()
-    return emc.volumes()[0], {"iterations": emc.iteration, "reason": emc.reason}
+    told = {"iterations": emc.iteration, "reason": emc.reason, "diameter_A": emc.diameter_A}
+    return emc.volumes()[0], told
 
 
 def cube_of(experiment: Experiment) -> tuple[int, float]:
@@ -176,13 +178,23 @@ def table(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
 
 
 def run_all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    for name in options.objects:
-        for photons in options.photons:
-            for seed in range(options.seeds):
-                row = run_one(name, photons, seed, options)
-                print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
-                      "perfect_correlation", "seconds")}, file=sys.stderr, flush=True)  # fmt: skip
-                yield row
+    """All runs, several at a time: a small run leaves most of a GPU to others."""
+    kinds = [
+        (name, photons, seed, options)
+        for seed in range(options.seeds)
+        for name in options.objects
+        for photons in options.photons
+    ]
+    with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
+        for row in pool.imap_unordered(_run_kind, kinds):
+            print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
+                  "perfect_correlation", "diameter_A", "iterations", "seconds", "error")},
+                  file=sys.stderr, flush=True)  # fmt: skip
+            yield row
+
+
+def _run_kind(kind: tuple[str, float, int, argparse.Namespace]) -> dict[str, Any]:
+    return run_one(*kind)
 
 
 def main() -> None:
@@ -197,15 +209,17 @@ def main() -> None:
     )
     parser.add_argument("--photons", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5], help="per frame")
     parser.add_argument("--frames", type=int, help="default: 10 000 on the GPU, 2 000 on the CPU")
-    parser.add_argument("--seeds", type=int, help="runs of each kind; default: 3 on the GPU, 1 on the CPU")
+    parser.add_argument("--seeds", type=int, help="runs of each kind; default: 5 on the GPU, 1 on the CPU")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--processes", type=int, help="runs at a time; default: 6 on the GPU, 1 on the CPU")
     parser.add_argument("--method", choices=["emc", "perfect"], default="emc")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
     options.objects = options.objects or (OBJECTS if on_gpu else OBJECTS[1:])
     options.frames = options.frames or (10_000 if on_gpu else 2_000)
-    options.seeds = options.seeds or (3 if on_gpu else 1)
+    options.seeds = options.seeds or (5 if on_gpu else 1)
+    options.processes = options.processes or (6 if on_gpu else 1)
     start = time.perf_counter()
     rows = list(run_all(options))
     result = {

@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.autocorrelation import WienerFilter
 from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.relative_intensity import (
     both_friedel,
-    half_correlation,
     n_shells_of,
-    shrink,
     solve,
-    wiener_gain,
 )
 from orienteer.reconstruction.symmetry import symmetrise_sums
 
@@ -55,13 +53,14 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     xp = array_namespace(solved[0][0])
     models, correlations = [], []
     for m in range(n_models):
-        own = np.ones(n_shells_of(total[m][..., 1]))
-        gain = own
-        if len(sums) == 2:
-            own = half_correlation(solved[0][m], solved[1][m], total[m][..., 1])
-            gain = wiener_gain(own)
-        correlations.append(own)
-        models.append([shrink(solved[h][m], sums[h][m][..., 1], gain) for h in range(len(sums))])
+        if len(sums) == 1:
+            correlations.append(np.ones(n_shells_of(solved[0][m])))
+            models.append([solved[0][m]])
+            continue
+        exposure = total[m][..., 1]
+        keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
+        correlations.append(keep_signal.correlation)
+        models.append([keep_signal(solved[h][m], sums[h][m][..., 1]) for h in range(2)])
     return Compressed(
         xp.stack([xp.stack([model[h] for model in models]) for h in range(len(sums))]),
         xp.stack([solve(part) for part in total]),

@@ -30,7 +30,7 @@ def solve(sums: Array) -> Array:
     return ((photons + _PRIOR_PHOTONS) / (expected + _PRIOR_PHOTONS)).astype(xp.float32)
 
 
-def _shells(values: Array) -> Array:
+def shells_of(values: Array) -> Array:
     """(n, n, n) shell of every voxel of a cube; those beyond the largest whole shell are one more."""
     return _shells_of_cube(len(values), is_on_gpu(values))
 
@@ -49,7 +49,7 @@ def n_shells_of(values: Array) -> int:
 def shell_sums(values: Array) -> NDArray[np.float64]:
     """Sum of a cube (n, n, n) over its shells of one voxel, and over the rest, (shells + 1,)."""
     xp = array_namespace(values)
-    index = _shells(values)
+    index = shells_of(values)
     weights = values.ravel().astype(xp.float64)
     sums = xp.bincount(index.ravel(), weights=weights, minlength=n_shells_of(values))
     return to_numpy(sums)
@@ -59,7 +59,7 @@ def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np
     """Correlation of two halves in every shell about its mean, weighted by exposure, (shells,)."""
     total = np.maximum(shell_sums(exposure), 1e-300)
     xp = array_namespace(first)
-    index = _shells(first)
+    index = shells_of(first)
     parts = []
     for values in (first, second):
         mean = xp.asarray(shell_sums(values * exposure) / total)
@@ -72,16 +72,27 @@ def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np
 def shrink(values: Array, exposure: Array, gain: NDArray[Any]) -> Array:
     """Values drawn towards the mean of their shell: ``gain`` (shells,) of the difference is kept."""
     xp = array_namespace(values)
-    index = _shells(values)
-    mean = xp.asarray(shell_sums(values * exposure) / np.maximum(shell_sums(exposure), 1e-300))
-    mean = xp.where(xp.asarray(shell_sums(exposure) > 0), mean, 1.0)[index]
-    return (mean + (values - mean) * xp.asarray(gain)[index]).astype(xp.float32)
+    mean = shell_means(values, exposure)
+    return (mean + (values - mean) * xp.asarray(gain)[shells_of(values)]).astype(xp.float32)
+
+
+def shell_means(values: Array, exposure: Array) -> Array:
+    """The mean of its shell at every voxel of a cube (n, n, n), weighted by exposure; 1 without any."""
+    xp = array_namespace(values)
+    total = shell_sums(exposure)
+    mean = shell_sums(values * exposure) / np.maximum(total, 1e-300)
+    return xp.asarray(np.where(total > 0, mean, 1.0))[shells_of(values)]
+
+
+def smoothed(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of three neighbours of a curve over shells."""
+    padded = np.pad(curve, 1, mode="edge")
+    return np.asarray((padded[:-2] + padded[1:-1] + padded[2:]) / 3)
 
 
 def wiener_gain(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
     """Share of a half's detail that is signal, by shell: its correlation with the other half, smoothed."""
-    padded = np.pad(correlation, 1, mode="edge")
-    return np.clip((padded[:-2] + padded[1:-1] + padded[2:]) / 3, 0.0, 1.0)
+    return np.clip(smoothed(correlation), 0.0, 1.0)
 
 
 def resized(values: Array, n: int) -> Array:

@@ -1,0 +1,175 @@
+"""Wiener filter of a merged intensity: what two halves agree about, by shell and by distance in the particle.
+
+The transform of an intensity is the autocorrelation of the particle, which ends at the particle's diameter;
+the noise of voxels goes on to the end of the box.  How far the signal reaches need not be known: where the
+autocorrelations of two halves do not agree, there is none.  So fine voxels, which interpolation needs, cost
+no signal over noise.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
+from orienteer.compute.machine import usable_cores
+from orienteer.reconstruction.relative_intensity import (
+    half_correlation,
+    n_shells_of,
+    shell_means,
+    shell_sums,
+    shells_of,
+    smoothed,
+)
+
+# Noise over signal of the filters between which each shell's own is interpolated; the first keeps all.
+_NOISE_LEVELS = np.array([1e-6, *8.0 ** np.arange(-2, 5)])
+# A relative intensity is never nothing: overshoots at dark places end here.
+_LEAST_INTENSITY = 0.02
+# What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
+_LEAST_KNOWN = 0.02
+# Standard errors of a shell's covariance below which it says nothing.
+_CHANCE = 3.0
+# Fully developed speckles deviate by as much as their mean, those of a symmetric particle by 2^0.5 of it.
+_LARGEST_CONTRAST = 2**0.5
+
+
+class WienerFilter:
+    """Keeps S / (S + N) of every deviation from the shell means.
+
+    S, the power of the signal by distance in the autocorrelation, and N, the noise over the signal of each
+    shell of the intensity, both come from two halves.
+
+    contrast : (shells,) rms deviation of the signal from the mean of its shell.
+    power : (distances,) of the signal by distance in voxels of the autocorrelation, its mean over the box 1.
+    noise : (shells,) noise over signal in a voxel of one half.
+    correlation : (shells,) of the halves about the shell means, when distances without signal are left out.
+    """
+
+    def __init__(self, first: Array, second: Array, exposure: Array) -> None:
+        halves = [_deviation(values, exposure)[0] for values in (first, second)]
+        self._total = np.maximum(shell_sums(exposure), 1e-300)
+        raw = np.clip(smoothed(half_correlation(first, second, exposure)), 1e-4, 1.0)
+        self.noise = (1 - raw) / raw
+        self.contrast = self._contrast_of(*halves, exposure)
+        for _ in range(2):
+            # Shells of little contrast must not drown in those beside them, nor known ones in noise.
+            scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
+            self.power, number = _common_power(*(half * scale for half in halves))
+            a, b = (self._filter(half, np.ones_like(self.noise)) for half in halves)
+            self.correlation = half_correlation(a, b, exposure)
+            # The filter has kept so much more of the signal than of the noise.
+            gain = self.power / (self.power + 1)
+            kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
+            agreed = np.clip(smoothed(self.correlation), 1e-4, 1.0)
+            self.noise = (1 - agreed) / agreed * kept
+
+    def __call__(self, values: Array, exposure: Array, *, is_half: bool = True) -> Array:
+        """The filtered cube (n, n, n) float32.
+
+        is_half : whether the values have the noise of one half, and not that of both together.
+        """
+        xp = array_namespace(values)
+        deviation, mean = _deviation(values, exposure)
+        result = mean + self._filter(deviation, self.noise if is_half else self.noise / 2)
+        return xp.maximum(result, np.float32(_LEAST_INTENSITY))
+
+    def _filter(self, deviation: Array, noise: NDArray[np.float64]) -> Array:
+        """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them."""
+        xp = array_namespace(deviation)
+        known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
+        transform = _transform(deviation * self._by_shell(known / self.contrast, deviation))
+        weights = _transform(self._by_shell(known, deviation))
+        n = len(deviation)
+        place = np.interp(np.log(np.maximum(noise, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS)))
+        needed, least = self._by_shell(place, deviation), self._by_shell(known / 2, deviation)
+        result = xp.zeros(deviation.shape, dtype=np.float32)
+        for i, level in enumerate(_NOISE_LEVELS):
+            if np.abs(place - i).min() < 1:
+                share = xp.maximum(1 - abs(needed - np.float32(i)), np.float32(0))
+                gain = self.power / (self.power + level)
+                even = np.append(1.0, gain[1:] / max(gain[1:].max(), 1e-6))
+                weight = xp.maximum(_filtered(weights, even, n), least)
+                result += share * _filtered(transform, gain, n) / weight
+        return result * self._by_shell(self.contrast, deviation)
+
+    def _contrast_of(self, first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
+        """Rms of what two halves have in common in each shell, or what they might have by chance if more."""
+        cross, square_a, square_b = (
+            shell_sums(x * y * exposure) / self._total
+            for x, y in ((first, second), (first, first), (second, second))
+        )
+        # Friedel mates are one measurement.
+        n_free = np.maximum(shell_sums(array_namespace(first).ones_like(first)) / 2, 1)
+        by_chance = np.sqrt(np.maximum(square_a * square_b, 0.0) / n_free)
+        likely = np.maximum(cross, np.maximum(_CHANCE * by_chance, 1e-6))
+        return np.sqrt(np.minimum(likely, _LARGEST_CONTRAST**2))
+
+    @staticmethod
+    def _by_shell(curve: NDArray[np.float64], cube: Array) -> Array:
+        xp = array_namespace(cube)
+        return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
+
+
+def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
+    """Deviations of a cube from its shell means, 0 beyond the last shell, and these means; both float32."""
+    xp = array_namespace(values)
+    mean = shell_means(values, exposure).astype(np.float32)
+    inside = shells_of(values) < n_shells_of(values) - 1
+    return xp.where(inside, values - mean, np.float32(0)), mean
+
+
+def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What the transforms of two cubes have in common by distance, (distances,), its mean over the box 1.
+
+    Returns also how many numbers of the transform lie at each distance.
+    """
+    xp = array_namespace(first)
+    a, b = (_transform(values) for values in (first, second))
+    distance = _distances(fast_length(len(first)), is_on_gpu(first))
+    products = (a * b.conj()).real.ravel().astype(xp.float64)
+    number = to_numpy(xp.bincount(distance.ravel())).astype(np.float64)
+    sums = to_numpy(xp.bincount(distance.ravel(), weights=products))
+    power = np.maximum(smoothed(sums / np.maximum(number, 1)), 0.0)
+    mean = (power * number).sum() / number.sum()
+    return (power / mean if mean > 0 else np.ones_like(power)), number
+
+
+def fast_length(n: int) -> int:
+    """The next edge of a box that transforms quickly."""
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(n, real=True))
+
+
+def _transform(cube: Array) -> Array:
+    """The transform (m, m, m // 2 + 1) complex64 of a cube in a box of quick size, with zeros around."""
+    box = (fast_length(len(cube)),) * 3
+    if is_on_gpu(cube):
+        return array_namespace(cube).fft.rfftn(cube, s=box)
+    from scipy.fft import rfftn
+
+    return rfftn(cube, s=box, workers=usable_cores())
+
+
+def _filtered(transform: Array, gain: NDArray[np.float64], n: int) -> Array:
+    """The cube (n, n, n) float32 of which a gain (distances,) is kept."""
+    xp = array_namespace(transform)
+    box = (len(transform),) * 3
+    kept = transform * xp.asarray(gain.astype(np.float32))[_distances(box[0], is_on_gpu(transform))]
+    if is_on_gpu(transform):
+        cube = xp.fft.irfftn(kept, s=box)
+    else:
+        from scipy.fft import irfftn
+
+        cube = irfftn(kept, s=box, workers=usable_cores(), overwrite_x=True)
+    return cube[:n, :n, :n]
+
+
+@lru_cache(maxsize=2)
+def _distances(m: int, on_gpu: bool) -> Array:
+    """Distance from the origin in voxels, rounded, (m, m, m // 2 + 1); beyond the inscribed ball one more."""
+    axis: Any = np.minimum(np.arange(m), m - np.arange(m))
+    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis[: m // 2 + 1] ** 2
+    return to_device(np.minimum(np.rint(np.sqrt(square)).astype(np.int64), m // 2 + 1), "cuda" if on_gpu else "cpu")

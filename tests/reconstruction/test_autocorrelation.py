@@ -1,0 +1,81 @@
+"""The Wiener filter keeps what halves agree about, by shell and by distance in the autocorrelation."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import shell_index
+from orienteer.reconstruction.autocorrelation import WienerFilter
+from orienteer.reconstruction.relative_intensity import half_correlation, shrink, wiener_gain
+
+_N = 41
+
+
+def _speckles(reach: float, seed: int) -> NDArray[np.float64]:
+    """Fully developed speckles (n, n, n) of a Gaussian body: |transform of noise|^2, mean 1."""
+    rng = np.random.default_rng(seed)
+    axis = np.arange(_N) - _N // 2
+    x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
+    body = rng.normal(size=(_N,) * 3) * ((x**2 + y**2 + z**2) <= (reach / 2) ** 2)
+    intensity = np.abs(np.fft.fftshift(np.fft.fftn(body))) ** 2
+    return np.asarray(intensity / intensity.mean())
+
+
+def _halves(truth: NDArray[np.float64], noise: float, seed: int) -> list[NDArray[np.float32]]:
+    """Two copies with noise that grows from the centre to the edge, as that of merged photons does."""
+    rng = np.random.default_rng(seed)
+    radius = np.where(shell_index(_N) < 0, _N // 2, shell_index(_N))
+    spread = noise * (radius / (_N // 2)) ** 2
+    copies = [truth + spread * rng.normal(size=truth.shape) for _ in range(2)]
+    return [copy.astype(np.float32) for copy in copies]
+
+
+def _errors(values: NDArray[np.float32], truth: NDArray[np.float64]) -> NDArray[np.float64]:
+    index = shell_index(_N)
+    square = (values - truth) ** 2
+    return np.array([square[index == shell].mean() for shell in range(4, _N // 2)])
+
+
+@pytest.mark.parametrize("noise", [0.3, 3.0, 20.0])
+def test_filtered_halves_are_nearer_to_the_truth_than_shrunk_ones_in_every_shell(noise: float) -> None:
+    truth = _speckles(reach=10, seed=1)
+    first, second = _halves(truth, noise, seed=2)
+    exposure = np.ones(truth.shape)
+    correlation = half_correlation(first, second, exposure)
+    shrunk = shrink(first, exposure, wiener_gain(correlation))
+    filtered = WienerFilter(first, second, exposure)(first, exposure)
+    assert filtered.dtype == np.float32
+    error, reference = _errors(filtered, truth), _errors(shrunk, truth)
+    print(noise,error/reference)
+    assert (error < np.maximum(1.2 * reference, 0.01)).all()
+    assert error[-5:].mean() < 0.9 * reference[-5:].mean()
+
+
+def test_signal_without_noise_passes_unchanged() -> None:
+    truth = _speckles(reach=10, seed=3).astype(np.float32)
+    exposure = np.ones(truth.shape)
+    filtered = WienerFilter(truth, truth, exposure)(truth, exposure)
+    index = shell_index(_N)
+    inside = (index >= 3) & (index < _N // 2 - 2)
+    assert np.abs(filtered - truth)[inside].max() < 0.1 * truth[inside].std()
+
+
+def test_noise_alone_leaves_the_means_of_shells() -> None:
+    rng = np.random.default_rng(4)
+    first, second = (1 + 0.3 * rng.normal(size=(2, _N, _N, _N))).astype(np.float32)
+    exposure = np.ones(first.shape)
+    filtered = WienerFilter(first, second, exposure)(first, exposure)
+    index = shell_index(_N)
+    outer = (index > 8) & (index < _N // 2 - 2)
+    assert np.std(filtered[outer]) < 0.3 * np.std(first[outer])
+
+
+def test_both_halves_together_are_filtered_less() -> None:
+    truth = _speckles(reach=10, seed=5)
+    first, second = _halves(truth, 3.0, seed=6)
+    exposure = np.ones(truth.shape)
+    keep_signal = WienerFilter(first, second, exposure)
+    both = (first + second) / 2
+    error = _errors(keep_signal(both, exposure, is_half=False), truth)
+    assert (error < _errors(both, truth)).all()
+    assert error.mean() < _errors(keep_signal(first, exposure), truth).mean()
