@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.compute.arrays import namespace_of_device, to_numpy
 from orienteer.likelihood.frames import Layout
 from orienteer.reconstruction.batches import Batches, StageFrames
 from orienteer.reconstruction.emc import Emc
@@ -29,30 +30,34 @@ def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orienteer.reconstruction.frame_store.memory_GiB", lambda: (0.0, 0.0))
 
 
-def stage(source: Any, layout: Layout, on_device: bool, fluence: np.ndarray | None = None) -> StageFrames:
+def stage(
+    source: Any, layout: Layout, on_device: bool, fluence: np.ndarray | None = None, device: Any = "cpu"
+) -> StageFrames:
     table = pixel_table(source)
     store = FrameStore(source, table)
-    plan = make_plan("cpu", store.n_frames, len(table), 500, 20, store.lit_share, store.largest, True)
+    plan = make_plan(device, store.n_frames, len(table), 500, 20, store.lit_share, store.largest, True)
     plan = replace(plan, layout=layout, batch_frames=BATCH, frames_on_device=on_device)
     fluence = np.ones(store.n_frames) if fluence is None else fluence
     pixels = np.random.default_rng(1).permutation(len(table))[:120]
-    return StageFrames(store, pixels, 70, "cpu", plan, fluence)
+    return StageFrames(store, pixels, 70, device, plan, fluence)
 
 
 def results(frames: StageFrames) -> list[list[Any]]:
     """What scoring and merging get from every batch."""
     fluence, found = frames.grouping_fluence, []
-    for batch in Batches(frames.keep(np.arange(3, len(fluence))), fluence, np):
+    xp = namespace_of_device(frames.device)
+    for batch in Batches(frames.keep(np.arange(3, len(fluence))), fluence, xp):
         draw = np.random.default_rng(len(batch))
-        operand, weights = draw.normal(size=(120, 9)).astype(np.float32), draw.random((9, len(batch)))
+        operand = xp.asarray(draw.normal(size=(120, 9)).astype(np.float32))
+        weights = xp.asarray(draw.random((9, len(batch))).astype(np.float32))
         for group in batch.groups:
-            own = operand if batch.by_pixel else np.ascontiguousarray(operand.T)
+            own = operand if batch.by_pixel else xp.ascontiguousarray(operand.T)
             scores = group.product.scores(own)
-            merged = group.product.merge(weights[:, group.columns].astype(np.float32))
+            merged = group.product.merge(xp.ascontiguousarray(weights[:, group.columns]))
             missing = group.product.missing_scores(own)
             sums = group.frames.scored_photons.copy(), group.frames.squares.copy()
             found.append([batch.places[group.columns], group.fluence, scores, merged, missing, *sums])
-    return found
+    return [[to_numpy(value) for value in group] for group in found]
 
 
 def same(found: list[list[Any]], expected: list[list[Any]]) -> None:
@@ -66,15 +71,16 @@ def masked(tiny: Any) -> Any:
     return tiny.source(columns={"frame_mask": mask, **tiny.patterns.columns})
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 @pytest.mark.parametrize("is_grouped", [False, True])
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
 @pytest.mark.parametrize("is_masked", [False, True])
 def test_batches_from_host_memory_are_those_on_the_device(
-    tiny: Any, layout: Layout, is_grouped: bool, is_masked: bool
+    tiny: Any, layout: Layout, is_grouped: bool, is_masked: bool, device: str
 ) -> None:
     source = masked(tiny) if is_masked else tiny.source()
     fluence = np.random.default_rng(2).lognormal(size=len(tiny.patterns)) if is_grouped else None
-    resident, waiting = (stage(source, layout, on_device, fluence) for on_device in (True, False))
+    resident, waiting = (stage(source, layout, on_device, fluence, device) for on_device in (True, False))
     same(results(waiting), results(resident))
 
 

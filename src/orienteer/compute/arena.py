@@ -1,7 +1,7 @@
 """Device memory in one block that is taken once and given out in stack order.
 
-What an iteration takes last it gives back first, so that a stack never breaks into pieces: a run that has
-its block cannot die of fragmentation.  See Zhang et al., ISBRA 2018, section 3.
+What an iteration takes last it gives back first, and a stack that is used so never breaks into pieces: a run
+does not die late of memory that is there, but in fragments.  See Zhang et al., ISBRA 2018, section 3.
 """
 
 from collections import deque

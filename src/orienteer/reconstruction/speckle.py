@@ -1,4 +1,4 @@
-"""The size of the particle from the size of its speckles."""
+"""The size of the particle, from its mean pattern; where the centre is hidden, from the size of speckles."""
 
 from typing import Any
 
@@ -6,20 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.reconstruction.frame_store import FrameStore
+from orienteer.reconstruction.pair_distances import diameter_from_profile
 
-# |3 j1(x) / x|^2 = 1/2 at x = pi D dq = 1.815: half width of the speckles of a ball of diameter D.
-_HALF_WIDTH_OF_BALL = 1.815 / np.pi
-_FRAMES, _PIXELS, _NEIGHBOURS = 1000, 1500, 400
+# Speckles are half as high this far from their middle, in 1 / extent.  Those of a ball are at 0.58; particles
+# that are dense in the middle or long have wider ones.
+_HALF_WIDTH = 0.70
+_FRAMES = 1000
+# Pairs of pixels are looked at within so many patches of so many neighbouring pixels.
+_PATCHES, _PATCH_PIXELS = 40, 150
+# A frame brighter than so many typical ones counts no more than they do: it may be something else.
+_BRIGHT = 2.0
+# Square of the relative deviation of a pixel from its mean over orientations: bounds of what is measured.
+_LEAST_CONTRAST, _MOST_CONTRAST = 1e-4, 2.0
 
 
 def estimate_diameter(
     store: FrameStore, spacing_inv_A: float, background: NDArray[Any] | None = None,
     usable: NDArray[np.bool_] | None = None,
 ) -> float:  # fmt: skip
-    """Diameter in A of a ball whose speckles are as wide as those of the frames; 0 when they do not tell.
-
-    Counts of two pixels a distance dq apart rise and fall together over the frames as far as they lie in the
-    same speckle; shot noise does not enter, since the pixels differ.
+    """Largest extent of the particle in A; 0 when the frames do not tell.
 
     background : (U,) photons per shot, taken off first; usable : (N,) bool, frames to look at.
     """
@@ -36,15 +41,15 @@ def estimate_diameter(
     lit = total > 3 * np.sqrt(behind.sum())
     if lit.sum() < 3:
         return 0.0
-    scale = (total[lit].mean() / total[lit])[:, None]
-    noise = (counts[lit] * scale**2).mean(axis=0)
-    counts = (counts[lit] - behind) * scale
-    mean = counts.mean(axis=0)
-    # Where most photons of speckles are: not the central lobe, which is the same in all frames.
-    variance = np.maximum(counts.var(axis=0) - noise, 0.0)
-    bright = np.argsort(-variance / np.sqrt(np.maximum(mean, 1e-24)))[: max(_PIXELS, len(pixels) // 10)]
-    chosen = np.random.default_rng(0).permutation(bright)[:_PIXELS]
-    return _diameter_of(pixels.q_inv_A, counts - mean, mean, chosen, spacing_inv_A)
+    counts, total = counts[lit], total[lit]
+    weight = np.minimum(1, _BRIGHT * np.median(total) / total)
+    from_profile = diameter_from_profile(
+        pixels.length_inv_A, weight @ counts - weight.sum() * behind, weight**2 @ counts, pixels.correction,
+        spacing_inv_A,
+    )  # fmt: skip
+    if from_profile:
+        return from_profile
+    return _diameter_from_speckles(pixels.q_inv_A, counts, total, behind, spacing_inv_A)
 
 
 def choose_diameter(
@@ -73,38 +78,77 @@ def choose_diameter(
     )
 
 
-def _diameter_of(
-    q: NDArray[Any], deviation: NDArray[Any], mean: NDArray[Any], chosen: NDArray[Any], spacing: float
+def _diameter_from_speckles(
+    q: NDArray[Any], counts: NDArray[Any], total: NDArray[Any], behind: NDArray[Any], spacing: float
 ) -> float:
+    """Extent in A of a particle whose speckles are as wide as those of the frames; 0: they do not tell.
+
+    Counts of two pixels a distance dq apart rise and fall together over the frames as far as they lie in the
+    same speckle; shot noise does not enter, since the pixels differ.
+
+    q : (U, 3); counts : (D, U); total : (D,) photons of the particle; behind : (U,) background.
+    """
     from scipy.spatial import KDTree
 
-    distance, neighbour = KDTree(q).query(q[chosen], k=min(_NEIGHBOURS, len(q)))
+    length = np.linalg.norm(q, axis=1)
+    ring = np.floor(length / spacing).astype(np.int64)
+    pixels_of_ring = np.maximum(np.bincount(ring), 1)
+    share = np.maximum((counts - behind).sum(axis=0) / total.sum(), 0).astype(np.float32)
+    level = ((np.bincount(ring, weights=share) / pixels_of_ring)[ring] + 1e-12).astype(np.float32)
+    deviation = counts - behind - total[:, None] * share
+    contrast = _contrast(ring, deviation, counts.mean(axis=0), share, total).astype(np.float32)
+    typical = total.mean() * level
+    information = (contrast / (contrast + (typical + behind) / typical**2)).astype(np.float64) ** 2
+    draw = np.random.default_rng(0)
+    seeds = draw.choice(
+        len(q), min(_PATCHES, len(q)), replace=False, p=information / information.sum()
+    )  # fmt: skip
+    _, patches = KDTree(q).query(q[seeds], k=min(_PATCH_PIXELS, len(q)))
     # Edges lie between the distances 1, 1.4, 2, 2.2 ... of pixels of a square lattice, never upon them.
-    edges = np.arange(0.75, 12.0, 0.5) * spacing
-    together, alone, weighted = (np.zeros(len(edges) + 1) for _ in range(3))
-    for row, pixel in enumerate(chosen):
-        others = neighbour[row, 1:]
-        ring = np.searchsorted(edges, distance[row, 1:])
-        products = deviation[:, others].T @ deviation[:, pixel] / len(deviation)
-        light = mean[others] * mean[pixel]
-        together += np.bincount(ring, weights=products, minlength=len(edges) + 1)
-        alone += np.bincount(ring, weights=light, minlength=len(edges) + 1)
-        weighted += np.bincount(ring, weights=light * distance[row, 1:], minlength=len(edges) + 1)
-    # A ring of few dark pairs says nothing; the last has no outer edge.
-    seen = np.flatnonzero(alone[:-1] > 1e-3 * alone.max())
-    correlation, middles = together[seen] / alone[seen], weighted[seen] / alone[seen]
-    if len(correlation) < 3 or not correlation[0] > 0:
+    edges = np.arange(0.75, 5.5, 0.5) * spacing
+    sums = np.zeros((3, len(edges) + 1))
+    for patch in patches:
+        expected = total[:, None] * level[patch]
+        # The relative deviation over its variance, from speckles and from noise; and what it comes to where
+        # two pixels are one.
+        amplitude = np.sqrt(contrast[patch])
+        sureness = amplitude * expected / ((amplitude * expected) ** 2 + expected + behind[patch])
+        seen, whole = deviation[:, patch] * sureness, amplitude * expected * sureness
+        distance = np.sqrt(((q[patch][:, None] - q[patch]) ** 2).sum(axis=-1))
+        pair = np.triu_indices(len(patch), 1)
+        products, heights = (seen.T @ seen)[pair], (whole.T @ whole)[pair]
+        ring_of_pair = np.searchsorted(edges, distance[pair])
+        for row, values in enumerate((products, heights, heights * distance[pair])):
+            sums[row] += np.bincount(ring_of_pair, weights=values, minlength=len(edges) + 1)
+    products, heights, distances = sums[:, :-1]
+    known = heights > 1e-3 * heights.max()
+    width = _half_width(distances[known] / heights[known], products[known] / heights[known], heights[known])
+    return _HALF_WIDTH / width if width else 0.0
+
+
+def _contrast(
+    ring: NDArray[np.int64], deviation: NDArray[Any], mean: NDArray[Any], share: NDArray[Any],
+    total: NDArray[Any],
+) -> NDArray[np.float64]:  # fmt: skip
+    """Variance of each pixel (U,) from orientations, over the square of its mean, averaged over five rings.
+
+    A nearly round particle shows none near the centre, where most photons are.
+    """
+    beyond_noise = np.einsum("dp,dp->p", deviation, deviation) / len(deviation) - mean
+    square = share.astype(np.float64) ** 2 * float((total.astype(np.float64) ** 2).mean())
+    rings = [np.convolve(np.bincount(ring, weights=x), np.ones(5), "same") for x in (beyond_noise, square)]
+    contrast = rings[0] / np.maximum(rings[1], 1e-300)
+    return np.asarray(np.clip(contrast, _LEAST_CONTRAST, _MOST_CONTRAST)[ring])
+
+
+def _half_width(distance: NDArray[Any], correlation: NDArray[Any], weight: NDArray[Any]) -> float:
+    """Half width of the Gaussian curve nearest to the correlations at these distances; 0: there is none."""
+    if len(distance) < 3:
         return 0.0
-    # Height at zero distance by a parabola through the first two rings; shots of unequal size leave a floor.
-    floor = max(float(np.min(correlation)), 0.0)
-    a, b = correlation[0] - floor, correlation[1] - floor
-    curvature = max((a - b) / (middles[1] ** 2 - middles[0] ** 2), 0.0)
-    height = a + curvature * middles[0] ** 2
-    below = np.flatnonzero(correlation - floor < height / 2)
-    if not len(below):
-        return 0.0
-    i = int(below[0])
-    if i == 0:
-        return _HALF_WIDTH_OF_BALL / float(middles[0])
-    x0, x1, y0, y1 = middles[i - 1], middles[i], correlation[i - 1] - floor, correlation[i] - floor
-    return float(_HALF_WIDTH_OF_BALL / (x0 + (x1 - x0) * (y0 - height / 2) / max(y0 - y1, 1e-30)))
+    widths = np.geomspace(0.8 * distance[0], 2 * distance[-1], 100)
+    curves = 2.0 ** -((distance / widths[:, None]) ** 2)
+    heights = (curves * weight * correlation).sum(axis=1) / (curves**2 * weight).sum(axis=1)
+    misfit = (weight * (correlation - heights[:, None] * curves) ** 2).sum(axis=1)
+    best = int(np.argmin(np.where(heights > 0, misfit, np.inf)))
+    # At an end of the range the curve has no width.
+    return float(widths[best]) if heights[best] > 0 and 0 < best < len(widths) - 1 else 0.0
