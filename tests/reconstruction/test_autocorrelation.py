@@ -46,7 +46,7 @@ def test_filtered_halves_are_nearer_to_the_truth_than_shrunk_ones_in_every_shell
     filtered = WienerFilter(first, second, exposure)(first, exposure)
     assert filtered.dtype == np.float32
     error, reference = _errors(filtered, truth), _errors(shrunk, truth)
-    print(noise,error/reference)
+    print(noise, error / reference)
     assert (error < np.maximum(1.2 * reference, 0.01)).all()
     assert error[-5:].mean() < 0.9 * reference[-5:].mean()
 

@@ -52,7 +52,7 @@ class WienerFilter:
         self._total = np.maximum(shell_sums(exposure), 1e-300)
         raw = np.clip(smoothed(half_correlation(first, second, exposure)), 1e-4, 1.0)
         self.noise = (1 - raw) / raw
-        self.contrast = self._contrast_of(*halves, exposure)
+        self.contrast = self._contrast_of(halves[0], halves[1], exposure)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
             scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
@@ -82,7 +82,9 @@ class WienerFilter:
         transform = _transform(deviation * self._by_shell(known / self.contrast, deviation))
         weights = _transform(self._by_shell(known, deviation))
         n = len(deviation)
-        place = np.interp(np.log(np.maximum(noise, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS)))
+        place = np.interp(
+            np.log(np.maximum(noise, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS))
+        )
         needed, least = self._by_shell(place, deviation), self._by_shell(known / 2, deviation)
         result = xp.zeros(deviation.shape, dtype=np.float32)
         for i, level in enumerate(_NOISE_LEVELS):
@@ -172,4 +174,5 @@ def _distances(m: int, on_gpu: bool) -> Array:
     """Distance from the origin in voxels, rounded, (m, m, m // 2 + 1); beyond the inscribed ball one more."""
     axis: Any = np.minimum(np.arange(m), m - np.arange(m))
     square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis[: m // 2 + 1] ** 2
-    return to_device(np.minimum(np.rint(np.sqrt(square)).astype(np.int64), m // 2 + 1), "cuda" if on_gpu else "cpu")
+    distance = np.minimum(np.rint(np.sqrt(square)).astype(np.int64), m // 2 + 1)
+    return to_device(distance, "cuda" if on_gpu else "cpu")

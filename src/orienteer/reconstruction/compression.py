@@ -21,8 +21,8 @@ from orienteer.reconstruction.symmetry import symmetrise_sums
 class Compressed:
     """M models of n^3 voxels, relative to their radial mean.
 
-    models : (H, M, n, n, n) float32, one set per half, drawn towards the shell's mean where halves disagree.
-    full : (M, n, n, n) float32, of all frames together, as they are.
+    models : (H, M, n, n, n) float32, one set per half, without what the halves disagree about.
+    full : (M, n, n, n) float32, of all frames together, filtered in the same way.
     half_correlation : (shells + 1,) float64, mean over the models; 1 without halves.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
     """
@@ -42,7 +42,7 @@ class Compressed:
 
 
 def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
-    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and shrunk."""
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
     sums = [
         [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
         for deposit in deposits
@@ -51,19 +51,21 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
     solved = [[solve(half[m]) for m in range(n_models)] for half in sums]
     xp = array_namespace(solved[0][0])
-    models, correlations = [], []
+    models, full, correlations = [], [], []
     for m in range(n_models):
+        exposure, together = total[m][..., 1], solve(total[m])
         if len(sums) == 1:
-            correlations.append(np.ones(n_shells_of(solved[0][m])))
-            models.append([solved[0][m]])
+            correlations.append(np.ones(n_shells_of(together)))
+            models.append([together])
+            full.append(together)
             continue
-        exposure = total[m][..., 1]
         keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
         correlations.append(keep_signal.correlation)
         models.append([keep_signal(solved[h][m], sums[h][m][..., 1]) for h in range(2)])
+        full.append(keep_signal(together, exposure, is_half=False))
     return Compressed(
         xp.stack([xp.stack([model[h] for model in models]) for h in range(len(sums))]),
-        xp.stack([solve(part) for part in total]),
+        xp.stack(full),
         np.mean(correlations, axis=0),
         total[0][..., 1],
     )

@@ -6,11 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
-_SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
+# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.  Faint frames know
+# a nat or two in all, and gain hundredths at a time while the model still grows.
+_SMALL_GAIN, _SMALL_AGREEMENT = 0.01, 0.002
+# Relative change of a model that has settled.
+_SMALL_CHANGE = 0.03
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
 FEWEST = 3
-_MOST, _MOST_LAST = 10, 25
+_MOST, _MOST_LAST = 40, 25
 # Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
@@ -22,6 +25,7 @@ class Progress:
     """What an iteration has come to.
 
     log_likelihood : mean over the merged frames, in nats.
+    change : of the model since the iteration before, relative.
     agreement : mean correlation of the halves over the scored shells; None without halves.
     agreement_at_edge : the same, near the radius up to which pixels are scored.
     resolution_A : of that radius.
@@ -29,6 +33,7 @@ class Progress:
     """
 
     log_likelihood: float
+    change: float
     agreement: float | None
     agreement_at_edge: float | None
     resolution_A: float
@@ -69,7 +74,11 @@ class Course:
         self.iteration += 1
         gain = now.log_likelihood - self.last_log_likelihood
         agreement = 0.0 if now.agreement is None else now.agreement
-        is_better = gain >= _SMALL_GAIN or agreement - self.last_agreement >= _SMALL_AGREEMENT
+        is_better = (
+            gain >= _SMALL_GAIN
+            or agreement - self.last_agreement >= _SMALL_AGREEMENT
+            or (gain > 0 and now.change >= _SMALL_CHANGE)
+        )
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
         out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
         settled = out_of_patience or (now.iterations_done >= FEWEST and not is_better)

@@ -69,6 +69,8 @@ class Emc(Preparation):
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
+        self.work: Workspace
+        self.annealing: Annealing
         self.junk: Array | None = None
         self._begin_start(0)
 
@@ -87,10 +89,10 @@ class Emc(Preparation):
         update_nuisances(self, deposits)
         sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         merged = table.merged & ~self.sentinel
-        now = self._progress(work, float(table.log_likelihood[merged].mean()))
+        now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         stage, start = course.stage, course.start
         radial = radial_summary(
-            self.half_correlation, self.profile, self.voxel_inv_A, work.stage.merged_inv_A
+            self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
         turn = course.judge(now)
         seconds = time.monotonic() - began
@@ -145,15 +147,16 @@ class Emc(Preparation):
 
     # Stages -----------------------------------------------------------------------------------------------
 
-    def _progress(self, work: Workspace, log_likelihood: float) -> Progress:
-        radius = int(work.stage.scored_inv_A / self.voxel_inv_A)
+    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+        radius = int(work.stage.scored_inv_A / work.stage.voxel_inv_A)
         agreement = at_edge = None
         if self.n_halves == 2:
             agreement = float(self.half_correlation[2 : max(3, radius)].mean())
             at_edge = float(self.half_correlation[int(0.9 * radius) : max(3, radius)].mean())
         return Progress(
-            log_likelihood, agreement, at_edge, 1 / work.stage.scored_inv_A, self.annealing.iterations_done
-        )
+            log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
+            self.annealing.iterations_done,
+        )  # fmt: skip
 
     def _turn(self, turn: Turn) -> None:
         """Make ready for what comes next."""
@@ -177,7 +180,7 @@ class Emc(Preparation):
         self.fluence = self.first_fluence()
         self._enter(0)
         n = self.work.edge_voxels
-        speckle = 1 / (self.diameter_A * self.voxel_inv_A)
+        speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
         models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.settings.models)]
         first = self.xp.asarray(np.stack(models))
         self.models = self.xp.stack([first] * self.n_halves)
@@ -191,14 +194,18 @@ class Emc(Preparation):
     def _enter(self, stage: int) -> None:
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
+        zoom = 1.0
+        if self.models is not None:
+            zoom = self.work.stage.voxel_inv_A / self.stages[stage].voxel_inv_A
+            self.noise.rescale_shells(zoom)
         self.course.enter(stage)
         self.work = Workspace(self, self.stages[stage])
         self.annealing = Annealing(len(self.work.poses), is_first=stage == 0)
         self.table.forget_merge()
         if self.models is not None:
             n, xp = self.work.edge_voxels, self.xp
-            self.models = xp.stack([xp.stack([resized(m, n) for m in half]) for half in self.models])
-            self.full = xp.stack([resized(m, n) for m in self.full])
+            self.models = xp.stack([xp.stack([resized(m, n, zoom) for m in half]) for half in self.models])
+            self.full = xp.stack([resized(m, n, zoom) for m in self.full])
 
     @property
     def iteration(self) -> int:
@@ -224,7 +231,8 @@ class Emc(Preparation):
 
     def volumes(self) -> list[Volume]:
         """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
-        return intensity_volumes(self.full, self.profile, self.voxel_inv_A, self.work.stage.merged_inv_A)
+        stage = self.work.stage
+        return intensity_volumes(self.full, self.profile, stage.voxel_inv_A, stage.merged_inv_A)
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per frame."""

@@ -1,6 +1,6 @@
 """The stages of a run: resolution and orientations grow together, from a few speckles to the edge."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +12,8 @@ _GROWTH = 1.5
 # many poses, and in the others.
 _FIRST_LEVELS_PER_SPECKLE, _LEVELS_PER_SPECKLE = 0.42, 0.7
 _COARSEST_LEVEL = 4
+# A first model is rough: it has fewer voxels across a speckle than the others, by this factor.
+_FIRST_SAMPLING = 0.75
 
 
 @dataclass(frozen=True)
@@ -21,24 +23,30 @@ class Stage:
     scored_inv_A : pixels up to here decide the orientation of frames.
     merged_inv_A : pixels up to here are merged; the next stage scores them.
     level : divisions of the 600-cell.
+    voxel_inv_A : of the intensity.
     """
 
     scored_inv_A: float
     merged_inv_A: float
     level: int
+    voxel_inv_A: float = 0.0
 
     def n_poses(self, order: int = 1) -> float:
         """Poses of the 600-cell at this level, of which a point group of this order leaves one in so many."""
         return 10 * (5 * self.level**3 + self.level) / order
 
 
-def ladder(edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A: float = 0.0) -> list[Stage]:
+def ladder(
+    edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A: float = 0.0, *,
+    voxel_inv_A: float = 0.0,
+) -> list[Stage]:  # fmt: skip
     """The stages from the first radius to the edge.
 
     edge_inv_A : largest |q| to be merged.
     diameter_A : of the particle; 1 / diameter is a speckle.
     finest_level : limit of the grids; 0: none.
     first_inv_A : least first radius, where the data carry no information nearer to the centre.
+    voxel_inv_A : of the later stages.
     """
     radii = [min(edge_inv_A, max(_FIRST_SPECKLES / diameter_A, first_inv_A))]
     if radii == [edge_inv_A]:
@@ -52,4 +60,5 @@ def ladder(edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A:
         level = max(_COARSEST_LEVEL, int(np.ceil(share * radius * diameter_A)))
         level = min(level, finest_level) if finest_level else level
         stages.append(Stage(radius, radii[min(i + 1, len(radii) - 1)], level))
-    return stages
+    first_voxel = voxel_inv_A / _FIRST_SAMPLING
+    return [replace(stage, voxel_inv_A=voxel_inv_A if i else first_voxel) for i, stage in enumerate(stages)]

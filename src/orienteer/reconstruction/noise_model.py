@@ -46,6 +46,12 @@ class NoiseModel:
         """Nothing is known of the model yet: it may be wrong by all of its speckles."""
         self.dispersion = np.ones(1)
 
+    def rescale_shells(self, zoom: float) -> None:
+        """Shells become thinner by a factor: their dispersions are taken from the old ones."""
+        if zoom != 1:
+            n = round(len(self.dispersion) * zoom)
+            self.dispersion = np.interp(np.arange(n) / zoom, np.arange(len(self.dispersion)), self.dispersion)
+
     def state(self) -> dict[str, Any]:
         """What the next iteration depends on."""
         return {

@@ -96,11 +96,11 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
 def take_off_background(emc: "Emc") -> None:
     """What the model shows everywhere on a shell, and around it, becomes background."""
     xp, noise = emc.xp, emc.noise
-    n = len(emc.half_correlation)
-    radius = np.arange(n) * emc.voxel_inv_A
+    n, voxel = len(emc.half_correlation), emc.work.stage.voxel_inv_A
+    radius = np.arange(n) * voxel
     n_known = int(np.argmax(np.append(emc.half_correlation[2:], 0.0) < _KNOWN)) + 2
     model = to_numpy(emc.models.mean(axis=(0, 1)))
-    share = even_share(model, emc.profile(radius), 1 / (emc.diameter_A * emc.voxel_inv_A), n_known)
+    share = even_share(model, emc.profile(radius), 1 / (emc.diameter_A * voxel), n_known)
     of_pixel = np.interp(emc.pixels.length_inv_A, radius, share)
     even = of_pixel * emc.profile(emc.pixels.length_inv_A) * emc.pixels.correction
     noise.background = even if noise.background is None else noise.background + even

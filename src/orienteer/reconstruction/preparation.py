@@ -30,7 +30,7 @@ class Preparation:
     half, sentinel : (N,) the half of every frame, and whether it only watches.
     first_weight : (N,) 0 for frames that look like something else.
     estimates_fluence : whether every frame has a fluence of its own.
-    diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the intensity's voxels; largest |q|.
+    diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the final intensity's voxels; largest |q|.
     profile : radial mean of the intensity.
     noise : likelihood and background.
     stages : the ladder of resolutions.
@@ -66,7 +66,7 @@ class Preparation:
             self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
             self.pixels.correction * self.frames.pixel_frames, self.voxel_inv_A,
         )  # fmt: skip
-        self.stages = ladder(self.edge_inv_A, self.diameter_A, settings.level)
+        self.stages = ladder(self.edge_inv_A, self.diameter_A, settings.level, voxel_inv_A=self.voxel_inv_A)
         self.plan = self._plan()
 
     def first_fluence(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from orienteer.compare.shells import n_shells, shell_index
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
+from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
 # Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
@@ -95,10 +96,15 @@ def wiener_gain(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(smoothed(correlation), 0.0, 1.0)
 
 
-def resized(values: Array, n: int) -> Array:
-    """The cube in a cube of n voxels with the same centre; what is new is 1, the radial mean."""
+def resized(values: Array, n: int, zoom: float = 1.0) -> Array:
+    """The cube in a cube of n voxels with the same centre; what is new is 1, the radial mean.
+
+    zoom : edge of an old voxel over that of a new one.
+    """
     xp = array_namespace(values)
     old = len(values)
+    if zoom != 1:
+        return _zoomed(values, n, zoom)
     out = xp.ones((n, n, n), dtype=xp.float32)
     shift = n // 2 - old // 2
     low, high = max(0, -shift), min(old, n - shift)
@@ -106,6 +112,16 @@ def resized(values: Array, n: int) -> Array:
     target = slice(low + shift, high + shift)
     out[target, target, target] = values[inside, inside, inside]
     return out
+
+
+def _zoomed(values: Array, n: int, zoom: float) -> Array:
+    """As :func:`resized`, by trilinear interpolation about the radial mean."""
+    xp = array_namespace(values)
+    axis = ((np.arange(n) - n // 2) / zoom).astype(np.float32)
+    points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    identity = xp.asarray(np.eye(3, dtype=np.float32)[None])
+    # Points outside of the cube are 0.
+    return slice_volume(values - np.float32(1), xp.asarray(points), identity).reshape(n, n, n) + np.float32(1)
 
 
 def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:

@@ -39,10 +39,10 @@ class EmcSettings(Section):
         default=0, ge=0, le=60, description="Finest grid of orientations (600-cell divisions); 0: as needed."
     )
     oversampling: float = Field(
-        default=3.0,
+        default=4.0,
         ge=1.5,
         le=8,
-        description="Voxels across a speckle: fewer spoil smooth particles, more weaken faint ones.",
+        description="Voxels across a speckle; fewer blur what bright frames show, more take memory and time.",
     )
     starts: int = Field(
         default=1, ge=1, le=100, description="Random starts; the likeliest goes on to full size."

@@ -42,10 +42,10 @@ class Workspace:
         self.stage, self.xp = stage, emc.xp
         pixels = emc.pixels
         self.places, self.n_scored = pixels.choose(stage.scored_inv_A, stage.merged_inv_A)
-        voxels = pixels.q_inv_A[self.places] / emc.voxel_inv_A
+        voxels = pixels.q_inv_A[self.places] / stage.voxel_inv_A
         self.points = PointPatches.of(voxels.astype(np.float32), emc.device)
         self.length_inv_A = pixels.length_inv_A[self.places]
-        self.shell = np.rint(self.length_inv_A / emc.voxel_inv_A).astype(np.int64)
+        self.shell = np.rint(self.length_inv_A / stage.voxel_inv_A).astype(np.int64)
         weights = pixels.correction[self.places] * emc.profile(self.length_inv_A)
         self.pixel_weights: Array = self.xp.asarray(weights.astype(np.float32))
         background = emc.noise.background
@@ -54,7 +54,7 @@ class Workspace:
             None if background is None else self.xp.asarray(background[self.places].astype(np.float32)),
         )  # fmt: skip
         reach = float(np.abs(voxels).max(initial=1.0))
-        self.edge_voxels = 2 * (int(np.ceil(max(reach, stage.merged_inv_A / emc.voxel_inv_A))) + 1) + 1
+        self.edge_voxels = 2 * (int(np.ceil(max(reach, stage.merged_inv_A / stage.voxel_inv_A))) + 1) + 1
         grid = _grid(stage.level, emc.settings.symmetry)
         self.quaternions = grid.quaternions
         matrices = np.ascontiguousarray(np.swapaxes(to_matrix(grid.quaternions), 1, 2))
