@@ -10,9 +10,10 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.autocorrelation import WienerFilter
 from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.relative_intensity import (
+    PRIOR_PHOTONS,
     both_friedel,
     n_shells_of,
-    solve,
+    corrected,
 )
 from orienteer.reconstruction.symmetry import symmetrise_sums
 
@@ -41,7 +42,7 @@ class Compressed:
         return difference / max(contrast, 1e-12)
 
 
-def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
+def compress(deposits: list[Deposit], group: PointGroup, models: Array) -> Compressed:
     """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
     sums = [
         [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
@@ -49,23 +50,36 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     ]
     n_models = len(sums[0])
     total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
-    solved = [[solve(half[m]) for m in range(n_models)] for half in sums]
+    solved = [
+        [corrected(model, part) for model, part in zip(of_half, half, strict=True)]
+        for of_half, half in zip(models, sums, strict=True)
+    ]
     xp = array_namespace(solved[0][0])
-    models, full, correlations = [], [], []
+    new, full, correlations = [], [], []
     for m in range(n_models):
-        exposure, together = total[m][..., 1], solve(total[m])
+        exposure = total[m][..., 1]
+        together = _mean([solved[h][m] for h in range(len(sums))], [half[m][..., 1] for half in sums])
         if len(sums) == 1:
             correlations.append(np.ones(n_shells_of(together)))
-            models.append([together])
+            new.append([together])
             full.append(together)
             continue
         keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
         correlations.append(keep_signal.correlation)
-        models.append([keep_signal(solved[h][m], sums[h][m][..., 1]) for h in range(2)])
+        new.append([keep_signal(solved[h][m], sums[h][m][..., 1]) for h in range(2)])
         full.append(keep_signal(together, exposure, is_half=False))
     return Compressed(
-        xp.stack([xp.stack([model[h] for model in models]) for h in range(len(sums))]),
+        xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
         xp.stack(full),
         np.mean(correlations, axis=0),
         total[0][..., 1],
     )
+
+
+def _mean(cubes: list[Array], exposures: list[Array]) -> Array:
+    """The mean of cubes (n, n, n) float32, weighted by their exposures."""
+    total = sum(exposures[1:]) + exposures[0] + len(cubes) * PRIOR_PHOTONS
+    weighted = [
+        cube * ((exposure + PRIOR_PHOTONS) / total) for cube, exposure in zip(cubes, exposures, strict=True)
+    ]
+    return (sum(weighted[1:]) + weighted[0]).astype(np.float32)

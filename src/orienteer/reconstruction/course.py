@@ -10,7 +10,7 @@ import numpy as np
 # a nat or two in all, and gain hundredths at a time while the model still grows.
 _SMALL_GAIN, _SMALL_AGREEMENT = 0.01, 0.002
 # Relative change of a model that has settled.
-_SMALL_CHANGE = 0.03
+_SMALL_CHANGE = 0.015
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
 FEWEST = 3
 _MOST, _MOST_LAST = 40, 25

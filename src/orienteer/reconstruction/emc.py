@@ -83,7 +83,7 @@ class Emc(Preparation):
         likelihood = self.noise.likelihood(work)
         beta = self.annealing.inverse_temperature(work, likelihood, self.models, self.fluence)
         deposits = [self._orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
-        found = compress(deposits, self.group)
+        found = compress(deposits, self.group, self.models)
         change = found.change_from(self.models)
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         update_nuisances(self, deposits)
@@ -124,13 +124,14 @@ class Emc(Preparation):
         """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
+        own = Expander(self.models[half], work.points)
         deposit = self._new_deposit(work)
         batches = work.batches(half, self.fluence, self.table.weight)
         for batch in steps(batches, f"Iteration {self.iteration + 1}"):
             store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
             own_beta = inverse_temperatures(beta, batch.fluence)
             posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
-            expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights)
+            expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights, own)
             self.table.note(work, likelihood, batch, posterior)
             self.table.note_merge(batch, expected)
         return deposit

@@ -248,11 +248,13 @@ class Deposit:
 
 def merge(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
-    deposit: Deposit, pixel_weights: Array,
+    deposit: Deposit, pixel_weights: Array, current: Expander | None = None,
 ) -> Array:  # fmt: skip
     """Maximisation and compression: put the weighted frames back where their slices were taken.
 
     pixel_weights : (P,) float32, correction of the pixels.
+    current : the model that the frames are to correct: not they, but what they have more than its slices is put
+        back.  None: the frames themselves.
     Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
     """
     xp = array_namespace(batch.fluence)
@@ -283,6 +285,11 @@ def merge(
         if tile.model is None:
             _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
             continue
+        if current is not None:
+            with part("expand"):
+                predicted = current.slices(rows, tile, by_pixel)
+            with part("merge"):
+                values = _less(values, predicted, row_weights, pixel_weights, weights, by_pixel)
         with part("insert"):
             insert_slices(
                 deposit.sums[tile.model], expander.points, rows.poses.matrices[tile.poses], values,
@@ -326,6 +333,22 @@ def _deposited(
         )
         denominator = full.astype(xp.float32)
     return values, row_weights, denominator
+
+
+def _less(
+    values: Array,
+    slices: Array,
+    row_weights: Array,
+    pixel_weights: Array,
+    weights: Array | None,
+    by_pixel: bool,
+) -> Array:
+    """What was merged less what the slices of a model expect there, in the layout of slices."""
+    xp = array_namespace(values)
+    if weights is None:
+        rows = row_weights.astype(xp.float32)
+        weights = pixel_weights[:, None] * rows if by_pixel else rows[:, None] * pixel_weights
+    return values - weights * slices
 
 
 def _add_junk(

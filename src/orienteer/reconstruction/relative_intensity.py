@@ -12,7 +12,7 @@ from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
 # Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
-_PRIOR_PHOTONS = 0.25
+PRIOR_PHOTONS = 0.25
 
 
 def both_friedel(sums: Array) -> Array:
@@ -28,7 +28,23 @@ def solve(sums: Array) -> Array:
     """
     xp = array_namespace(sums)
     photons, expected = sums[..., 0], sums[..., 1]
-    return ((photons + _PRIOR_PHOTONS) / (expected + _PRIOR_PHOTONS)).astype(xp.float32)
+    return ((photons + PRIOR_PHOTONS) / (expected + PRIOR_PHOTONS)).astype(xp.float32)
+
+
+def corrected(model: Array, sums: Array) -> Array:
+    """A relative intensity (n, n, n) float32, moved by what frames have more than its slices.
+
+    sums : (n, n, n, 2): photons merged less those that the model's slices expect, and photons that the radial
+        mean would have given.
+
+    The mean of frames put back by interpolation is blurred, and slices of it once more.  Frames that hardly
+    know their pose mostly give back the model that oriented them: they would blur it further in every
+    iteration.  A correction vanishes when the slices of the model are right.
+    """
+    xp = array_namespace(sums)
+    excess, expected = sums[..., 0], sums[..., 1]
+    moved = model + (excess + PRIOR_PHOTONS * (1 - model)) / (expected + PRIOR_PHOTONS)
+    return xp.maximum(moved, 0).astype(xp.float32)
 
 
 def shells_of(values: Array) -> Array:
