@@ -22,6 +22,7 @@ from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import Course, Progress, Turn
 from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
+from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
 from orienteer.reconstruction.preparation import Preparation
@@ -123,7 +124,8 @@ class Emc(Preparation):
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
         deposit = self._new_deposit(work)
-        batches = work.batches(half, self.fluence, self.table.weight)
+        weight = bounded_weights(self.table.weight, self.fluence)
+        batches = work.batches(half, self.fluence, weight)
         for batch in steps(batches, f"Iteration {self.iteration + 1}"):
             store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
             own_beta = inverse_temperatures(beta, batch.fluence)
