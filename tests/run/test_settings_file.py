@@ -36,10 +36,9 @@ def test_any_value_survives(tmp_path_factory: pytest.TempPathFactory, section: d
 
 
 def test_all_settings_of_orienteer_survive(tmp_path: Path) -> None:
-    tree = settings_tree("simulate", Settings())
+    tree = Settings().model_dump(mode="json")
     write_settings(tmp_path / "settings.toml", tree)
     assert Settings.model_validate(read_settings(tmp_path / "settings.toml")) == Settings()
-    assert set(tree) == set(Settings.model_fields)
 
 
 def test_a_section_alone_gets_its_name() -> None:

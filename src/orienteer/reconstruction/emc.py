@@ -218,6 +218,11 @@ class Emc(Preparation):
         return self.course.reason
 
     @property
+    def at_limit(self) -> bool:
+        """Whether it is over because of the limit of iterations, and a higher one would let it go on."""
+        return self.course.after_limit != ""
+
+    @property
     def best_model(self) -> NDArray[np.int64]:
         """The model of every frame's likeliest pose, (N,); -1: junk."""
         return self.table.shown
@@ -300,6 +305,7 @@ class Emc(Preparation):
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)
+        self._turn(self.course.reopen())
 
 
 def _seed(seed: int, start: int, model: int) -> int:

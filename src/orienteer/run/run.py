@@ -20,8 +20,11 @@ from orienteer.run.events import STEP, read_events
 from orienteer.run.input import describe_input, input_differences
 from orienteer.run.lock import Holder, RunLock, lock_holder
 from orienteer.run.method import Method, MethodKind, Step, find_method
+from orienteer.run.plain_json import plain
 from orienteer.run.session import Session
 from orienteer.run.settings_file import (
+    changeable,
+    lasting,
     section_of,
     settings_differences,
     settings_tree,
@@ -83,7 +86,7 @@ class Run:
         """
         kind = find_method(method)
         given = kind.settings() if settings is None else settings
-        tree, section = settings_tree(method, given), section_of(method, given)
+        section = section_of(method, given)
         facts: dict[str, Any] = {
             "method": method,
             "seed": seed,
@@ -97,15 +100,15 @@ class Run:
             with RunLock(directory.path):
                 if restart or not directory.is_run:  # else another process has begun it in the meantime
                     directory.clear()
-                    directory.begin(facts, tree, source.detector)
+                    directory.begin(facts, section, source.detector)
         described = directory.describe()
         differences = [
             f"the {name} ({facts[name]} instead of {described[name]})"
             for name in ("method", "seed")
             if facts[name] != described[name]
         ]
-        stored = directory.read_settings(described)
-        differences += settings_differences(_only(method, stored), _only(method, tree))
+        stored, tree = directory.read_settings(described, kind.settings), settings_tree(method, section)
+        differences += settings_differences(lasting(stored, section), lasting(tree, section))
         differences += input_differences(described["input"], facts["input"])
         if differences:
             raise FileError(
@@ -114,6 +117,10 @@ class Run:
                 "Give what it was begun with to resume it, or another folder for a new run; "
                 "--restart (restart=True) begins anew there and keeps nothing.",
             )
+        if settings_differences(stored, tree):  # in what may change
+            _leave_earlier_loop(directory.path)
+            with RunLock(directory.path):
+                directory.write_settings(method, section)
         return cls(directory.path, described, section, source, device)
 
     @classmethod
@@ -163,12 +170,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run has come to its end and all results are there."""
-        return any(event["event"] == "finished" for event in self.events)
+        return self._end is not None
 
     @property
     def reason(self) -> str:
         """Why the run has finished, in one sentence; empty when it has not."""
-        return next((str(e["reason"]) for e in self.events if e["event"] == "finished"), "")
+        return "" if self._end is None else str(self._end["reason"])
 
     @property
     def remarks(self) -> list[str]:
@@ -212,7 +219,7 @@ class Run:
         return steps
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
-        if self.finished:
+        if self.finished and not self._may_reopen:
             return
         with RunLock(self.path):
             session, is_restored = self._session()
@@ -234,6 +241,18 @@ class Run:
             finally:
                 self._keep(session)
 
+    @property
+    def _end(self) -> dict[str, Any] | None:
+        """The line with which the run has ended; None while it has not, or since it goes on."""
+        turns = [event for event in self.events if event["event"] in ("started", "resumed", "finished")]
+        return turns[-1] if turns and turns[-1]["event"] == "finished" else None
+
+    @property
+    def _may_reopen(self) -> bool:
+        """Whether a limit has ended the run that may be another one now."""
+        end = self._end or {}
+        return bool(end.get("at_limit")) and end.get("settings") != plain(changeable(self.settings))
+
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""
         kept, self._kept = self._kept, None
@@ -241,8 +260,7 @@ class Run:
             method, is_restored = kept[0], True
         else:
             method, is_restored = self._make(self.source), False
-        dragonfly = bool(getattr(self.settings, "dragonfly_output", False))
-        return Session(self._directory, self.described["run_id"], method, dragonfly), is_restored
+        return Session(self._directory, self.described["run_id"], method, self.settings), is_restored
 
     def _make(self, source: Source) -> Method:
         """The method before its first step; data that it refuses leave no run behind."""
@@ -295,13 +313,9 @@ def _leave_earlier_loop(path: Path) -> None:
         before.close()
 
 
-def _only(method: str, tree: dict[str, Any]) -> dict[str, Any]:
-    return {method: tree.get(method, {})}
-
-
 def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
     """The settings of the method, as the run was begun with them."""
-    stored = directory.read_settings(described).get(kind.name, {})
+    stored = directory.read_settings(described, kind.settings).get(kind.name, {})
     try:
         return kind.settings.model_validate(stored)
     except ValidationError as error:
