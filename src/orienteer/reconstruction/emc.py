@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
-from orienteer.posterior.scores import ScoreStore
-from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import Course, Progress, Turn
-from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
+from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
@@ -29,6 +27,7 @@ from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.results import intensity_volumes, radial_summary
+from orienteer.reconstruction.search import N_SAMPLE, choose_search
 from orienteer.reconstruction.sentinels import sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
@@ -71,6 +70,7 @@ class Emc(Preparation):
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
         self.junk: Array | None = None
+        self.annealing: Annealing
         self._begin_start(0)
 
     # The loop ---------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Emc(Preparation):
             inverse_temperature=min(beta, 1.0),
             perplexity=float(np.exp(np.log(table.perplexity[merged]).mean())),
             grid_level=work.stage.level,
-            n_rotations=len(work.poses),
+            n_rotations=work.n_poses,
             resolution_A=now.resolution_A,
             sentinel_agreement_deg=sentinels_deg,
             half_correlation=now.agreement,
@@ -124,14 +124,15 @@ class Emc(Preparation):
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
         deposit = self._new_deposit(work)
+        sample = work.sample(half, self.fluence, N_SAMPLE)
+        if sample is None:
+            return deposit
+        search = choose_search(work, likelihood, expander, sample, beta, self.settings.kept_mass)
         weight = bounded_weights(self.table.weight, self.fluence)
         batches = work.batches(half, self.fluence, weight)
         for batch in steps(batches, f"Iteration {self.iteration + 1}"):
-            store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-            own_beta = inverse_temperatures(beta, batch.fluence)
-            posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
-            expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights)
-            self.table.note(work, likelihood, batch, posterior)
+            posterior, expected = search.step(likelihood, expander, batch, deposit, work.pixel_weights)
+            self.table.note(search.grid, likelihood, batch, posterior)
             self.table.note_merge(batch, expected)
         return deposit
 

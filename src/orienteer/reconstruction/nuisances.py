@@ -37,7 +37,7 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
             work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
         )
     if judges:
-        n_rows = len(work.poses) * emc.settings.models
+        n_rows = work.n_poses * emc.settings.models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
         odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - emc.first_weight)

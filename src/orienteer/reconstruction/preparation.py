@@ -66,7 +66,9 @@ class Preparation:
             self.pixels.length_inv_A, self.noise.without_background(photons, n_frames),
             self.pixels.correction * exposure, self.voxel_inv_A,
         )  # fmt: skip
-        self.stages = ladder(self.edge_inv_A, self.diameter_A, settings.level)
+        self.stages = ladder(
+            self.edge_inv_A, self.diameter_A, settings.level, device=self.device, group_order=self.group.order
+        )
         self.plan = self._plan()
 
     def first_fluence(self) -> NDArray[np.float64]:

@@ -28,7 +28,7 @@ def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> f
     if emc.n_halves < 2 or not emc.sentinel.any():
         return None
     work = emc.work
-    reach_deg = 2 * covering_bound_deg(work.stage.level)
+    reach_deg = 2 * covering_bound_deg(work.stage.first_level)
     poses = []
     for models in emc.models:
         expander = Expander(models, work.points, work.junk(emc.junk))
