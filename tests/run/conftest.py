@@ -38,6 +38,7 @@ class RecurrenceSettings(Section):
     failing_step: int = Field(default=0, description="The step that fails; 0: none.")
     dragonfly_output: bool = Field(default=False, description="Write Dragonfly's files, too.")
     limit: int = Field(default=0, description="Steps after which it is over all the same; 0: none.")
+    stir_file: str = Field(default="", description="A file with another number to stir with.")
     may_change: ClassVar[frozenset[str]] = frozenset({"limit", "dragonfly_output"})
 
 
@@ -57,6 +58,8 @@ class Recurrence:
         self.iteration = 0
         self._events = source.event_ids()
         self._stir = float(source.read().dense().mean())
+        if settings.stir_file:
+            self._stir = float(Path(settings.stir_file).read_text())
         self._random = np.random.default_rng(seed)
         self._models = self._random.random((settings.models, *[settings.edge] * 3), dtype=np.float32)
 

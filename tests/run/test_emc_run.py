@@ -170,6 +170,7 @@ def test_data_that_the_method_refuses_leave_no_run(data: Path, tmp_path: Path) -
     path = tmp_path / "run"
     with pytest.raises(OrienteerError, match="no pixels that could orient"):
         list(Run.create(path, source.with_detector(never), SETTINGS, device="cpu").iterate())
+    assert not path.exists()
     assert next(Run.create(path, source, SETTINGS, device="cpu").iterate()).iteration == 1
 
 

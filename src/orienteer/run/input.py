@@ -19,6 +19,7 @@ from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.run.plain_json import plain
+from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
 _BLOCK_BYTES = 1 << 20
@@ -72,6 +73,17 @@ def input_differences(stored: dict[str, Any], given: dict[str, Any]) -> list[str
             found.append(name if is_hash else f"{name} ({new} instead of {old})")
     # Where the number of frames differs, the content does too: that is no news.
     return [name for name in found if name != _NAMES["data"] or len(found) == 1]
+
+
+def hash_named_files(section: Section) -> dict[str, str]:
+    """The hash of every file that a setting names; such settings end in ``_file``."""
+    named = {name: value for name, value in section if name.endswith("_file") and value}
+    return {name: hash_file(Path(value)) for name, value in named.items()}
+
+
+def file_differences(stored: dict[str, str], given: dict[str, str]) -> list[str]:
+    """The files whose content is another one now, in words; other names are a matter of the settings."""
+    return [f"the content of the {name}" for name in stored if stored[name] != given.get(name, stored[name])]
 
 
 def hash_file(path: Path) -> str:

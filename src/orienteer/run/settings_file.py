@@ -35,11 +35,6 @@ def lasting(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[s
     }
 
 
-def section_of(method: str, settings: Section) -> Any:
-    """The section of the method."""
-    return getattr(settings, method) if method in type(settings).model_fields else settings
-
-
 def write_settings(path: Path, tree: Mapping[str, Any]) -> None:
     """Write every value, also those that are defaults: defaults may change, this run does not."""
     lines = ["# The settings of this run as they are used.  To change what counts, begin a new run."]
