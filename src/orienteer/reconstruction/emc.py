@@ -28,7 +28,7 @@ from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.results import intensity_volumes, radial_summary
 from orienteer.reconstruction.search import N_SAMPLE, choose_search
-from orienteer.reconstruction.sentinels import sentinel_agreement_deg
+from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.temperature import Annealing
@@ -71,6 +71,7 @@ class Emc(Preparation):
         self.models: Array = None
         self.junk: Array | None = None
         self.annealing: Annealing
+        self.sentinels_deg: float | None = None
         self._begin_start(0)
 
     # The loop ---------------------------------------------------------------------------------------------
@@ -86,7 +87,6 @@ class Emc(Preparation):
         change = found.change_from(self.models)
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         update_nuisances(self, deposits)
-        sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()))
         stage, start = course.stage, course.start
@@ -94,6 +94,9 @@ class Emc(Preparation):
             self.half_correlation, self.profile, self.voxel_inv_A, work.stage.merged_inv_A
         )
         turn = course.judge(now)
+        if is_watched(course, turn):
+            self.sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
+        sentinels_deg = self.sentinels_deg
         seconds = time.monotonic() - began
         left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
         self._turn(turn)
@@ -263,6 +266,7 @@ class Emc(Preparation):
             **candidates,
             "n_candidates": len(self.candidates),
             "half_correlation": self.half_correlation,
+            "sentinels_deg": self.sentinels_deg,
             "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
             "log_prior": to_numpy(self.work.rows.log_prior),
@@ -303,6 +307,7 @@ class Emc(Preparation):
         self._enter(int(state["course/stage"]))
         self._take(state)
         self.half_correlation = np.array(state["half_correlation"], dtype=np.float64)
+        self.sentinels_deg = None if state["sentinels_deg"] is None else float(state["sentinels_deg"])
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)
