@@ -189,6 +189,21 @@ def test_a_run_finds_its_data_geometry_and_wavelength_by_itself(
     assert run.source.read_columns(["wavelength_A"])["wavelength_A"][0] == 2.5
 
 
+def test_a_wavelength_other_than_that_of_the_data_is_remembered(
+    tmp_path: Path, runs: SimpleNamespace
+) -> None:
+    with writer_for(tmp_path / "frames.h5", frame_shape=(3, 3)) as writer:
+        writer.append(Patterns(np.ones((12, 9), np.int32), columns={"wavelength_A": np.full(12, 2.5)}))
+    with pytest.warns(UserWarning, match=r"the data say a wavelength of 2\.5 A; 3 A is used"):
+        source = orienteer.open(tmp_path / "frames.h5", wavelength_A=3.0)
+    runs.make(tmp_path / "run", source=source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = Run.open(tmp_path / "run")
+        assert next(run.iterate()).iteration == 1
+    assert run.source.read_columns(["wavelength_A"])["wavelength_A"].tolist() == [3.0] * 12
+
+
 def test_a_run_of_data_without_a_file_asks_for_them(tmp_path: Path, runs: SimpleNamespace) -> None:
     runs.make(tmp_path / "run")
     with pytest.raises(OrienteerError, match="came from no file"):

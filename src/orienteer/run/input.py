@@ -35,7 +35,7 @@ def describe_input(source: Source) -> dict[str, Any]:
             "a run needs data of known length, but this source has no end.",
             "Write its frames to a file first.",
         )
-    facts: dict[str, Any] = {
+    return {
         "path": None if source.path is None else os.path.abspath(source.path),
         "format": source.format,
         "frames": source.n_frames,
@@ -43,13 +43,17 @@ def describe_input(source: Source) -> dict[str, Any]:
         "data": hash_file(source.path) if source.path is not None else _hash_frames(source),
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
-        "wavelength_A": None,
+        "wavelength_A": describe_wavelength(source),
     }
-    if WAVELENGTH in source.column_names and source.n_frames:
-        wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
-        is_one = bool((wavelengths == wavelengths[0]).all())
-        facts["wavelength_A"] = float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
-    return facts
+
+
+def describe_wavelength(source: Source) -> float | str | None:
+    """The wavelength of all events in A; a hash where they differ, None where nobody has said it."""
+    if WAVELENGTH not in source.column_names or not source.n_frames:
+        return None
+    wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+    is_one = bool((wavelengths == wavelengths[0]).all())
+    return float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
 
 
 _NAMES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
@@ -19,7 +20,13 @@ from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as
 from orienteer.run.checkpoint import LAST
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
-from orienteer.run.input import describe_input, file_differences, hash_named_files, input_differences
+from orienteer.run.input import (
+    describe_input,
+    describe_wavelength,
+    file_differences,
+    hash_named_files,
+    input_differences,
+)
 from orienteer.run.lock import Holder, RunLock, lock_holder
 from orienteer.run.method import Method, MethodKind, Step, find_method
 from orienteer.run.plain_json import plain
@@ -328,8 +335,10 @@ class Run:
             )
         wavelength_A = stored["wavelength_A"]
         source = open_source(stored["path"])
-        if isinstance(wavelength_A, float) and "wavelength_A" not in source.column_names:
-            source = open_source(source, wavelength_A=wavelength_A)
+        if isinstance(wavelength_A, float) and describe_wavelength(source) != wavelength_A:
+            with warnings.catch_warnings():  # what the data say was told when the run was begun
+                warnings.simplefilter("ignore")
+                source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
         return self._checked(source if detector is None else source.with_detector(detector))
 
