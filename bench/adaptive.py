@@ -27,17 +27,13 @@ from machine import describe_machine, report
 from orienteer.compute.arrays import to_numpy
 from orienteer.detector.beam import Beam
 from orienteer.detector.square import square_detector
-from orienteer.likelihood.base import Likelihood
-from orienteer.orientation.grids import make_grid
 from orienteer.orientation.six_hundred_cell import n_rotations
 from orienteer.particle.named_bodies import random_blobs
-from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.course import Course, Progress
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
-from orienteer.reconstruction.fine_search import FineSearch
-from orienteer.reconstruction.fine_temperature import fine_inverse_temperature
+from orienteer.reconstruction.expectation import Expander
 from orienteer.reconstruction.ladder import Stage
+from orienteer.reconstruction.search import TwoPasses, WholeGrid, choose_search
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.simulation.experiment import simulate
@@ -45,46 +41,24 @@ from orienteer.simulation.settings import SimulateSettings
 from orienteer.source.base import Source
 
 WAVELENGTH_A, DIAMETER_A = 2.5, 215.0
-# Poses that a frame is left with on any grid, as in the reconstruction itself.
-POSES_PER_FRAME = 8.0
+KEPT = 0.999
 SAME = 1e-3
 
 
 class GridStudy(Emc):
     """A reconstruction on given grids at one resolution; the last one may be searched from coarse to fine."""
 
-    search: FineSearch | None = None
-
     def use_grids(self, levels: list[int], coarse_to_fine: bool) -> None:
-        """Begin anew with a stage for every level; coarse to fine, the last is the parent of the finest."""
+        """Begin anew with a stage for every level."""
         stage = self.stages[-1]
         self.stages = [Stage(stage.scored_inv_A, stage.merged_inv_A, level) for level in levels]
+        self.stages[-1] = replace(self.stages[-1], in_two_passes=coarse_to_fine)
         self.course = Course(len(levels), 1, self.settings.iterations)
-        self.coarse_to_fine = coarse_to_fine
         self._begin_start(0)
 
     def _progress(self, work: Workspace, log_likelihood: float) -> Progress:
         # A finer grid comes at the same resolution, so noise at its edge is no reason to stop.
         return replace(super()._progress(work, log_likelihood), agreement_at_edge=None)
-
-    def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:
-        if not (self.coarse_to_fine and self.course.is_last_stage):
-            return super()._orient_and_merge(half, likelihood, beta)
-        work = self.work
-        if self.search is None or self.search.parents is not work.rows:
-            self.search = FineSearch(work.rows, make_grid("600-cell", work.stage.level))
-        search = self.search
-        expander = Expander(self.models[self.n_halves - 1 - half], work.points)
-        sample = work.sample(half, self.fluence)
-        fine_beta = fine_inverse_temperature(search, likelihood, expander, sample, beta, POSES_PER_FRAME)
-        deposit = self._new_deposit(work)
-        for batch in work.batches(half, self.fluence):
-            posterior, expected = search.step(
-                likelihood, expander, batch, beta, fine_beta, deposit, work.pixel_weights
-            )
-            self.table.note(search, likelihood, batch, posterior)
-            self.table.note_merge(batch, expected)
-        return deposit
 
 
 def frames_of(n_frames: int, photons: float, pixels: int, edge_A: float) -> Source:
@@ -97,7 +71,7 @@ def frames_of(n_frames: int, photons: float, pixels: int, edge_A: float) -> Sour
     return simulate(random_blobs(DIAMETER_A, 30, 5), Beam(wavelength_A=WAVELENGTH_A), detector, settings)
 
 
-def run(emc: GridStudy, levels: list[int], finest: int, coarse_to_fine: bool, device: str) -> dict[str, Any]:
+def run(emc: GridStudy, levels: list[int], coarse_to_fine: bool, device: str) -> dict[str, Any]:
     """Reconstruct to the end; seconds, and the likelihood of every iteration on the finest grid."""
     emc.use_grids(levels, coarse_to_fine)
     clock = time.perf_counter if device == "cuda" else time.process_time
@@ -108,7 +82,7 @@ def run(emc: GridStudy, levels: list[int], finest: int, coarse_to_fine: bool, de
         is_finest = step.stage == step.n_stages
         seconds.append(clock() - began)
         log_likelihood.append(step.log_likelihood if is_finest else -np.inf)
-        grids.append(finest if is_finest and coarse_to_fine else step.grid_level)
+        grids.append(step.grid_level)
         print(
             f"{step.iteration} n={grids[-1]} {step.log_likelihood:.2f} {seconds[-1]:.1f} s "
             f"halves {step.half_correlation:.3f}",
@@ -126,27 +100,21 @@ def run(emc: GridStudy, levels: list[int], finest: int, coarse_to_fine: bool, de
 def one_iteration(emc: GridStudy, device: str) -> dict[str, Any]:
     """Seconds of the last iteration of one half on the finest grid, all poses or from coarse to fine."""
     clock = time.perf_counter if device == "cuda" else time.process_time
-    search, work = emc.search, emc.work
-    assert search is not None
+    work = emc.work
     likelihood = emc.noise.likelihood(work)
     batch, sample = next(iter(work.batches(0, emc.fluence))), work.sample(0, emc.fluence)
     expander = Expander(emc.models[-1], work.points)
-    beta = emc.annealing.inverse
-    fine_beta = fine_inverse_temperature(search, likelihood, expander, sample, beta, POSES_PER_FRAME)
+    search = choose_search(work, likelihood, expander, sample, emc.annealing.inverse, KEPT)
+    assert isinstance(search, TwoPasses)
+    ways = {
+        "coarse_to_fine": search,
+        "all_poses": WholeGrid(search.grid, search.fine_beta, KEPT, search.grid),
+    }
     seconds, evidence = {}, {}
-    for name in ("coarse_to_fine", "all_poses"):
+    for name, way in ways.items():
         deposit = emc._new_deposit(work)
         began = clock()
-        if name == "coarse_to_fine":
-            posterior, expected = search.step(
-                likelihood, expander, batch, beta, fine_beta, deposit, work.pixel_weights
-            )
-        else:
-            rows = search.rows
-            deposit.row_mass = work.xp.zeros(len(rows))
-            store = ScoreStore(len(rows), len(batch), device)
-            posterior = expect(likelihood, expander, rows, batch, fine_beta, store)
-            expected = merge(likelihood, expander, rows, batch, store, deposit, work.pixel_weights)
+        posterior, expected = way.step(likelihood, expander, batch, deposit, work.pixel_weights)
         float(expected.sum())  # waits for the GPU
         seconds[name] = round(clock() - began, 3)
         evidence[name] = to_numpy(posterior.log_evidence)
@@ -174,18 +142,16 @@ def main() -> None:
     source = frames_of(options.frames, options.photons, options.pixels, options.edge_A)
     settings = EmcSettings(resolution_A=options.resolution_A, level=finest, fluence="constant", sentinels=0.0)
     ways = {
-        "coarse_to_fine": ([coarsest, finest // 2], True),
+        "coarse_to_fine": ([coarsest, finest], True),
         "stepwise": (list(range(coarsest, finest + 1)), False),
         "fixed": ([finest], False),
     }
     # Everything is compiled before the clocks start.
-    run(
-        GridStudy(source, EmcSettings(resolution_A=60.0, level=4, iterations=2)), [2], 4, True, options.device
-    )
+    run(GridStudy(source, EmcSettings(resolution_A=60.0, level=4, iterations=2)), [4], True, options.device)
     runs = {}
     for name, (levels, coarse_to_fine) in ways.items():
         emc = GridStudy(source, settings, seed=1, device=options.device)
-        runs[name] = run(emc, levels, finest, coarse_to_fine, options.device)
+        runs[name] = run(emc, levels, coarse_to_fine, options.device)
         if coarse_to_fine:
             iteration = one_iteration(emc, options.device)
     # Where the fixed run came to rest, to a thousandth: a tenth of what counted as standing still in 2014.

@@ -1,12 +1,13 @@
 """What the dirt of an experiment costs: resolution of a blind reconstruction, clean and with each dirt alone.
 
-    python bench/dirt.py [--device cuda] [--frames N] [--photons N] [--cases clean fluence junk] [--keep]
+    python bench/dirt.py [--device cuda] [--processes N] [--seeds N] [--frames N] [--photons N]
+                         [--object two-domain] [--cases clean fluence junk] [--keep]
 
 Every case has the same number of frames that show one particle, and the same photons in them; what is added
 is named by the case:
 
     fluence     log-normal, standard deviation of its logarithm 1: a factor of 100 between 98 % of the shots
-    junk        30 % more shots: droplets and debris, and two particles at once
+    junk        30 % of all shots are droplets and debris, or two particles at once
     background  as many photons as the particle scatters, with a slope; known from a file
     estimated   the same background, which nobody has told
     panel       an eighth of the detector is dead
@@ -14,14 +15,21 @@ is named by the case:
     all         fluence, junk, known background and dead panel together
 
 Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where correlation
-of shells, a speckle thick, falls below 0.5; ``possible_A`` is the same for a merge of the good frames with
-their true orientations, background taken off: the photons allow no more.  ``loss`` is how much less far in q
-the resolution reaches than that of the clean run, ``unavoidable_loss`` the same for the merges.
+of shells, a speckle thick, falls below 0.5.  ``photon_limit_A`` is the same for a merge of the good frames
+with their true orientations, fluences and background, each weighed by what it can tell.  Losses are in per
+cent of the reach in q:
+
+    loss              against the blind run on clean frames of the same seed
+    loss_of_photons   of the photon limit against that of clean frames: no method could avoid it
+    loss_to_limit     against the photon limit of the same frames
+
+Clean frames with as much information as those with background do not exist, so the second says what is fair.
 Where frames are rejected, precision and recall say how many of the rejected were bad, and how many of the bad
 were rejected.  Two particles that do not interfere are as well explained by the model as one, but brighter.
 """
 
 import argparse
+import multiprocessing
 import sys
 import tempfile
 import time
@@ -50,6 +58,7 @@ from orienteer.slicing.trilinear import insert_slices
 from orienteer.volume.friedel import friedel_symmetrise
 
 LIMIT = 0.5
+LOSSES = ("loss", "loss_of_photons", "loss_to_limit")
 WIDE = float(np.sqrt(np.e - 1))  # relative deviation of a log-normal fluence whose logarithm deviates by 1
 
 
@@ -88,7 +97,7 @@ CASES = {
 }  # fmt: skip
 
 
-def make_experiment(case: Case, thing: Object, options: argparse.Namespace) -> Experiment:
+def make_experiment(case: Case, thing: Object, seed: int, options: argparse.Namespace) -> Experiment:
     """The simulated shots of a case: as many good ones as in every other case."""
     detector = square_detector(
         thing.pixels, distance_m=0.2, edge_resolution_A=thing.edge_A, wavelength_A=BEAM.wavelength_A
@@ -97,7 +106,7 @@ def make_experiment(case: Case, thing: Object, options: argparse.Namespace) -> E
         detector = without_panel(detector)
     settings = SimulateSettings(
         frames=round(options.frames / (1 - case.bad_share)), photons_per_frame=options.photons,
-        background_photons=case.background * options.photons, seed=options.seed, **case.simulation,
+        background_photons=case.background * options.photons, seed=seed, **case.simulation,
     )  # fmt: skip
     return Experiment(thing.particle, BEAM, detector, settings, device=options.device)
 
@@ -125,10 +134,10 @@ def resolution_inv_A(correlation: NDArray[np.float64], voxel_inv_A: float, speck
     return float(radius[i - 1] + share * (radius[i] - radius[i - 1]))
 
 
-def run_case(name: str, thing: Object, options: argparse.Namespace) -> dict[str, Any]:
+def run_case(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """One reconstruction and what became of it."""
-    case = CASES[name]
-    experiment = make_experiment(case, thing, options)
+    case, thing = CASES[name], make_object(options.object, options.pdb)
+    experiment = make_experiment(case, thing, seed, options)
     began, cpu = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         told: dict[str, Any] = {"resolution_A": options.resolution_A, "level": options.level}
@@ -139,7 +148,7 @@ def run_case(name: str, thing: Object, options: argparse.Namespace) -> dict[str,
             told["background_file"] = str(path)
         elif case.background:
             told["background"] = "estimate"
-        emc = Emc(experiment, EmcSettings(**told), seed=options.seed, device=options.device)
+        emc = Emc(experiment, EmcSettings(**told), seed=seed, device=options.device)
     while not emc.finished:
         step = emc.step()
         if options.verbose:
@@ -151,7 +160,8 @@ def run_case(name: str, thing: Object, options: argparse.Namespace) -> dict[str,
                 file=sys.stderr,
             )
     row = {
-        "case": name, "frames": experiment.settings.frames, "iterations": emc.iteration, "reason": emc.reason,
+        "case": name, "seed": seed, "frames": experiment.settings.frames, "iterations": emc.iteration,
+        "reason": emc.reason, "diameter_A": emc.diameter_A,
         "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu,
     }  # fmt: skip
     return row | compare(emc, experiment, thing)
@@ -177,7 +187,7 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
     }
     result["resolution_A"] = 1 / result["q_inv_A"]
     possible = shell_correlation(truth, perfect_merge(emc, experiment, len(values))).correlation[: last + 1]
-    result["possible_A"] = 1 / resolution_inv_A(possible, voxel, speckle)
+    result["photon_limit_A"] = 1 / resolution_inv_A(possible, voxel, speckle)
     if emc.estimates_fluence:
         result["fluence_pearson"] = float(
             np.corrcoef(emc.fluence[found], np.asarray(columns["truth_fluence"])[found])[0, 1]
@@ -195,10 +205,15 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
 
 
 def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float64]:
-    """The good frames merged with their true orientations, background taken off, (n, n, n)."""
+    """The good frames merged with their true orientations, background taken off, (n, n, n).
+
+    Over a background a frame tells the more the brighter it is: each counts by the signal's share in it.
+    """
     pixels = emc.pixels
     points = (pixels.q_inv_A / emc.voxel_inv_A).astype(np.float32)
     behind = to_numpy(experiment.background)[pixels.index].astype(np.float32)
+    weights = pixels.correction.astype(np.float32)
+    mean = np.maximum(weights * emc.profile(pixels.length_inv_A).astype(np.float32), np.float32(1e-30))
     sums = np.zeros((n, n, n, 2))
     for batch in experiment.batches(500):
         columns = {name: to_numpy(values) for name, values in batch.columns.items()}
@@ -206,25 +221,58 @@ def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float6
         frames = to_numpy(batch.dense()).reshape(len(batch), -1)[good][:, pixels.index].astype(np.float32)
         matrices = np.swapaxes(to_matrix(columns["truth_orientation"][good]), 1, 2).astype(np.float32)
         fluence = columns["truth_fluence"][good].astype(np.float32)
-        weights = pixels.correction.astype(np.float32)
-        insert_slices(sums, points, np.ascontiguousarray(matrices), frames - behind, fluence, weights)
+        share = fluence[:, None] * mean / (fluence[:, None] * mean + behind)
+        told = share * fluence[:, None] * weights
+        insert_slices(
+            sums, points, np.ascontiguousarray(matrices), share * (frames - behind), fluence, weights,
+            weights=told,
+        )  # fmt: skip
     photons, weight = (friedel_symmetrise(sums[..., i]) for i in (0, 1))
     return np.where(weight > 0, photons / np.where(weight > 0, weight, 1), np.nan)
 
 
 def with_losses(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the loss of resolution against the clean run, and that which no method could avoid."""
-    clean = next((row for row in rows if row["case"] == "clean"), None)
-    if clean is None:
-        return rows
-    return [
-        row
-        | {
-            "loss": 1 - row["q_inv_A"] / clean["q_inv_A"],
-            "unavoidable_loss": 1 - clean["possible_A"] / row["possible_A"],
-        }
-        for row in rows
-    ]
+    """The rows with their losses in per cent, against the clean run of the seed and the photon limit."""
+    result = []
+    for row in rows:
+        losses = {"loss_to_limit": 100 * (1 - row["photon_limit_A"] / row["resolution_A"])}
+        for clean in rows:
+            if clean["case"] == "clean" and clean["seed"] == row["seed"]:
+                losses["loss"] = 100 * (1 - clean["resolution_A"] / row["resolution_A"])
+                losses["loss_of_photons"] = 100 * (1 - clean["photon_limit_A"] / row["photon_limit_A"])
+        result.append(row | losses)
+    return result
+
+
+def summary(rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean over the seeds of resolutions and losses of each case, and the worst loss."""
+    result: dict[str, dict[str, float]] = {}
+    for case in CASES:
+        alike = [row for row in rows if row["case"] == case]
+        if alike:
+            names = [name for name in ("resolution_A", "photon_limit_A", *LOSSES) if name in alike[0]]
+            result[case] = {name: round(float(np.mean([row[name] for row in alike])), 2) for name in names}
+            if "loss" in names:
+                result[case]["worst_loss"] = round(max(row["loss"] for row in alike), 2)
+    return result
+
+
+def run_all(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All cases and seeds, several at a time: a small run leaves most of a GPU to others."""
+    kinds = [(name, seed, options) for seed in range(1, options.seeds + 1) for name in options.cases]
+    rows = []
+    with multiprocessing.get_context("spawn").Pool(options.processes, maxtasksperchild=1) as pool:
+        for row in pool.imap_unordered(_run_kind, kinds):
+            rows.append(row)
+            shown = {
+                key: round(value, 3) if isinstance(value, float) else value for key, value in row.items()
+            }
+            print(shown, file=sys.stderr, flush=True)
+    return sorted(with_losses(rows), key=lambda row: (list(CASES).index(row["case"]), row["seed"]))
+
+
+def _run_kind(kind: tuple[str, int, argparse.Namespace]) -> dict[str, Any]:
+    return run_case(*kind)
 
 
 def main() -> None:
@@ -242,7 +290,8 @@ def main() -> None:
     )
     parser.add_argument("--level", type=int, help="finest grid; default: as needed on the GPU, else 6")
     parser.add_argument("--set", nargs=2, action="append", default=[], help="a setting and its value")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, help="runs of each case; default: 3 on the GPU, 1 on the CPU")
+    parser.add_argument("--processes", type=int, help="runs at a time; default: 6 on the GPU, 1 on the CPU")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
@@ -250,18 +299,17 @@ def main() -> None:
     options.frames = options.frames or (10_000 if on_gpu else 1_500)
     options.resolution_A = options.resolution_A or (0 if on_gpu else 50)
     options.level = options.level or (0 if on_gpu else 6)
-    thing = make_object(options.object, options.pdb)
-    rows: list[dict[str, Any]] = []
-    for name in options.cases:
-        rows.append(run_case(name, thing, options))
-        shown = with_losses(rows)[-1]
-        print({key: round(value, 3) if isinstance(value, float) else value for key, value in shown.items()},
-              file=sys.stderr, flush=True)  # fmt: skip
+    options.seeds = options.seeds or (3 if on_gpu else 1)
+    options.processes = options.processes or (6 if on_gpu else 1)
+    began = time.perf_counter()
+    rows = run_all(options)
     result = {
         "problem": f"{options.object}, {options.frames} frames of one particle, {options.photons:g} photons "
-        "each; blind; resolution where the correlation with the truth falls below 0.5",
+        "each; blind; resolution where the correlation with the truth falls below 0.5; losses in per cent",
         "machine": describe_machine(options.device),
-        "cases": with_losses(rows),
+        "seconds": time.perf_counter() - began,
+        "summary": summary(rows),
+        "runs": rows,
     }
     report(f"dirt_{options.device}", result, options.keep)
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from pydantic import ConfigDict
 
 from orienteer.cli.main import main
 from orienteer.orientation.quaternion import random_uniform
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run import method
 from orienteer.settings.section import Section
 from orienteer.volume.volume import Volume
@@ -76,6 +77,7 @@ class FakeSettings(Section):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     symmetry: str = "C1"
+    may_change: ClassVar[frozenset[str]] = EmcSettings.may_change
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import signal
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,8 @@ def test_flags_settings_and_set_reach_the_method(run: Any, frames: Path, fake: A
     # What belongs to other commands may change between two calls.
     Path("run.toml").write_text("[emc]\niterations = 7\n[simulate]\nframes = 4\n")
     assert run("reconstruct", frames, "--settings", "run.toml").status == 0
+    # The folder tells only what was used.
+    assert set(tomllib.loads(Path("b/settings.toml").read_text())) == {"emc"}
     wrong = run("reconstruct", frames, "--set", "emc.iteration=3")
     assert wrong.status == 2
     assert "Did you mean 'iterations'?" in wrong.errors

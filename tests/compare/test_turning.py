@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import OUTSIDE, shell_index
-from orienteer.compare.turning import CUBIC, LINEAR, filled, rotate_volume
+from orienteer.compare.turning import CUBIC, LINEAR, filled, rotate_volume, sample, spline_coefficients
 from orienteer.compute.arrays import import_cupy
 from orienteer.errors import OrienteerError
-from orienteer.orientation.quaternion import from_axis_angle, identity, random_uniform
+from orienteer.orientation.quaternion import from_axis_angle, identity, random_uniform, to_matrix
 from orienteer.particle.named_bodies import random_blobs
 
 Intensity = Callable[..., NDArray[np.float64]]
@@ -80,3 +80,16 @@ def test_the_gpu_turns_alike(order: int) -> None:
     here = rotate_volume(values, quaternion, order)
     there = rotate_volume(cupy.asarray(values), quaternion, order)
     np.testing.assert_allclose(there.get(), here, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [7, 12])
+def test_cubic_samples_are_those_of_scipy(n: int) -> None:
+    from scipy.ndimage import map_coordinates
+
+    draw = np.random.default_rng(2)
+    values, points = draw.random((n, n, n)), draw.uniform(-n, n, (50, 3))
+    matrices = to_matrix(random_uniform(3, 4))
+    found = sample(spline_coefficients(values, CUBIC), points, matrices, CUBIC)
+    places = np.einsum("kij,pj->ikp", matrices, points).reshape(3, -1) + n // 2
+    wanted = map_coordinates(values, places, order=CUBIC, mode="mirror").reshape(3, -1)
+    np.testing.assert_allclose(found, wanted, atol=1e-12)

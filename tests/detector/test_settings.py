@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from orienteer.detector.beam import Beam
 from orienteer.detector.resolution import corner_resolution_A, edge_resolution_A
@@ -105,7 +104,7 @@ def test_lines_alone_say_the_photon_energy_too() -> None:
     ],
 )  # fmt: skip
 def test_a_beam_said_twice_or_by_half_is_refused_in_words(values: dict[str, object], words: str) -> None:
-    with pytest.raises(ValidationError, match=words):
+    with pytest.raises(SettingsError, match=words):
         BeamSettings(**values)  # type: ignore[arg-type]
 
 
@@ -144,7 +143,7 @@ def test_a_geometry_file_takes_only_what_was_set_beside_it(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("arguments", [{"pixels": 1}, {"distance_m": 0}, {"corners": "round"}, {"pixel": 3}])
 def test_settings_out_of_bounds_are_refused(arguments: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(SettingsError):
         DetectorSettings(**arguments)  # type: ignore[arg-type]
 
 

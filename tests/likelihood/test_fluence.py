@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.fluence import (
     bound_fluence,
+    expected_fluence,
     expected_photons,
     fluence_groups,
     normalise_fluence,
@@ -97,6 +98,37 @@ def test_normalising_keeps_fluence_times_model() -> None:
     assert normalise_fluence(np.zeros(3))[0].tolist() == [1.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.05, 0.2])
+def test_fluences_are_drawn_to_their_mean_as_far_as_noise_parts_them(spread: float) -> None:
+    rng = np.random.default_rng(7)
+    true = np.exp(spread * rng.normal(size=4000))
+    photons = rng.choice([30.0, 300.0, 3000.0], 4000)
+    found = true * np.exp(rng.normal(size=4000) * np.sqrt(1 / photons + 0.03**2))
+    drawn = expected_fluence(found, 1 / photons, spread, np.ones(4000))
+    error, before = (np.abs(np.log(x / true)).mean() for x in (drawn, found))
+    assert error < before
+    if spread == 0:
+        assert error < 0.01
+    if spread == 0.2:
+        bright = photons == 3000
+        assert np.abs(np.log(drawn[bright] / found[bright])).mean() < 0.015
+
+
+def test_what_is_not_one_of_the_others_stays_where_it_is() -> None:
+    fluence = np.concatenate([np.full(90, 1.0), np.full(10, 1e-3), [7.0]])
+    noise, shown = np.full(101, 0.01), np.ones(101)
+    np.testing.assert_array_equal(expected_fluence(fluence, noise, 0.01, shown), fluence)
+    wide = np.exp(np.random.default_rng(8).normal(size=100))
+    np.testing.assert_array_equal(expected_fluence(wide, noise[:100], 1.0, shown[:100]), wide)
+    np.testing.assert_array_equal(expected_fluence(wide, noise[:100], 0.1, 0 * shown[:100]), wide)
+
+
+def test_bounds_are_those_of_the_frames_that_count() -> None:
+    photons = np.array([100.0, 100.0, 10_000.0])
+    bounded = bound_fluence(np.array([1.0, 1.0, 1.0]), photons, weights=np.array([1.0, 1.0, 0.0]))
+    assert bounded.tolist() == [1.0, 1.0, 25.0]
+
+
 def test_runaways_are_held_and_honest_frames_left_alone() -> None:
     photons = np.array([100.0, 100.0, 100.0, 400.0, 0.0, 100.0])
     fluence = np.array([0.8, 50.0, 0.0, 3.0, 0.0, np.inf])
@@ -154,4 +186,7 @@ def test_the_gpu_gives_the_same() -> None:
     np.testing.assert_allclose(
         bound_fluence(far, cupy.asarray(photons)).get(), bound_fluence(near, photons), rtol=1e-7
     )
+    noise, shown = 1 / np.maximum(photons, 1), np.ones(30)
+    drawn = expected_fluence(far, cupy.asarray(noise), 0.1, cupy.asarray(shown))
+    np.testing.assert_allclose(drawn.get(), expected_fluence(near, noise, 0.1, shown), rtol=1e-7)
     np.testing.assert_array_equal(fluence_groups(far).order, fluence_groups(near).order)

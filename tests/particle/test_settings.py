@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from orienteer.errors import FileError, SettingsError
 from orienteer.orientation.point_group import PointGroup
@@ -123,7 +122,7 @@ def test_a_missing_file_is_a_file_error() -> None:
 
 def test_bounds_and_unknown_keys_hold() -> None:
     for wrong in ({"diameter_A": -1}, {"n_blobs": 0}, {"diametre_A": 3}):
-        with pytest.raises(ValidationError):
+        with pytest.raises(SettingsError):
             ParticleSettings(**wrong)
 
 

@@ -95,7 +95,7 @@ def test_no_frame_meets_a_model_that_it_was_merged_into(tiny: Any) -> None:
 
 
 def test_sentinels_leave_no_photon_in_the_model(tiny: Any) -> None:
-    emc = tiny.emc(symmetry="I", sentinels=0.3, fluence="constant")
+    emc = tiny.emc(symmetry="I", sentinels=0.3, fluence="constant", reject_junk=False)
     counts = np.array(tiny.patterns.dense())
     assert emc.sentinel.sum() > 5
     step = emc.step()

@@ -268,13 +268,14 @@ def test_the_fine_temperature_spreads_frames_as_asked(spread: float) -> None:
     world = make_world(level=1, photons=3000.0, n_models=1, n_junk=0, spread=spread)
     search = FineSearch(world.rows, world.grid, kept_mass=1.0)
     context = world.likelihood, world.expander, world.batch
-    beta = fine_inverse_temperature(search, *context, 0.1, 8.0)
-    scored = search.score(*context, search.blocks(search.coarse(*context, 0.1)))
+    blocks = search.blocks(search.coarse(*context, 0.1))
+    beta = fine_inverse_temperature(search, *context, blocks, 8.0)
+    scored = search.score(*context, blocks)
     own = inverse_temperatures(beta, world.batch.fluence)
     entropy = search.posterior(scored, own).posterior.entropy
     assert 0 < beta < 1
     assert np.exp(np.average(entropy, weights=world.batch.fluence)) == pytest.approx(8.0, rel=5e-3)
-    assert fine_inverse_temperature(search, *context, 0.1, 1.0) >= 1.0
+    assert fine_inverse_temperature(search, *context, blocks, 1.0) >= 1.0
 
 
 def test_scores_may_be_held_in_parts() -> None:

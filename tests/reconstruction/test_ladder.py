@@ -28,3 +28,15 @@ def test_poses_are_counted_as_the_grid_has_them() -> None:
         stage = Stage(0.1, 0.1, level)
         assert stage.n_poses() == len(make_grid("600-cell", level))
         assert stage.n_poses(60) == len(make_grid("600-cell", level, "I"))
+
+
+def test_two_passes_where_one_would_meet_too_many_poses() -> None:
+    def passes(device: str, order: int = 1, level: int = 0) -> list[tuple[int, bool]]:
+        stages = ladder(1 / 12.0, 215.0, level, device=device, group_order=order)  # type: ignore[arg-type]
+        return [(stage.level, stage.in_two_passes) for stage in stages]
+
+    assert passes("cpu") == [(8, False), (14, True)]
+    assert passes("cuda") == [(8, False), (13, False)]  # cheap there
+    assert passes("cpu", order=60) == [(8, False), (13, False)]  # few poses
+    assert passes("cpu", level=11)[-1] == (10, True)  # halves of the limit are a grid, too
+    assert Stage(1.0, 1.0, 14, in_two_passes=True).first_level == 7

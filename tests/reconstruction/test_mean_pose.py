@@ -8,7 +8,7 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, from_axis_angle, random_uniform
 from orienteer.posterior.responsibilities import Responsibilities
-from orienteer.reconstruction.mean_pose import mean_poses
+from orienteer.reconstruction.mean_pose import likeliest, mean_poses
 
 
 @pytest.mark.parametrize("name", ["C1", "C4"])
@@ -36,3 +36,18 @@ def test_a_far_away_second_peak_does_not_pull_the_mean() -> None:
     )
     found = mean_poses(kept, grid, grid[:1], as_point_group("C1"), reach_deg=30.0)
     assert angular_distance_deg(found, grid[:1])[0] == pytest.approx(30 / 7, rel=0.01)
+
+
+def test_the_likeliest_poses_of_each_frame_are_taken() -> None:
+    rng = np.random.default_rng(3)
+    count = np.array([5, 0, 40, 3])
+    start = np.concatenate([[0], np.cumsum(count)])
+    row = np.concatenate([np.sort(rng.permutation(100)[:n]) for n in count]).astype(np.int32)
+    kept = Responsibilities(100, start, row, rng.random(len(row)).astype(np.float32))
+    few = likeliest(kept, 4)
+    assert np.diff(few.start).tolist() == [4, 0, 4, 3]
+    for d in range(4):
+        own, best = slice(start[d], start[d + 1]), slice(few.start[d], few.start[d + 1])
+        order = np.argsort(-kept.probability[own])[:4]
+        np.testing.assert_array_equal(few.row[best], row[own][order])
+        np.testing.assert_array_equal(few.probability[best], kept.probability[own][order])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from orienteer.reconstruction.screening import unlike_others
+from orienteer.reconstruction.screening import RingPhotons, unlike_others
 
 RNG = np.random.default_rng(5)
 RADIUS = np.arange(40)
@@ -21,20 +21,20 @@ def test_other_sizes_are_found_at_any_brightness() -> None:
         [frames(100, width, 1000 * np.exp(RNG.normal(size=100) + 1)) for width in (5.0, 30.0)]
     )
     photons = np.concatenate([good, other])
-    unlike = unlike_others(photons, photons)
+    unlike = unlike_others(RingPhotons(photons, np.zeros(40)))
     assert unlike[:600].mean() < 0.04
     assert unlike[600:].mean() > 0.85
 
 
 def test_frames_of_one_kind_stay() -> None:
     photons = frames(500, 12.0, np.full(500, 300.0))
-    assert unlike_others(photons, photons).mean() < 0.03
+    assert unlike_others(RingPhotons(photons, np.zeros(40))).mean() < 0.03
     same = np.tile(photons[:1], (50, 1))
-    assert not unlike_others(same, same).any()
+    assert not unlike_others(RingPhotons(same, np.zeros(40))).any()
 
 
 def test_dark_and_few_frames_are_nobody() -> None:
     photons = frames(100, 12.0, np.full(100, 300.0))
     photons[:10] = 0
-    assert not unlike_others(photons, photons)[:10].any()
-    assert not unlike_others(photons[:12], photons[:12]).any()
+    assert not unlike_others(RingPhotons(photons, np.zeros(40)))[:10].any()
+    assert not unlike_others(RingPhotons(photons[:12], np.zeros(40))).any()

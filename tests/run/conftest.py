@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -37,6 +37,9 @@ class RecurrenceSettings(Section):
     state_s: float = Field(default=0.0, description="Seconds that the state takes.")
     failing_step: int = Field(default=0, description="The step that fails; 0: none.")
     dragonfly_output: bool = Field(default=False, description="Write Dragonfly's files, too.")
+    limit: int = Field(default=0, description="Steps after which it is over all the same; 0: none.")
+    stir_file: str = Field(default="", description="A file with another number to stir with.")
+    may_change: ClassVar[frozenset[str]] = frozenset({"limit", "dragonfly_output"})
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,23 @@ class Recurrence:
         self.iteration = 0
         self._events = source.event_ids()
         self._stir = float(source.read().dense().mean())
+        if settings.stir_file:
+            self._stir = float(Path(settings.stir_file).read_text())
         self._random = np.random.default_rng(seed)
         self._models = self._random.random((settings.models, *[settings.edge] * 3), dtype=np.float32)
 
     @property
     def finished(self) -> bool:
-        return self.iteration >= self.settings.steps
+        return self.at_limit or self.iteration >= self.settings.steps
+
+    @property
+    def at_limit(self) -> bool:
+        return 0 < self.settings.limit <= self.iteration < self.settings.steps
 
     @property
     def reason(self) -> str:
+        if self.at_limit:
+            return "The limit is reached."
         return "All steps are done." if self.finished else ""
 
     def step(self) -> RecurrenceStep:

@@ -97,6 +97,23 @@ def test_left_and_resumed_at_every_step_a_run_ends_the_same(
     assert outcome(runs, path) == outcome(runs, whole)
 
 
+def test_a_limit_raised_at_every_step_ends_in_the_same_bits(
+    whole: Path, data: Path, runs: SimpleNamespace, tmp_path: Path
+) -> None:
+    """Also where the limit falls on the step after which a stage or a start is over."""
+    path = tmp_path / "run"
+    for limit in [*range(3, Run.open(whole).iteration, 2), 400]:
+        settings = SETTINGS.model_copy(update={"iterations": limit})
+        run = Run.create(path, orienteer.open(data), settings, seed=1, device="cpu")
+        list(run.iterate())
+        assert run.finished
+        assert (f"limit of {limit} iterations" in run.reason) == (limit < 400)
+    found, wanted = outcome(runs, path), outcome(runs, whole)
+    for step in [*found["steps"], *wanted["steps"]]:
+        del step["finished"], step["reason"]
+    assert found == wanted
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
 def test_the_command_killed_or_interrupted_resumes_by_itself(
     number: signal.Signals, status: int, whole: Path, data: Path, runs: SimpleNamespace, tmp_path: Path
@@ -153,6 +170,7 @@ def test_data_that_the_method_refuses_leave_no_run(data: Path, tmp_path: Path) -
     path = tmp_path / "run"
     with pytest.raises(OrienteerError, match="no pixels that could orient"):
         list(Run.create(path, source.with_detector(never), SETTINGS, device="cpu").iterate())
+    assert not path.exists()
     assert next(Run.create(path, source, SETTINGS, device="cpu").iterate()).iteration == 1
 
 

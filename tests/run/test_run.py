@@ -126,6 +126,38 @@ def test_other_settings_or_data_are_refused_by_name(
     assert finish(run)[0] == 1
 
 
+def test_a_higher_limit_reopens_a_run_and_ends_in_the_same_bits(
+    runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
+) -> None:
+    wanted = uninterrupted(steps=9)
+    path = tmp_path / "run"
+    assert finish(runs.make(path, steps=9, limit=4)) == [1, 2, 3, 4]
+    run = runs.make(path, steps=9, limit=4)
+    assert (run.finished, run.reason) == (True, "The limit is reached.")
+    n_events = len(run.events)
+    assert finish(run) == []
+    assert len(run.events) == n_events
+    assert finish(runs.make(path, steps=9, limit=2)) == []
+    assert finish(runs.make(path, steps=9, limit=6)) == [5, 6]
+    assert Run.open(path, source=runs.source()).settings.limit == 6
+    run = runs.make(path, steps=9)
+    assert finish(run) == [7, 8, 9]
+    assert run.reason == "All steps are done."
+    assert finish(runs.make(path, steps=9, limit=20)) == []
+    assert runs.outcome(path) == wanted
+
+
+def test_what_changes_no_result_may_change_on_the_way(runs: SimpleNamespace, tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    list(runs.make(path, steps=5).iterate(2))
+    finish(runs.make(path, steps=5, dragonfly_output=True))
+    assert sorted(p.name for p in path.glob("dragonfly/*")) == [f"output_00{i}.h5" for i in (3, 4, 5)]
+    file = path / "settings.toml"
+    assert "dragonfly_output = true" in file.read_text()
+    file.write_text(file.read_text().replace("limit = 0", "limit = 7"))
+    assert Run.open(path).settings.limit == 7
+
+
 def test_data_that_have_grown_or_a_moved_detector_are_noticed(tmp_path: Path, runs: SimpleNamespace) -> None:
     def write(n_frames: int) -> None:
         detector = square_detector((3, 3), pixel_size_m=1e-3, distance_m=0.1)
@@ -155,6 +187,21 @@ def test_a_run_finds_its_data_geometry_and_wavelength_by_itself(
     assert [step.iteration for step in run.iterate(1)] == [2]
     assert run.source.detector is not None
     assert run.source.read_columns(["wavelength_A"])["wavelength_A"][0] == 2.5
+
+
+def test_a_wavelength_other_than_that_of_the_data_is_remembered(
+    tmp_path: Path, runs: SimpleNamespace
+) -> None:
+    with writer_for(tmp_path / "frames.h5", frame_shape=(3, 3)) as writer:
+        writer.append(Patterns(np.ones((12, 9), np.int32), columns={"wavelength_A": np.full(12, 2.5)}))
+    with pytest.warns(UserWarning, match=r"the data say a wavelength of 2\.5 A; 3 A is used"):
+        source = orienteer.open(tmp_path / "frames.h5", wavelength_A=3.0)
+    runs.make(tmp_path / "run", source=source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run = Run.open(tmp_path / "run")
+        assert next(run.iterate()).iteration == 1
+    assert run.source.read_columns(["wavelength_A"])["wavelength_A"].tolist() == [3.0] * 12
 
 
 def test_a_run_of_data_without_a_file_asks_for_them(tmp_path: Path, runs: SimpleNamespace) -> None:

@@ -130,3 +130,13 @@ def test_values_that_only_make_sense_together_may_come_from_file_and_override(tm
     path = write(tmp_path, "[beam]\npulse_photons = 1e12\n")
     settings = load_settings(All, path, ["beam.focus_fwhm_um=0.5"])
     assert settings.beam.focus_fwhm_um == (0.5,)
+
+
+def test_settings_made_in_python_say_what_was_meant() -> None:
+    from orienteer.reconstruction.settings import EmcSettings
+
+    with pytest.raises(SettingsError, match="EmcSettings: unknown key 'iteration'") as caught:
+        EmcSettings(iteration=2)  # type: ignore[call-arg]
+    assert caught.value.hint == "Did you mean 'iterations'?"
+    with pytest.raises(SettingsError, match=r"EmcSettings: iterations = 1\.5: "):
+        EmcSettings(iterations=1.5)  # type: ignore[arg-type]

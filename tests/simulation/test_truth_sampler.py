@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from orienteer.detector.beam import Beam
 from orienteer.detector.spectrum import SaseSpectrum, Spectrum
-from orienteer.errors import OrienteerError
+from orienteer.errors import OrienteerError, SettingsError
 from orienteer.orientation.quaternion import random_uniform
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind
@@ -212,5 +211,5 @@ def test_sizes_and_offsets_stay_below_what_the_grid_was_made_for() -> None:
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(SettingsError):
         SimulateSettings(**wrong)

@@ -175,12 +175,13 @@ def test_frames_without_names_are_numbered_and_say_so() -> None:
     assert source.n_frames == source.refresh() == 20
 
 
-def test_the_wavelength_that_is_given_holds_where_the_data_say_none() -> None:
+def test_the_wavelength_that_is_given_holds_and_a_note_tells_what_the_data_say() -> None:
     patterns = Patterns(FRAMES.reshape(20, 6))
     assert orienteer.open(patterns, wavelength_A=2.5).read_columns()["wavelength_A"].tolist() == [2.5] * 20
     known = np.where(np.arange(20) < 5, 1.5, np.nan)
-    source = orienteer.open(patterns.with_columns(wavelength_A=known), wavelength_A=2.5)
-    assert source.read().columns["wavelength_A"].tolist() == [1.5] * 5 + [2.5] * 15
+    with pytest.warns(UserWarning, match=r"say a wavelength of 1\.5 A; 2\.5 A is used"):
+        source = orienteer.open(patterns.with_columns(wavelength_A=known), wavelength_A=2.5)
+    assert source.read().columns["wavelength_A"].tolist() == [2.5] * 20
     assert source.column_names == ("wavelength_A",)
 
 

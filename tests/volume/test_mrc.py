@@ -74,10 +74,20 @@ def test_a_round_trip_is_exact(tmp_path_factory, shape, voxel_size, space, origi
     assert same(read_mrc(path), volume)
 
 
-def test_missing_voxels_survive(tmp_path) -> None:
-    volume = Volume(np.full((3, 3, 3), np.nan), 1.0)
-    write_mrc(tmp_path / "map.mrc", volume)
-    assert read_mrc(tmp_path / "map.mrc").n_missing == 27
+@pytest.mark.parametrize("n_missing", [27, 26, 5])
+def test_missing_voxels_become_zero_in_a_valid_file_that_tells_their_number(
+    tmp_path, capsys, n_missing
+) -> None:
+    values = np.random.default_rng(1).normal(2.0, 1.0, size=27).astype(np.float32)
+    values[:n_missing] = np.nan
+    write_mrc(tmp_path / "map.mrc", Volume(values.reshape(3, 3, 3), 1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mrcfile.validate(tmp_path / "map.mrc"), capsys.readouterr()
+    assert np.array_equal(read_mrc(tmp_path / "map.mrc").values.ravel(), np.nan_to_num(values))
+    with mrcfile.open(tmp_path / "map.mrc") as mrc:
+        labels = b" ".join(bytes(label) for label in mrc.header.label)
+    assert f"{n_missing} voxels were never measured".encode() in labels
 
 
 def test_a_reciprocal_map_is_shown_a_thousand_times_larger_and_read_back_in_inverse_angstrom(

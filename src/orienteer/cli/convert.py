@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from orienteer.cli.console import output, print_json, print_losses
-from orienteer.cli.opening import open_patterns
+from orienteer.cli.opening import open_given_geometry, open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
@@ -106,7 +106,6 @@ def _convert_detector(
     distance_m: float | None,
     from_patterns: bool,
 ) -> dict[str, Any]:
-    from orienteer.detector.opening import open_geometry
     from orienteer.detector.writing import write_detector_file
 
     if from_patterns:
@@ -116,7 +115,7 @@ def _convert_detector(
             raise OrienteerError(f"{source}: carries no detector to write.", "Give --geometry FILE.")
         wavelength_A = wavelength_A or _first_wavelength(patterns)
     else:
-        opened = open_geometry(source, wavelength_A=wavelength_A, distance_m=distance_m)
+        opened = open_given_geometry(source, wavelength_A, distance_m)
         detector, polarisation = opened.detector, opened.polarisation
         wavelength_A = wavelength_A or opened.wavelength_A
     name = write_detector_file(

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from orienteer.cli.console import output, print_json, print_table
-from orienteer.cli.opening import open_patterns
+from orienteer.cli.opening import open_given_geometry, open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
@@ -104,10 +104,9 @@ def look_at_volume(file: Path) -> Look:
 def look_at_detector(file: Path, wavelength_A: float | None, distance_m: float | None) -> Look:
     """The panels of a geometry file."""
     from orienteer.detector.masks import PixelUse
-    from orienteer.detector.opening import open_detector
     from orienteer.plot.detector import plot_detector
 
-    detector = open_detector(file, wavelength_A=wavelength_A, distance_m=distance_m)
+    detector = open_given_geometry(file, wavelength_A, distance_m).detector
     report = {
         "path": str(file),
         "format": "detector geometry",

@@ -28,12 +28,12 @@ Geometry = Annotated[
 ]
 WavelengthA = Annotated[
     float | None,
-    typer.Option("--wavelength-A", help="Wavelength in angstrom, where the data do not say.", min=0.001),
+    typer.Option("--wavelength-A", help="Wavelength in angstrom; otherwise what the data say.", min=0.001),
 ]
 DistanceM = Annotated[
     float | None,
     typer.Option(
-        "--distance-m", help="Detector distance in metres, where the geometry does not say.", min=1e-6
+        "--distance-m", help="Detector distance in metres; otherwise what the geometry says.", min=1e-6
     ),
 ]
 SettingsFile = Annotated[

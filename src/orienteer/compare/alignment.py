@@ -19,7 +19,7 @@ from orienteer.compare.shells import (
     OUTSIDE,
     ShellCorrelation,
     n_shells,
-    radial_variance,
+    radial_mean,
     shell_correlation,
     shell_index,
     without_profile,
@@ -34,9 +34,11 @@ from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundr
 _COARSE_DIVISIONS = 6
 # How many go on from one level to the next, and how many are followed to the top.
 _KEPT, _FOLLOWED = 96, 3
-_POINTS_COARSE, _POINTS_FINE, _POINTS_LAST = 800, 3000, 40_000
+_POINTS_COARSE, _POINTS_FINE, _POINTS_LAST, _POINTS_OF_SHELLS = 800, 2000, 40_000, 200_000
 _OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
 _MOST_ROUNDS = 8
+# Speckles are measured in a cube that reaches so many voxels from the centre.
+_REACH_OF_SPECKLES = 32
 _SEED = 20  # of the voxels that are looked at, so that the same volumes always give the same answer
 
 
@@ -141,6 +143,22 @@ class _Search:
         products = xp.matmul(turned, weights * values)
         return to_numpy(products / xp.where(strength > 0, strength, 1.0))
 
+    def shell_agreement(
+        self, quaternion: NDArray[np.float64], points: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Correlation of the points (P, 3) of every shell, (S,); 0 where a shell has none."""
+        n = self.reference.shape[0]
+        x, y, z = (points + n // 2).T
+        back = np.swapaxes(to_matrix(quaternion), 0, 1)[None]
+        b = to_numpy(sample(self._coefficients(CUBIC), points.astype(np.float64), back, CUBIC))[0]
+        xp = array_namespace(self.reference)
+        a = to_numpy(self.reference[xp.asarray(x), xp.asarray(y), xp.asarray(z)])
+        shell = shell_index(n)[x, y, z]
+        products, one, other = (
+            np.bincount(shell, weights=values, minlength=n_shells(n)) for values in (a * b, a * a, b * b)
+        )
+        return np.asarray(products / np.sqrt(np.maximum(one * other, 1e-30)))
+
     def _coefficients(self, order: int) -> Array:
         if order == LINEAR:
             return self.moving
@@ -152,10 +170,11 @@ class _Search:
 def even_shells(values: Array) -> Array:
     """The cube with mean 0 and variance 1 on every shell, (n, n, n) float64; 0 where nothing is known."""
     xp = array_namespace(values)
-    spread = np.sqrt(radial_variance(values))
+    deviation = without_profile(values)
+    spread = np.sqrt(radial_mean(deviation * deviation))
     inverse = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
     factor = xp.asarray(np.append(inverse, 0.0)[shell_index(values.shape[0])])
-    result = without_profile(values) * factor
+    result = deviation * factor
     return xp.where(xp.isnan(result), 0.0, result)
 
 
@@ -175,10 +194,10 @@ def speckle_radius(even: Array) -> float:
     independent from voxel to voxel shows up only in the centre itself.
     """
     xp = array_namespace(even)
-    power = xp.abs(xp.fft.fftn(even)) ** 2
-    autocorrelation = to_numpy(xp.fft.fftshift(xp.real(xp.fft.ifftn(power))))
-    index = shell_index(even.shape[0])
-    profile = [float(autocorrelation[index == s].mean()) for s in range(1, n_shells(even.shape[0]))]
+    inner = _middle(even, _REACH_OF_SPECKLES)
+    power = xp.abs(xp.fft.fftn(inner)) ** 2
+    autocorrelation = xp.fft.fftshift(xp.real(xp.fft.ifftn(power)))
+    profile = radial_mean(autocorrelation)[1:].tolist()
     below = [s for s, value in enumerate(profile, start=1) if value < profile[0] / 2]
     return float(max(1, below[0] - 1)) if below and profile[0] > 0 else 1.0
 
@@ -282,8 +301,8 @@ def _weights_of_agreement(search: _Search, quaternion: NDArray[np.float64]) -> N
     Two shells of correlation c have a noise variance of about 1 - c^2 against a signal of c.  Shells of pure
     noise drop out; the bound keeps a perfect shell from deciding alone.
     """
-    turned = rotate_volume(search.moving, quaternion)
-    correlation = np.nan_to_num(shell_correlation(search.reference, turned).correlation)
+    points = search.points(search.last_shell, _POINTS_OF_SHELLS)
+    correlation = search.shell_agreement(quaternion, points)
     agreement = np.clip(correlation, 0.0, 1.0)
     weights = agreement / (1.05 - agreement**2)
     return weights if weights[search.first_shell : search.last_shell + 1].any() else np.ones_like(weights)

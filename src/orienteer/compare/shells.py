@@ -106,16 +106,25 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
     """
     xp = array_namespace(values)
     index = _index_beside(values, width)
-    depth = xp.asarray(_depth(values.shape[0], float(width)))
-    values = xp.astype(values, xp.float64)
-    known = xp.where(xp.isnan(values), xp.nan, 1.0)
-    moments = np.stack([_shell_sums(known * depth**power, width)[0] for power in range(5)], axis=1)
-    sides = np.stack([_shell_sums(values * depth**power, width)[0] for power in range(3)], axis=1)
+    used = (index != OUTSIDE) & ~xp.isnan(values)
+    shell = index[used]
+    depth = xp.asarray(_depth(values.shape[0], float(width)))[used]
+    own = xp.astype(values[used], xp.float64)
+
+    def sums(weights: Array) -> NDArray[np.float64]:
+        return to_numpy(xp.bincount(shell, weights=weights, minlength=n_shells(values.shape[0], width)))
+
+    powers = [xp.ones_like(depth), depth]
+    powers += [depth * depth, depth * depth * depth, (depth * depth) ** 2]
+    moments = np.stack([sums(power) for power in powers], axis=1)
+    sides = np.stack([sums(own * power) for power in powers[:3]], axis=1)
     normal = moments[:, np.add.outer(np.arange(3), np.arange(3))]  # (S, 3, 3)
     # Inner shells have one or two different radii only, which the pseudo-inverse takes as they are.
     fit = np.einsum("sij,sj->si", np.linalg.pinv(normal, rcond=1e-9, hermitian=True), sides)
-    fit = xp.asarray(np.vstack([fit, np.full(3, np.nan)]))  # the last row is for OUTSIDE
-    return values - (fit[index, 0] + depth * (fit[index, 1] + depth * fit[index, 2]))
+    level, slope, bend = (xp.asarray(np.ascontiguousarray(term))[shell] for term in fit.T)
+    result = xp.full(values.shape, xp.nan, dtype=xp.float64)
+    result[used] = own - (level + depth * (slope + depth * bend))
+    return result
 
 
 @lru_cache(maxsize=4)

@@ -12,8 +12,8 @@ from orienteer.orientation.quaternion import normalise, to_matrix
 from orienteer.slicing.trilinear import slice_volume
 
 LINEAR, CUBIC = 1, 3
-# Points sampled at a time: their coordinates take 24 bytes each.
-_POINTS_AT_A_TIME = {"cpu": 2**20, "cuda": 2**24}
+# Points sampled at a time on the GPU: their coordinates take 24 bytes each.
+_POINTS_AT_A_TIME = 2**24
 
 
 def spline_coefficients(values: Array, order: int) -> Array:
@@ -37,14 +37,19 @@ def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> A
     xp = array_namespace(coefficients)
     if order == LINEAR:
         return slice_volume(coefficients, xp.asarray(points), xp.asarray(matrices))
-    n, functions = coefficients.shape[0], _image_functions(coefficients)
+    n = coefficients.shape[0]
     points, matrices = xp.asarray(points), xp.asarray(matrices)
     out = xp.empty((len(matrices), len(points)), dtype=coefficients.dtype)
-    step = max(1, _POINTS_AT_A_TIME["cuda" if is_on_gpu(coefficients) else "cpu"] // max(1, len(points)))
+    if not is_on_gpu(coefficients):
+        from orienteer.compare._spline_numba import sample_cubic
+
+        sample_cubic(coefficients, points, matrices, out)
+        return out
+    step = max(1, _POINTS_AT_A_TIME // max(1, len(points)))
     for first in range(0, len(matrices), step):
         turned = xp.matmul(matrices[first : first + step], points.T)  # (k, 3, P)
         coordinates = xp.reshape(xp.permute_dims(turned, (1, 0, 2)), (3, -1)) + n // 2
-        found = functions.map_coordinates(
+        found = _image_functions(coefficients).map_coordinates(
             coefficients, coordinates, order=order, mode="mirror", prefilter=False, output=out.dtype
         )
         out[first : first + step] = xp.reshape(found, (-1, len(points)))
@@ -72,8 +77,10 @@ def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> A
     back = to_matrix(normalise(quaternion)).T
     coefficients = spline_coefficients(filled(values), order)
     turned = xp.reshape(sample(coefficients, points, back[None], order), values.shape)
-    source = xp.matmul(points, xp.asarray(back.T)) + n // 2
-    known = xp.reshape(xp.all((source > -0.5) & (source < n - 0.5), axis=1), values.shape)
+    known = xp.ones(values.shape, dtype=bool)
+    for row in back:  # where the voxels come from, along each axis
+        source = row[0] * axis[:, None, None] + row[1] * axis[:, None] + row[2] * axis + n // 2
+        known = known & (source > -0.5) & (source < n - 0.5)
     missing = xp.isnan(values)
     if bool(xp.any(missing)):
         share = sample(xp.astype(missing, dtype), points, back[None], LINEAR)

@@ -9,6 +9,8 @@ from orienteer.errors import OrienteerError
 from orienteer.likelihood.weighted_sums import sum_over_rows
 
 _NEWTON_STEPS = 60
+# Standard deviations beyond which a frame is not one of the others.
+_FAR = 4.0
 _CHUNK = 1 << 22
 
 
@@ -88,23 +90,59 @@ def solve_dense(counts: Array, signal: Array, background: Array, tolerance: floa
     return phi
 
 
-def bound_fluence(
-    fluence: Array, scored_photons: Array, background_photons: float = 0.0, factor: float = 4.0
+def expected_fluence(
+    fluence: Array, noise: Array, spread: float, weights: Array, widest: float = 0.3
 ) -> Array:
+    """Fluences drawn towards their mean as far as noise and wrong poses make them differ, (D,) float64.
+
+    fluence : (D,) above 0, the most likely ones.
+    noise : (D,) relative variance of each from counting photons.
+    spread : relative standard deviation of the true ones; where it is above ``widest`` nothing is drawn.
+    weights : (D,) how much each frame tells about the others.
+
+    The logarithms are normal about a common one, with the given spread.  Whatever they scatter beyond that
+    and beyond the noise is error of the model or its poses.  Frames that are far away from all others, such
+    as dark ones, stay where they are.
+
+    >>> found = expected_fluence(np.array([0.9, 1.0, 1.1, 1e-3, 1.0]), np.full(5, 0.01), 0.0, np.ones(5))
+    >>> found.tolist()
+    [1.0, 1.0, 1.0, 0.001, 1.0]
+    """
+    xp = array_namespace(fluence)
+    told = (weights >= 0.5) & (fluence > 0)
+    if spread > widest or not bool(told.any()):
+        return fluence
+    logs = xp.log(xp.maximum(fluence, 1e-30))
+    middle = xp.median(logs[told])
+    true = float(np.log1p(spread**2))
+    known = true + noise + 1e-12
+    ratio = (1.4826 * xp.median(xp.abs(logs - middle)[told] / xp.sqrt(known[told]))) ** 2
+    error = xp.maximum(ratio - 1, 0.0) * xp.median(known[told])
+    share = true / (known + error)
+    is_one_of_them = (logs - middle) ** 2 <= _FAR**2 * (known + error)
+    drawn = middle + share * (logs - middle)
+    return xp.where(is_one_of_them & (noise < 1), xp.exp(drawn), fluence)
+
+
+def bound_fluence(
+    fluence: Array, scored_photons: Array, background_photons: float = 0.0, factor: float = 4.0,
+    weights: Array | None = None,
+) -> Array:  # fmt: skip
     """The fluence kept within a factor of what the number of photons alone would say, (D,) float64.
 
     A frame that fits no pose may otherwise run away, and one bright run-away outweighs a thousand others.  A
     frame without photons above the background keeps a fluence that is small but not 0.
 
     background_photons : expected on the scored pixels of one shot.
+    weights : (D,) how much each frame counts in the mean; None: all the same.
     """
     xp = array_namespace(fluence)
     # One standard deviation is the least that counts as signal: the bound must not become 0.
     noise = xp.sqrt(xp.maximum(scored_photons, 1.0))
     signal = xp.maximum(scored_photons - background_photons, noise)
-    mean = xp.maximum(
-        xp.mean(scored_photons) - background_photons, xp.sqrt(xp.maximum(xp.mean(scored_photons), 1.0))
-    )
+    some = weights is not None and bool(xp.any(weights > 0))
+    typical = xp.average(scored_photons, weights=weights if some else None)
+    mean = xp.maximum(typical - background_photons, xp.sqrt(xp.maximum(typical, 1.0)))
     by_count = signal / mean
     fluence = xp.where(xp.isfinite(fluence), fluence, by_count)
     return xp.minimum(xp.maximum(fluence, by_count / factor), by_count * factor)

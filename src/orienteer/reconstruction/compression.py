@@ -12,8 +12,9 @@ from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.relative_intensity import (
     PRIOR_PHOTONS,
     both_friedel,
-    n_shells_of,
     corrected,
+    n_shells_of,
+    solve,
 )
 from orienteer.reconstruction.symmetry import symmetrise_sums
 
@@ -42,7 +43,7 @@ class Compressed:
         return difference / max(contrast, 1e-12)
 
 
-def compress(deposits: list[Deposit], group: PointGroup, models: Array) -> Compressed:
+def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
     sums = [
         [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
@@ -51,8 +52,11 @@ def compress(deposits: list[Deposit], group: PointGroup, models: Array) -> Compr
     n_models = len(sums[0])
     total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
     solved = [
-        [corrected(model, part) for model, part in zip(of_half, half, strict=True)]
-        for of_half, half in zip(models, sums, strict=True)
+        [
+            solve(part) if deposit.models is None else corrected(deposit.models[m], part)
+            for m, part in enumerate(half)
+        ]
+        for deposit, half in zip(deposits, sums, strict=True)
     ]
     xp = array_namespace(solved[0][0])
     new, full, correlations = [], [], []

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Course:
 
     iteration : iterations done; stage, start : counted from 0.
     last_log_likelihood, last_agreement : of the iteration before, in the same stage.
+    after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
     """
 
     n_stages: int
@@ -58,6 +59,7 @@ class Course:
     last_agreement: float = -np.inf
     finished: bool = False
     reason: str = ""
+    after_limit: str = ""
 
     @property
     def is_last_stage(self) -> bool:
@@ -72,6 +74,21 @@ class Course:
     def judge(self, now: Progress) -> Turn:
         """Count an iteration and say what comes next."""
         self.iteration += 1
+        turn = self._judge(now)
+        if self.iteration >= self.most_iterations and turn != "end":
+            self.after_limit = turn
+            return self._end(f"The limit of {self.most_iterations} iterations was reached before the end.")
+        return turn
+
+    def reopen(self) -> Turn:
+        """What comes next in a run that a lower limit had ended; otherwise it goes on."""
+        if not self.after_limit or self.iteration >= self.most_iterations:
+            return "go on"
+        turn, self.after_limit = cast(Turn, self.after_limit), ""
+        self.finished, self.reason = False, ""
+        return turn
+
+    def _judge(self, now: Progress) -> Turn:
         gain = now.log_likelihood - self.last_log_likelihood
         agreement = 0.0 if now.agreement is None else now.agreement
         is_better = (
@@ -82,8 +99,6 @@ class Course:
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
         out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
         settled = out_of_patience or (now.iterations_done >= FEWEST and not is_better)
-        if self.iteration >= self.most_iterations and not (settled and self.is_last_stage):
-            return self._end(f"The limit of {self.most_iterations} iterations was reached before the end.")
         if not settled:
             return "go on"
         if self.stage == 0 and self.n_starts > 1:
@@ -112,6 +127,7 @@ class Course:
         return {f"course/{field.name}": getattr(self, field.name) for field in fields(self)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state."""
+        """Go on from a state; the limit is that of today."""
         for field in fields(self):
-            setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
+            if field.name != "most_iterations":
+                setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))

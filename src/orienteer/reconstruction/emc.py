@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
-from orienteer.posterior.scores import ScoreStore
-from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import Course, Progress, Turn
-from orienteer.reconstruction.expectation import Deposit, Expander, expect, merge
+from orienteer.reconstruction.expectation import Deposit, Expander
+from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.results import intensity_volumes, radial_summary
-from orienteer.reconstruction.sentinels import sentinel_agreement_deg
+from orienteer.reconstruction.search import N_SAMPLE, choose_search
+from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.temperature import Annealing
@@ -69,9 +69,10 @@ class Emc(Preparation):
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
+        self.junk: Array | None = None
         self.work: Workspace
         self.annealing: Annealing
-        self.junk: Array | None = None
+        self.sentinels_deg: float | None = None
         self._begin_start(0)
 
     # The loop ---------------------------------------------------------------------------------------------
@@ -83,11 +84,10 @@ class Emc(Preparation):
         likelihood = self.noise.likelihood(work)
         beta = self.annealing.inverse_temperature(work, likelihood, self.models, self.fluence)
         deposits = [self._orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
-        found = compress(deposits, self.group, self.models)
+        found = compress(deposits, self.group)
         change = found.change_from(self.models)
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         update_nuisances(self, deposits)
-        sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         stage, start = course.stage, course.start
@@ -95,6 +95,9 @@ class Emc(Preparation):
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
         turn = course.judge(now)
+        if is_watched(course, turn):
+            self.sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
+        sentinels_deg = self.sentinels_deg
         seconds = time.monotonic() - began
         left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
         self._turn(turn)
@@ -105,7 +108,7 @@ class Emc(Preparation):
             inverse_temperature=min(beta, 1.0),
             perplexity=float(np.exp(np.log(table.perplexity[merged]).mean())),
             grid_level=work.stage.level,
-            n_rotations=len(work.poses),
+            n_rotations=work.n_poses,
             resolution_A=now.resolution_A,
             sentinel_agreement_deg=sentinels_deg,
             half_correlation=now.agreement,
@@ -124,19 +127,20 @@ class Emc(Preparation):
         """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
-        own = Expander(self.models[half], work.points)
-        deposit = self._new_deposit(work)
-        batches = work.batches(half, self.fluence, self.table.weight)
+        deposit = self._new_deposit(work, half)
+        sample = work.sample(half, self.fluence, N_SAMPLE)
+        if sample is None:
+            return deposit
+        search = choose_search(work, likelihood, expander, sample, beta, self.settings.kept_mass)
+        weight = bounded_weights(self.table.weight, self.fluence)
+        batches = work.batches(half, self.fluence, weight)
         for batch in steps(batches, f"Iteration {self.iteration + 1}"):
-            store = ScoreStore(len(work.rows), len(batch), self.device, self.settings.kept_mass)
-            own_beta = inverse_temperatures(beta, batch.fluence)
-            posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
-            expected = merge(likelihood, expander, work.rows, batch, store, deposit, work.pixel_weights, own)
-            self.table.note(work, likelihood, batch, posterior)
+            posterior, expected = search.step(likelihood, expander, batch, deposit, work.pixel_weights)
+            self.table.note(search.grid, likelihood, batch, posterior)
             self.table.note_merge(batch, expected)
         return deposit
 
-    def _new_deposit(self, work: Workspace) -> Deposit:
+    def _new_deposit(self, work: Workspace, half: int) -> Deposit:
         sums = [
             make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
             for _ in range(self.settings.models)
@@ -144,7 +148,8 @@ class Emc(Preparation):
         junk = None
         if self.junk is not None:
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
-        return Deposit(sums, junk, self.xp.zeros(len(work.rows), dtype=np.float64))
+        row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
+        return Deposit(sums, junk, row_mass, self.models[half])
 
     # Stages -----------------------------------------------------------------------------------------------
 
@@ -224,6 +229,11 @@ class Emc(Preparation):
         return self.course.reason
 
     @property
+    def at_limit(self) -> bool:
+        """Whether it is over because of the limit of iterations, and a higher one would let it go on."""
+        return self.course.after_limit != ""
+
+    @property
     def best_model(self) -> NDArray[np.int64]:
         """The model of every frame's likeliest pose, (N,); -1: junk."""
         return self.table.shown
@@ -264,6 +274,7 @@ class Emc(Preparation):
             **candidates,
             "n_candidates": len(self.candidates),
             "half_correlation": self.half_correlation,
+            "sentinels_deg": self.sentinels_deg,
             "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
             "log_prior": to_numpy(self.work.rows.log_prior),
@@ -304,9 +315,11 @@ class Emc(Preparation):
         self._enter(int(state["course/stage"]))
         self._take(state)
         self.half_correlation = np.array(state["half_correlation"], dtype=np.float64)
+        self.sentinels_deg = None if state["sentinels_deg"] is None else float(state["sentinels_deg"])
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)
+        self._turn(self.course.reopen())
 
 
 def _seed(seed: int, start: int, model: int) -> int:

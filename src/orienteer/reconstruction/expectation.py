@@ -239,22 +239,47 @@ class Deposit:
     sums : one accumulator of slices per model (``slicing.sums``).
     junk : (J, P, 2) float64 numerators and denominators of the junk classes, or None.
     row_mass : (rows,) float64, responsibility of every row.
+    models : (M, n, n, n) float32, what the frames correct: of what they have, only what its slices have not
+        is left behind.  None: all that they have.
     """
 
     sums: list[Any]
     junk: Array | None
     row_mass: Array
+    models: Array | None = None
+
+    def add(
+        self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
+        pixel_weights: Array, by_pixel: bool, weights: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Leave merged frames behind where slices of a model with these matrices (T, 3, 3) are taken.
+
+        values : (T, P) or (P, T) float32 merged photons, overwritten; row_weights : (T,) summed fluences.
+        weights : expected photons of the radial mean where pixels are missing, shaped like values; None:
+            row_weights times pixel_weights (P,).
+        """
+        rows = row_weights.astype(np.float32)
+        if self.models is not None:
+            with part("expand"):
+                slices = slice_volume(self.models[model], points, matrices, by_pixel=by_pixel)
+                if weights is not None:
+                    slices *= weights
+                elif by_pixel:
+                    slices *= pixel_weights[:, None] * rows
+                else:
+                    slices *= rows[:, None] * pixel_weights
+                values -= slices
+        with part("insert"):
+            insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
 
 
 def merge(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
-    deposit: Deposit, pixel_weights: Array, current: Expander | None = None,
+    deposit: Deposit, pixel_weights: Array,
 ) -> Array:  # fmt: skip
     """Maximisation and compression: put the weighted frames back where their slices were taken.
 
     pixel_weights : (P,) float32, correction of the pixels.
-    current : the model that the frames are to correct: not they, but what they have more than its slices is put
-        back.  None: the frames themselves.
     Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
     """
     xp = array_namespace(batch.fluence)
@@ -285,16 +310,10 @@ def merge(
         if tile.model is None:
             _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
             continue
-        if current is not None:
-            with part("expand"):
-                predicted = current.slices(rows, tile, by_pixel)
-            with part("merge"):
-                values = _less(values, predicted, row_weights, pixel_weights, weights, by_pixel)
-        with part("insert"):
-            insert_slices(
-                deposit.sums[tile.model], expander.points, rows.poses.matrices[tile.poses], values,
-                row_weights.astype(xp.float32), pixel_weights, by_pixel, weights,
-            )  # fmt: skip
+        matrices = rows.poses.matrices[tile.poses]
+        deposit.add(
+            tile.model, expander.points, matrices, values, row_weights, pixel_weights, by_pixel, weights
+        )
     return expected
 
 
@@ -333,22 +352,6 @@ def _deposited(
         )
         denominator = full.astype(xp.float32)
     return values, row_weights, denominator
-
-
-def _less(
-    values: Array,
-    slices: Array,
-    row_weights: Array,
-    pixel_weights: Array,
-    weights: Array | None,
-    by_pixel: bool,
-) -> Array:
-    """What was merged less what the slices of a model expect there, in the layout of slices."""
-    xp = array_namespace(values)
-    if weights is None:
-        rows = row_weights.astype(xp.float32)
-        weights = pixel_weights[:, None] * rows if by_pixel else rows[:, None] * pixel_weights
-    return values - weights * slices
 
 
 def _add_junk(

@@ -33,12 +33,13 @@ from orienteer.reconstruction.listed_rows import (
     take_pairs,
 )
 from orienteer.reconstruction.neighbours import neighbours_of, widen
-from orienteer.slicing.trilinear import insert_slices, slice_volume
+from orienteer.slicing.trilinear import slice_volume
 
 # On the CPU few frames meet each row of the second pass, and starting a tile costs as much as its products.
 _LARGER_TILES = 4
 # Scores of the second pass that are held at once; lists beside them take ten times their memory.
 _MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
+_FEWEST_SCORES, _BYTES_PER_SCORE = 1 << 20, 44
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +63,21 @@ class FineSearch:
     grid : their PoseGrid.
     kept_mass : share of each frame's coarse probability whose children are searched.
     widened : search below the nearest neighbours of these, too; for posteriors as narrow as the grid.
+    score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
         ones: models times fine poses, then the junk classes.
     """
 
     def __init__(
-        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False
-    ) -> None:
+        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False,
+        score_bytes: int = 0,
+    ) -> None:  # fmt: skip
         self.parents, self.kept_mass = parents, kept_mass
         device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
         self._device, self.most_scores = device, _MOST_SCORES[device]
+        if score_bytes:
+            self.most_scores = max(_FEWEST_SCORES, score_bytes // _BYTES_PER_SCORE)
         self.tile_rows = parents.tile_rows * (_LARGER_TILES if device == "cpu" else 1)
         xp: Any = array_namespace(parents.log_prior)
         fine = grid.fine()
@@ -99,6 +104,13 @@ class FineSearch:
         """The coarse row above each fine row of a model, (n,) int64."""
         xp = array_namespace(row)
         return xp.searchsorted(self._child_start, row, side="right") - 1
+
+    def mass_of_parents(self, mass: Array) -> Array:
+        """What lies below each coarse row, (M K + J,) float64, of masses of all fine rows."""
+        xp = array_namespace(mass)
+        n_fine = self.parents.n_models * len(self.poses)
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(mass[:n_fine])])
+        return xp.concatenate([xp.diff(total[self._child_start]), mass[n_fine:]])
 
     # The two passes ---------------------------------------------------------------------------------------
 
@@ -193,9 +205,9 @@ class FineSearch:
                     deposit, tile.row - self.parents.n_models * len(self.poses), merged, pixel_weights, batch
                 )
                 continue
-            insert_slices(
-                deposit.sums[model], expander.points, self._matrices(tile, model), merged.values,
-                merged.row_weights.astype(np.float32), pixel_weights, batch.by_pixel, merged.weights,
+            deposit.add(
+                model, expander.points, self._matrices(tile, model), merged.values, merged.row_weights,
+                pixel_weights, batch.by_pixel, merged.weights,
             )  # fmt: skip
         return expected
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.arrays import to_numpy
 from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.tempering import LOWEST_INVERSE_TEMPERATURE, inverse_temperatures
 from orienteer.reconstruction.expectation import Batch, Expander
 from orienteer.reconstruction.fine_search import FineSearch
@@ -13,16 +14,15 @@ _SAME_TEMPERATURE = 1e-3
 
 
 def fine_inverse_temperature(
-    search: FineSearch, likelihood: Likelihood, expander: Expander, sample: Batch, beta: float | Array,
+    search: FineSearch, likelihood: Likelihood, expander: Expander, sample: Batch, blocks: BlockList,
     target: float, limit: float = 1.0,
 ) -> float:  # fmt: skip
     """The inverse temperature up to ``limit`` at which frames are spread over ``target`` fine rows.
 
-    sample : a few frames; beta : their inverse temperatures in the first pass.
+    sample : a few frames; blocks : the fine rows that they name in the first pass.
     The result is that of a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of
     others, and bright frames count as much more as they are brighter.
     """
-    blocks = search.blocks(search.coarse(likelihood, expander, sample, beta))
     scored = search.score(likelihood, expander, sample, blocks)
     fluence = to_numpy(sample.fluence)
     highest = limit / max(float(fluence.min()), 1e-12)

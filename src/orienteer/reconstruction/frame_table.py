@@ -10,7 +10,7 @@ from orienteer.compute.arrays import Array, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.expectation import Batch
-from orienteer.reconstruction.workspace import Workspace
+from orienteer.reconstruction.search import Grid
 
 _COLUMNS = (
     "quaternion",
@@ -55,13 +55,13 @@ class FrameTable:
         """The model that a frame shows, (N,); -1: none."""
         return np.where(self.weight < 0.5, -1, self.model)
 
-    def note(self, work: Workspace, likelihood: Likelihood, batch: Batch, posterior: Posterior) -> None:
+    def note(self, grid: Grid, likelihood: Likelihood, batch: Batch, posterior: Posterior) -> None:
         """Write down the posteriors of a batch."""
         places = batch.places
         row = to_numpy(posterior.best_row)
-        K = len(work.poses)
-        is_junk = row >= len(work.rows) - work.rows.n_junk
-        self.quaternion[places] = work.quaternions[np.where(is_junk, 0, row % K)]
+        rows, K = grid.rows, len(grid.poses)
+        is_junk = row >= len(rows) - rows.n_junk
+        self.quaternion[places] = grid.quaternions[np.where(is_junk, 0, row % K)]
         self.model[places] = np.where(is_junk, -1, row // K)
         self.perplexity[places] = to_numpy(posterior.perplexity)
         self.confidence[places] = np.exp(-to_numpy(posterior.entropy))

@@ -5,10 +5,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import to_numpy
+from orienteer.compute.arrays import array_namespace, to_numpy
 from orienteer.orientation.distance import nearest_equivalent
 from orienteer.orientation.point_group import PointGroup
 from orienteer.posterior.responsibilities import Responsibilities
+
+# Poses of a frame that are looked at: those around the likeliest one, and few others.
+_MOST_POSES = 32
+
+
+def likeliest(kept: Responsibilities, n_poses: int = _MOST_POSES) -> Responsibilities:
+    """The likeliest rows of each frame, at most so many, on the same device; no longer in order."""
+    xp = array_namespace(kept.row)
+    frame = kept.frame
+    order = xp.lexsort(xp.stack([-kept.probability.astype(np.float64), frame.astype(np.float64)]))
+    rank = xp.arange(len(order)) - kept.start[frame]
+    chosen = order[rank < n_poses]
+    count = xp.minimum(xp.diff(kept.start), n_poses)
+    start = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(count, dtype=np.int64)])
+    return Responsibilities(kept.n_rows, start, kept.row[chosen], kept.probability[chosen])
 
 
 def mean_poses(
@@ -23,8 +38,10 @@ def mean_poses(
     kept : posteriors of D frames over rows; row j is pose j modulo K of some model, and rows beyond all
         models (junk) count for no pose.
     quaternions : (K, 4) poses of the grid; best : (D, 4) the likeliest pose of each frame.
+
+    Only the likeliest few poses of a frame count: spread posteriors have hundreds of thousands, far apart.
     """
-    K = len(quaternions)
+    kept, K = likeliest(kept), len(quaternions)
     row, frame = to_numpy(kept.row), to_numpy(kept.frame)
     weight: NDArray[Any] = to_numpy(kept.probability).astype(np.float64)
     poses = nearest_equivalent(quaternions[row % K], group, best[frame])

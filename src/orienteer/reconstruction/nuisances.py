@@ -3,16 +3,18 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orienteer.compare.shells import shell_index
 from orienteer.compute.arrays import to_numpy
-from orienteer.likelihood.fluence import bound_fluence, normalise_fluence, update_fluence
+from orienteer.likelihood.fluence import (
+    bound_fluence,
+    expected_fluence,
+    normalise_fluence,
+    update_fluence,
+)
 from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
-from orienteer.reconstruction.frame_store import FrameStore
-from orienteer.reconstruction.screening import ring_photons, unlike_others
-from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.unknown_background import even_share
 
 if TYPE_CHECKING:
@@ -21,38 +23,6 @@ if TYPE_CHECKING:
 _SCREENED_NATS = 3.0
 # Correlation of the halves from which on a shell shows speckles.
 _KNOWN = 0.5
-
-
-def has_own_fluences(
-    frames: FrameStore, settings: EmcSettings, background: NDArray[np.float64] | None
-) -> bool:
-    """Whether every frame gets a fluence of its own, as the settings or the photon numbers say."""
-    photons = frames.photons
-    excess = max(photons.var() - photons.mean(), 0.0) / _mean_signal(photons, background) ** 2
-    return settings.fluence == "estimate" or (settings.fluence == "auto" and bool(excess > 0.15**2))
-
-
-def first_fluence(frames: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Fluences (N,) of mean 1 from the photons of the frames, before there is a model."""
-    photons = frames.photons
-    behind = 0.0 if background is None else float(background.sum())
-    least = np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * _mean_signal(photons, background)
-    signal = np.maximum(photons - behind, least)
-    # As the profile is: together they give the photons of every frame.
-    return np.asarray(signal / signal.mean())
-
-
-def _mean_signal(photons: NDArray[np.float64], background: NDArray[np.float64] | None) -> float:
-    behind = 0.0 if background is None else float(background.sum())
-    # Without a particle there is still noise: less than that is nobody's signal.
-    return float(max(photons.mean() - behind, np.sqrt(photons.mean())))
-
-
-def first_weights(frames: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """1 for frames that may be of one particle, by their radial profile, and 0 for others, (N,)."""
-    photons = ring_photons(frames, background)
-    behind = 0.0 if background is None else background.sum() / photons.shape[1]
-    return np.where(unlike_others(photons, photons + behind), 0.0, 1.0)
 
 
 def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
@@ -67,7 +37,7 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
             work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
         )
     if judges:
-        n_rows = len(work.poses) * emc.settings.models
+        n_rows = work.n_poses * emc.settings.models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
         odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - emc.first_weight)
@@ -79,8 +49,12 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         typical = np.median(table.expected[seen]) if seen.any() else 0.0
         expected = np.where(seen, table.expected, typical)
         fluence = fit.fluence if exact else update_fluence(photons, expected)
-        fluence = bound_fluence(fluence, photons, emc.noise.background_photons(work))
-        emc.fluence, mean = normalise_fluence(fluence, (seen & (table.shown >= 0)).astype(np.float64))
+        shown = (seen & (table.shown >= 0)).astype(np.float64)
+        behind = emc.noise.background_photons(work)
+        fluence = bound_fluence(fluence, photons, behind, weights=bounded_weights(shown, emc.fluence))
+        signal = np.maximum(photons - behind, 1e-3)
+        fluence = expected_fluence(fluence, photons / signal**2, emc.fluence_spread, shown)
+        emc.fluence, mean = normalise_fluence(fluence, shown)
         # Expected photons are those of the models before, of which only the ratios between frames count:
         # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
         if exact:

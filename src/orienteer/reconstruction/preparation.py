@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.point_group import as_point_group
+from orienteer.reconstruction.first_look import look_at_frames
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
 from orienteer.reconstruction.ladder import ladder
 from orienteer.reconstruction.noise_model import NoiseModel
-from orienteer.reconstruction.nuisances import first_fluence, first_weights, has_own_fluences
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, make_plan
 from orienteer.reconstruction.radial_profile import estimate_profile
@@ -30,6 +30,7 @@ class Preparation:
     half, sentinel : (N,) the half of every frame, and whether it only watches.
     first_weight : (N,) 0 for frames that look like something else.
     estimates_fluence : whether every frame has a fluence of its own.
+    fluence_spread : relative standard deviation of the fluence.
     diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the final intensity's voxels; largest |q|.
     profile : radial mean of the intensity.
     noise : likelihood and background.
@@ -52,28 +53,32 @@ class Preparation:
                 self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
                 self.frames.pixel_frames,
             )  # fmt: skip
-        self.first_weight = np.ones(self.frames.n_frames)
-        if settings.reject_junk:
-            self.first_weight = first_weights(self.frames, self.noise.background)
+        look = look_at_frames(self.frames, settings, self.noise.background, ~self.sentinel)
+        photons, n_frames, exposure = look.sums(self.frames)
+        self.first_weight, self._first_fluence = look.weight, look.fluence
+        self.estimates_fluence, self.fluence_spread = look.estimates_fluence, look.fluence_spread
         self.diameter_A, remark = choose_diameter(
             self.frames, settings.diameter_A, self.noise.background, self.first_weight > 0
         )
         self.remarks += [remark] if remark else []
         self.voxel_inv_A = 1 / (settings.oversampling * self.diameter_A)
-        self.estimates_fluence = has_own_fluences(self.frames, settings, self.noise.background)
         self.profile = estimate_profile(
-            self.pixels.length_inv_A,
-            self.noise.without_background(self.frames.pixel_photons, self.frames.pixel_frames),
-            self.pixels.correction * self.frames.pixel_frames, self.voxel_inv_A,
+            self.pixels.length_inv_A, self.noise.without_background(photons, n_frames),
+            self.pixels.correction * exposure, self.voxel_inv_A,
         )  # fmt: skip
-        self.stages = ladder(self.edge_inv_A, self.diameter_A, settings.level, voxel_inv_A=self.voxel_inv_A)
+        self.stages = ladder(
+            self.edge_inv_A,
+            self.diameter_A,
+            settings.level,
+            device=self.device,
+            group_order=self.group.order,
+            voxel_inv_A=self.voxel_inv_A,
+        )
         self.plan = self._plan()
 
     def first_fluence(self) -> NDArray[np.float64]:
         """Fluences (N,) before there is a model."""
-        if not self.estimates_fluence:
-            return np.ones(self.frames.n_frames)
-        return first_fluence(self.frames, self.noise.background)
+        return self._first_fluence.copy()
 
     def _split(self) -> None:
         event_id = self.frames.event_id

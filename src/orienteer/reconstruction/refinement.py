@@ -28,7 +28,7 @@ from orienteer.reconstruction.listed_rows import (
     score_listed,
     sum_by_frame,
 )
-from orienteer.slicing.trilinear import insert_slices, slice_volume
+from orienteer.slicing.trilinear import slice_volume
 
 _SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
 _LENGTH = np.abs(_SIDES).sum(axis=1)
@@ -135,9 +135,9 @@ def refine_and_merge(
         expected += sum_by_frame(weights * unit[row_of_values(own)], own)
         seen = slices if needs_slices_to_merge(likelihood) else None
         merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
-        insert_slices(
-            deposit.sums[m], expander.points, matrices, merged.values, merged.row_weights.astype(np.float32),
-            pixel_weights, batch.by_pixel, merged.weights,
+        deposit.add(
+            m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
+            merged.weights,
         )  # fmt: skip
     return found.posterior, expected
 

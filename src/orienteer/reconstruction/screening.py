@@ -5,6 +5,8 @@ centre; something larger or smaller does not.  Frames whose radial profile lies 
 have are left out to begin with.  They are judged again, by the model, as soon as there is one.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,12 +17,29 @@ _RINGS, _FRAMES_AT_ONCE = 40, 2000
 _ROUNDS = 6
 # A frame so many robust standard deviations above the typical deviation is not one of them.
 _FAR = 6.0
+# Quantiles of brightness between which frames tell how the others look.
+_MIDDLING = (0.4, 0.8)
 # Median of the square of a standard normal number.
 _MEDIAN_OF_SQUARE = 0.4549
 
 
-def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Photons of every frame in rings of the detector, (N, R), background (U,) taken off, never negative.
+class RingPhotons(NamedTuple):
+    """Photons of frames in rings of the detector.
+
+    signal : (N, R) float64, without the background; noise may make it negative.
+    background : (R,) float64 photons per shot that were taken off.
+    """
+
+    signal: NDArray[np.float64]
+    background: NDArray[np.float64]
+
+    def of(self, frames: NDArray[np.bool_]) -> "RingPhotons":
+        """Those of chosen frames, (N,) bool."""
+        return RingPhotons(self.signal[frames], self.background)
+
+
+def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> RingPhotons:
+    """Photons of every frame in rings about the centre, those of the background (U,) taken off.
 
     Rings hold about equally many photons on average: where there are many, they are thin.
     """
@@ -31,7 +50,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> N
     ring[order] = np.minimum((np.cumsum(light) / light.sum() * _RINGS).astype(np.int64), _RINGS - 1)
     member = np.zeros((len(length), _RINGS), dtype=np.float32)
     member[np.arange(len(length)), ring] = 1
-    behind = None if background is None else background.astype(np.float32) @ member
+    behind = np.zeros(_RINGS) if background is None else background @ member.astype(np.float64)
     everything = np.arange(len(length))
     parts = []
     for frames in store.chunks(np.arange(store.n_frames), _FRAMES_AT_ONCE):
@@ -43,19 +62,19 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> N
             mean = (store.pixel_photons / np.maximum(store.pixel_frames, 1)).astype(np.float32)
             seen, all_of_it = (dense.seen * mean) @ member, mean @ member
             photons = photons * all_of_it / np.maximum(seen, 1e-3 * all_of_it + 1e-30)
-        parts.append(photons if behind is None else np.maximum(photons - behind, 0.0))
-    return np.concatenate(parts).astype(np.float64)
+        parts.append(photons.astype(np.float64) - behind)
+    return RingPhotons(np.concatenate(parts), behind)
 
 
-def unlike_others(photons: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.bool_]:
+def unlike_others(rings: RingPhotons) -> NDArray[np.bool_]:
     """Whether the radial profile of a frame is unlike that of the others, (N,) bool.
 
-    photons : (N, R) of the signal in rings.
-    noise : (N, R) variance of these numbers from counting.
-
-    The profile of the others is a trimmed mean, and how much they scatter about it a median; both are found
-    anew without the frames that are unlike.  More than half of the frames are never left out.
+    The profile of the others is a trimmed mean, and how much they scatter about it a median, both of frames
+    of middling brightness: faint ones are noise, and the brightest are most often something else.  Both are
+    found anew without the frames that are unlike.  More than half of the frames are never left out.
     """
+    photons = np.maximum(rings.signal, 0.0)
+    noise = photons + rings.background + 1
     total = photons.sum(axis=1)
     lit = total > 0
     kept = lit.copy()
@@ -63,13 +82,16 @@ def unlike_others(photons: NDArray[np.float64], noise: NDArray[np.float64]) -> N
     for _ in range(_ROUNDS):
         if kept.sum() < 8:
             return np.zeros(len(photons), dtype=bool)
-        shares = np.sort(photons[kept] / total[kept, None], axis=0)
+        low, high = np.quantile(total[kept], _MIDDLING)
+        middling = kept & (total >= low) & (total <= high)
+        shares = np.sort(photons[middling] / total[middling, None], axis=0)
         quarter = len(shares) // 4
         profile = np.maximum(shares[quarter : len(shares) - quarter].mean(axis=0), 1e-9)
         expected = total[:, None] * profile / profile.sum()
         square = (photons - expected) ** 2
-        excess = np.median((square[kept] / _MEDIAN_OF_SQUARE - noise[kept]) / expected[kept] ** 2, axis=0)
-        deviation = (square / (noise + 1 + np.maximum(excess, 0) * expected**2)).mean(axis=1)
+        beyond_noise = (square / _MEDIAN_OF_SQUARE - noise)[middling] / expected[middling] ** 2
+        excess = np.maximum(np.median(beyond_noise, axis=0), 0.0)
+        deviation = (square / (noise + excess * expected**2)).mean(axis=1)
         middle = np.median(deviation[kept])
         spread = 1.4826 * np.median(np.abs(deviation[kept] - middle))
         limit = max(middle + _FAR * spread, float(np.median(deviation[lit])))

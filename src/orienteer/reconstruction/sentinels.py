@@ -9,6 +9,7 @@ from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
+from orienteer.reconstruction.course import Course, Turn
 from orienteer.reconstruction.expectation import Expander, expect
 from orienteer.reconstruction.mean_pose import mean_poses
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 
 # Patterns less deep than this, in speckles, look the same after half a turn about the beam.
 _FLAT_SPECKLES = 0.5
+# Sentinels only watch: looking at them in every iteration would cost as much as many frames.
+_EVERY = 5
+
+
+def is_watched(course: Course, turn: Turn) -> bool:
+    """Whether the sentinels are looked at after an iteration: now and then, and when a stage is over.
+
+    A limit of iterations changes nothing: whoever raises it finds the run as if it had not been there.
+    """
+    return (course.after_limit or turn) != "go on" or course.iteration % _EVERY == 1
 
 
 def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> float | None:
@@ -28,7 +39,7 @@ def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> f
     if emc.n_halves < 2 or not emc.sentinel.any():
         return None
     work = emc.work
-    reach_deg = 2 * covering_bound_deg(work.stage.level)
+    reach_deg = 2 * covering_bound_deg(work.stage.first_level)
     poses = []
     for models in emc.models:
         expander = Expander(models, work.points, work.junk(emc.junk))

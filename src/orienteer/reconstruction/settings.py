@@ -1,6 +1,6 @@
 """The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,6 +9,8 @@ from orienteer.settings.section import Section
 
 class EmcSettings(Section):
     """Blind reconstruction of the 3D intensity by expansion, maximisation and compression."""
+
+    may_change: ClassVar[frozenset[str]] = frozenset({"iterations", "memory_GiB", "dragonfly_output"})
 
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
         default="negative-binomial",

@@ -44,9 +44,8 @@ def estimate_diameter(
     counts, total = counts[lit], total[lit]
     weight = np.minimum(1, _BRIGHT * np.median(total) / total)
     from_profile = diameter_from_profile(
-        pixels.length_inv_A, weight @ counts - weight.sum() * behind, weight**2 @ counts, pixels.correction,
-        spacing_inv_A,
-    )  # fmt: skip
+        pixels.length_inv_A, counts - behind, weight, pixels.correction, spacing_inv_A
+    )
     if from_profile:
         return from_profile
     return _diameter_from_speckles(pixels.q_inv_A, counts, total, behind, spacing_inv_A)

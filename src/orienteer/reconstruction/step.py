@@ -14,7 +14,8 @@ class Step:
     perplexity : effective number of poses a frame is spread over.
     grid_level, n_rotations : of the grid of orientations.
     resolution_A : full-period resolution of the pixels that orient.
-    sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels.
+    sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
+        looked at: every fifth iteration, and at the end of a stage.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.

@@ -15,7 +15,7 @@ from orienteer.reconstruction.workspace import Workspace
 # A start spreads every frame over this share of all poses.
 _FIRST_SHARE = 0.08
 # Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
-_LAST_PERPLEXITY = 8.0
+LAST_PERPLEXITY = 8.0
 _RATE = 0.85
 
 
@@ -28,14 +28,14 @@ class Annealing:
     """
 
     def __init__(self, n_poses: int, is_first: bool) -> None:
-        self.target = max(_FIRST_SHARE * n_poses, _LAST_PERPLEXITY) if is_first else _LAST_PERPLEXITY
+        self.target = max(_FIRST_SHARE * n_poses, LAST_PERPLEXITY) if is_first else LAST_PERPLEXITY
         self.iterations_done = 0
         self.inverse = 0.0
 
     @property
     def iterations_left(self) -> int:
         """Iterations until the last target is reached."""
-        return max(0, int(np.ceil(np.log(self.target / _LAST_PERPLEXITY) / -np.log(_RATE))))
+        return max(0, int(np.ceil(np.log(self.target / LAST_PERPLEXITY) / -np.log(_RATE))))
 
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
@@ -53,9 +53,9 @@ class Annealing:
         )  # fmt: skip
         # Done, too, when all the light is at the limit.
         typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
-        if self.target <= _LAST_PERPLEXITY or typical >= 1:
+        if self.target <= LAST_PERPLEXITY or typical >= 1:
             self.iterations_done += 1
-        self.target = max(_LAST_PERPLEXITY, self.target * _RATE)
+        self.target = max(LAST_PERPLEXITY, self.target * _RATE)
         return self.inverse
 
     def state(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.tempering import even_sample
 from orienteer.reconstruction.batches import Batches, KeptFrames, PreparedFrames, StageFrames
 from orienteer.reconstruction.expectation import Batch, Poses, RowSpace
+from orienteer.reconstruction.fine_search import FineSearch
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.ladder import Stage
 from orienteer.slicing.patches import PointPatches
@@ -34,7 +35,8 @@ class Workspace:
     stage : radii and level.
     places : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
     points : the pixel list in voxels; pixel_weights : (P,) float32 correction times radial mean.
-    poses, quaternions : the grid of orientations, on the device and in float64.
+    poses, quaternions, rows : the grid of orientations that every frame meets, on the device and in float64.
+    fine : the search on a finer grid below it, in stages of two passes.
     edge_voxels : edge of the cube that holds all merged pixels.
     """
 
@@ -55,7 +57,7 @@ class Workspace:
         )  # fmt: skip
         reach = float(np.abs(voxels).max(initial=1.0))
         self.edge_voxels = 2 * (int(np.ceil(max(reach, stage.merged_inv_A / stage.voxel_inv_A))) + 1) + 1
-        grid = _grid(stage.level, emc.settings.symmetry)
+        grid = _grid(stage.first_level, emc.settings.symmetry)
         self.quaternions = grid.quaternions
         matrices = np.ascontiguousarray(np.swapaxes(to_matrix(grid.quaternions), 1, 2))
         self.poses = Poses(
@@ -66,14 +68,24 @@ class Workspace:
             self.poses, self._n_models, self._log_prior(np.full(self._n_models, 1.0)), self._n_junk,
             min(emc.plan.tile_rows, len(grid)),
         )  # fmt: skip
+        self.fine: FineSearch | None = None
+        if stage.in_two_passes:
+            self.fine = FineSearch(
+                self.rows, grid, kept_mass=emc.settings.kept_mass, score_bytes=emc.plan.score_bytes
+            )
         self._frames_of: dict[Part, NDArray[np.int64]] = {
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)
         }
         self._frames_of["sentinel"] = np.flatnonzero(emc.sentinel)
         self._frames = StageFrames(emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence)
         self._kept: dict[Part, KeptFrames] = {}
-        self._samples: dict[Part, PreparedFrames] = {}
+        self._samples: dict[tuple[Part, int], PreparedFrames] = {}
         self._scored_photons: NDArray[np.float64] | None = None
+
+    @property
+    def n_poses(self) -> int:
+        """Poses of the finest grid of the stage."""
+        return len(self.poses if self.fine is None else self.fine.poses)
 
     @property
     def is_grouped(self) -> bool:
@@ -106,16 +118,15 @@ class Workspace:
             self._kept[part] = self._frames.keep(self._frames_of[part])
         return Batches(self._kept[part], fluence, self.xp, weight)
 
-    def sample(self, part: Part, fluence: NDArray[np.float64]) -> Batch | None:
+    def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int = _SAMPLE) -> Batch | None:
         """A few frames of a half, evenly chosen."""
         if not len(self._frames_of[part]):
             return None
-        if part not in self._samples:
+        if (part, n_frames) not in self._samples:
             frames = self._frames_of[part]
-            self._samples[part] = self._frames.prepare(
-                self._frames.chunk(frames[even_sample(len(frames), _SAMPLE)])
-            )
-        return self._samples[part].batch(fluence, self.xp)
+            chosen = self._frames.chunk(frames[even_sample(len(frames), n_frames)])
+            self._samples[part, n_frames] = self._frames.prepare(chosen)
+        return self._samples[part, n_frames].batch(fluence, self.xp)
 
     def scored_photons(self, store: FrameStore) -> NDArray[np.float64]:
         """Photons of every frame on the scored pixels, (N,)."""

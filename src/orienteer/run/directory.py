@@ -35,10 +35,11 @@ from orienteer.compute.reading import reading
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.lock import NAME as LOCK
-from orienteer.run.settings_file import hash_settings, read_settings, write_settings
+from orienteer.run.settings_file import hash_settings, lasting, read_settings, settings_tree, write_settings
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
+    from orienteer.settings.section import Section
     from orienteer.volume.volume import Volume
 
 FORMAT, VERSION = "orienteer-run", 1
@@ -117,9 +118,12 @@ class RunDirectory:
             if is_half or entry.name == NEW or (number and int(number[1]) > iteration):
                 entry.unlink(missing_ok=True)
 
-    def begin(self, facts: Mapping[str, Any], settings: Mapping[str, Any], detector: Detector | None) -> None:
-        """Write what does not change any more: settings, detector and, last, the description."""
-        write_settings(self.settings, settings)
+    def begin(self, facts: Mapping[str, Any], section: Section, detector: Detector | None) -> None:
+        """Write what does not change any more: settings, detector and, last, the description.
+
+        section : the settings of the method that the facts name.
+        """
+        self.write_settings(facts["method"], section)
         if detector is not None:
             from orienteer.compute.hdf5_writing import new_hdf5
             from orienteer.detector.hdf5 import write_detector
@@ -132,7 +136,7 @@ class RunDirectory:
             "run_id": uuid.uuid4().hex,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             **facts,
-            "settings_hash": hash_settings(read_settings(self.settings)),
+            "settings_hash": hash_settings(lasting(read_settings(self.settings), section)),
             "versions": _versions(),
             "machine": {
                 "host": socket.gethostname(),
@@ -163,10 +167,14 @@ class RunDirectory:
                 raise FileError(self._description, f"is incomplete: '{min(missing)}' is missing.")
             return described
 
-    def read_settings(self, described: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings that the run was begun with; a file that was edited since is refused."""
+    def write_settings(self, method: str, section: Section) -> None:
+        """Put the settings in place, as they are used from now on."""
+        write_settings(self.settings, settings_tree(method, section))
+
+    def read_settings(self, described: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
+        """The settings of the run; a file in which something was edited that changes results is refused."""
         tree = read_settings(self.settings)
-        if hash_settings(tree) != described["settings_hash"]:
+        if hash_settings(lasting(tree, section)) != described["settings_hash"]:
             raise FileError(
                 self.settings,
                 "was changed after the run had begun.",

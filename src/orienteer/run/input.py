@@ -19,6 +19,7 @@ from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.run.plain_json import plain
+from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
 _BLOCK_BYTES = 1 << 20
@@ -34,7 +35,7 @@ def describe_input(source: Source) -> dict[str, Any]:
             "a run needs data of known length, but this source has no end.",
             "Write its frames to a file first.",
         )
-    facts: dict[str, Any] = {
+    return {
         "path": None if source.path is None else os.path.abspath(source.path),
         "format": source.format,
         "frames": source.n_frames,
@@ -42,13 +43,17 @@ def describe_input(source: Source) -> dict[str, Any]:
         "data": hash_file(source.path) if source.path is not None else _hash_frames(source),
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
-        "wavelength_A": None,
+        "wavelength_A": describe_wavelength(source),
     }
-    if WAVELENGTH in source.column_names and source.n_frames:
-        wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
-        is_one = bool((wavelengths == wavelengths[0]).all())
-        facts["wavelength_A"] = float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
-    return facts
+
+
+def describe_wavelength(source: Source) -> float | str | None:
+    """The wavelength of all events in A; a hash where they differ, None where nobody has said it."""
+    if WAVELENGTH not in source.column_names or not source.n_frames:
+        return None
+    wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+    is_one = bool((wavelengths == wavelengths[0]).all())
+    return float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
 
 
 _NAMES = {
@@ -72,6 +77,17 @@ def input_differences(stored: dict[str, Any], given: dict[str, Any]) -> list[str
             found.append(name if is_hash else f"{name} ({new} instead of {old})")
     # Where the number of frames differs, the content does too: that is no news.
     return [name for name in found if name != _NAMES["data"] or len(found) == 1]
+
+
+def hash_named_files(section: Section) -> dict[str, str]:
+    """The hash of every file that a setting names; such settings end in ``_file``."""
+    named = {name: value for name, value in section if name.endswith("_file") and value}
+    return {name: hash_file(Path(value)) for name, value in named.items()}
+
+
+def file_differences(stored: dict[str, str], given: dict[str, str]) -> list[str]:
+    """The files whose content is another one now, in words; other names are a matter of the settings."""
+    return [f"the content of the {name}" for name in stored if stored[name] != given.get(name, stored[name])]
 
 
 def hash_file(path: Path) -> str:

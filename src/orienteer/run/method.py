@@ -97,9 +97,9 @@ def register_method(kind: MethodKind) -> None:
 
 def find_method(name: str) -> MethodKind:
     """The method of this name."""
-    if name in _registered:
+    if isinstance(name, str) and name in _registered:
         return _registered[name]
-    if name not in _HOME:
+    if not isinstance(name, str) or name not in _HOME:
         known = ", ".join(sorted({*_HOME, *_registered}))
         raise SettingsError(f"method '{name}' is not known.", f"Known methods: {known}.")
     from orienteer.run.settings import Settings

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 import weakref
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from orienteer.compute.arrays import DeviceName, choose_device
+from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.errors import FileError, OrienteerError
+from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.checkpoint import LAST
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
-from orienteer.run.input import describe_input, input_differences
+from orienteer.run.input import (
+    describe_input,
+    describe_wavelength,
+    file_differences,
+    hash_named_files,
+    input_differences,
+)
 from orienteer.run.lock import Holder, RunLock, lock_holder
 from orienteer.run.method import Method, MethodKind, Step, find_method
+from orienteer.run.plain_json import plain
 from orienteer.run.session import Session
 from orienteer.run.settings_file import (
-    section_of,
+    changeable,
+    lasting,
     settings_differences,
     settings_tree,
 )
@@ -58,14 +69,15 @@ class Run:
         self.device: DeviceName = device
         self._directory = RunDirectory(path)
         self._source = source
+        self._is_refused = False
         self._kept: tuple[Method, tuple[int, int]] | None = None
 
     @classmethod
     def create(
         cls,
         path: str | os.PathLike[str],
-        source: Source,
-        settings: Section | None = None,
+        source: Source | str | os.PathLike[str] | Array,
+        settings: Section | Mapping[str, Any] | None = None,
         *,
         seed: int = 0,
         device: DeviceName = "auto",
@@ -76,37 +88,35 @@ class Run:
 
         Parameters
         ----------
-        settings : the section of the method, or all sections, of which only that of the method counts.
+        source : the data, or whatever ``orienteer.open`` takes, such as their path.
+        settings : the section of the method, or all sections, of which only that of the method counts; a
+            dictionary does as well.
         seed : of every random draw.
         device : may be another one when a run is resumed; results then agree to rounding errors only.
         restart : begin anew; everything of the run that was there is removed.
         """
-        kind = find_method(method)
-        given = kind.settings() if settings is None else settings
-        tree, section = settings_tree(method, given), section_of(method, given)
+        kind, directory = find_method(method), RunDirectory(as_folder(path))
+        section, source = as_section(kind, settings), as_source(source)
         facts: dict[str, Any] = {
             "method": method,
-            "seed": seed,
+            "seed": as_seed(seed),
             "device": device,
+            "device_used": choose_device(device),
             "input": describe_input(source),
+            "files": hash_named_files(section),
         }
-        directory = RunDirectory(Path(path))
         if restart or not directory.is_run:
-            directory.make(restart)
-            _leave_earlier_loop(directory.path)
-            with RunLock(directory.path):
-                if restart or not directory.is_run:  # else another process has begun it in the meantime
-                    directory.clear()
-                    directory.begin(facts, tree, source.detector)
+            _begin(directory, facts, section, source, restart)
         described = directory.describe()
         differences = [
             f"the {name} ({facts[name]} instead of {described[name]})"
             for name in ("method", "seed")
             if facts[name] != described[name]
         ]
-        stored = directory.read_settings(described)
-        differences += settings_differences(_only(method, stored), _only(method, tree))
+        stored, tree = directory.read_settings(described, kind.settings), settings_tree(method, section)
+        differences += settings_differences(lasting(stored, section), lasting(tree, section))
         differences += input_differences(described["input"], facts["input"])
+        differences += file_differences(described.get("files", {}), facts["files"])
         if differences:
             raise FileError(
                 directory.path,
@@ -114,21 +124,27 @@ class Run:
                 "Give what it was begun with to resume it, or another folder for a new run; "
                 "--restart (restart=True) begins anew there and keeps nothing.",
             )
+        if settings_differences(stored, tree):  # in what may change
+            _leave_earlier_loop(directory.path)
+            with RunLock(directory.path):
+                directory.write_settings(method, section)
         return cls(directory.path, described, section, source, device)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], source: Source | None = None) -> Run:
+    def open(
+        cls, path: str | os.PathLike[str], source: Source | str | os.PathLike[str] | Array | None = None
+    ) -> Run:
         """The run in a directory, to look at it or to resume it.
 
         source : its data; by default they are opened from where they were, when the first step needs them.
         """
-        directory = RunDirectory(Path(path))
+        directory = RunDirectory(as_folder(path))
         described = directory.describe()
         kind = find_method(described["method"])
         section = _read_section(kind, directory, described)
         run = cls(directory.path, described, section, None, described["device"])
         if source is not None:
-            run._source = run._checked(source)
+            run._source = run._checked(as_source(source))
         return run
 
     def __repr__(self) -> str:
@@ -163,12 +179,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run has come to its end and all results are there."""
-        return any(event["event"] == "finished" for event in self.events)
+        return self._end is not None
 
     @property
     def reason(self) -> str:
         """Why the run has finished, in one sentence; empty when it has not."""
-        return next((str(e["reason"]) for e in self.events if e["event"] == "finished"), "")
+        return "" if self._end is None else str(self._end["reason"])
 
     @property
     def remarks(self) -> list[str]:
@@ -190,15 +206,24 @@ class Run:
 
     def volumes(self) -> tuple[Volume, ...]:
         """The intensity of each model, as last saved."""
+        self._need_results()
         from orienteer.volume.opening import open_volumes
 
         return open_volumes(self._directory.intensity)
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """Columns (N, ...) with what was found out about each frame, as last saved."""
+        self._need_results()
         from orienteer.run.orientations_file import read_orientations
 
         return read_orientations(self._directory.orientations)
+
+    def _need_results(self) -> None:
+        if not self._directory.orientations.exists():  # written last, after the intensity
+            raise OrienteerError(
+                f"{self.path}: there are no results yet; the first come with the first step.",
+                "Do a step: next(run.iterate()).",
+            )
 
     def iterate(self, n_steps: int | None = None) -> Iterator[Step]:
         """Do the steps that are left, at most ``n_steps`` of them, and pass on what each says.
@@ -206,33 +231,54 @@ class Run:
         It is safe to leave the loop, to stop the program or to kill it: what is lost is done again.  Ctrl-C
         and SIGTERM leave within seconds with a :class:`RunStopped` that says how to resume.
         """
+        n_most = as_count(n_steps)
         _leave_earlier_loop(self.path)
-        steps = self._iterate(n_steps)
+        steps = self._iterate(n_most)
         _under_way[os.path.realpath(self.path)] = steps
         return steps
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
-        if self.finished:
+        if self.finished and not self._may_reopen:
             return
-        with RunLock(self.path):
-            session, is_restored = self._session()
-            session.begin(is_restored, choose_device(self.device))
-            if session.method.finished:
-                session.finish()
-                return
-            try:
-                n_done = 0
-                while not session.method.finished and (n_steps is None or n_done < n_steps):
-                    step = session.advance()
-                    n_done += 1
-                    yield step
-            except GeneratorExit:  # whoever iterates has left the loop
-                session.leave()
-                raise
-            else:
-                session.leave()
-            finally:
-                self._keep(session)
+        try:
+            with RunLock(self.path):
+                yield from self._steps(n_steps)
+        finally:
+            if self._is_refused:
+                with suppress(OSError):  # it holds other things
+                    self.path.rmdir()
+
+    def _steps(self, n_steps: int | None) -> Generator[Step]:
+        session, is_restored = self._session()
+        session.begin(is_restored, choose_device(self.device))
+        if session.method.finished:
+            session.finish()
+            return
+        try:
+            n_done = 0
+            while not session.method.finished and (n_steps is None or n_done < n_steps):
+                step = session.advance()
+                n_done += 1
+                yield step
+        except GeneratorExit:  # whoever iterates has left the loop
+            session.leave()
+            raise
+        else:
+            session.leave()
+        finally:
+            self._keep(session)
+
+    @property
+    def _end(self) -> dict[str, Any] | None:
+        """The line with which the run has ended; None while it has not, or since it goes on."""
+        turns = [event for event in self.events if event["event"] in ("started", "resumed", "finished")]
+        return turns[-1] if turns and turns[-1]["event"] == "finished" else None
+
+    @property
+    def _may_reopen(self) -> bool:
+        """Whether a limit has ended the run that may be another one now."""
+        end = self._end or {}
+        return bool(end.get("at_limit")) and end.get("settings") != plain(changeable(self.settings))
 
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""
@@ -241,17 +287,24 @@ class Run:
             method, is_restored = kept[0], True
         else:
             method, is_restored = self._make(self.source), False
-        dragonfly = bool(getattr(self.settings, "dragonfly_output", False))
-        return Session(self._directory, self.described["run_id"], method, dragonfly), is_restored
+        return Session(self._directory, self.described["run_id"], method, self.settings), is_restored
 
     def _make(self, source: Source) -> Method:
         """The method before its first step; data that it refuses leave no run behind."""
         make = find_method(self.method).make
+        differences = file_differences(self.described.get("files", {}), hash_named_files(self.settings))
+        if differences:
+            raise FileError(
+                self.path,
+                f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
+                "Put it back as it was, or begin another run.",
+            )
         try:
             return make(source, self.settings, self.seed, self.device)
         except OrienteerError:
             if not self._directory.events.exists():
                 self._directory.clear()
+                self._is_refused = True
             raise
 
     def _keep(self, session: Session) -> None:
@@ -282,10 +335,35 @@ class Run:
             )
         wavelength_A = stored["wavelength_A"]
         source = open_source(stored["path"])
-        if isinstance(wavelength_A, float) and "wavelength_A" not in source.column_names:
-            source = open_source(source, wavelength_A=wavelength_A)
+        if isinstance(wavelength_A, float) and describe_wavelength(source) != wavelength_A:
+            with warnings.catch_warnings():  # what the data say was told when the run was begun
+                warnings.simplefilter("ignore")
+                source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
         return self._checked(source if detector is None else source.with_detector(detector))
+
+
+def _begin(
+    directory: RunDirectory, facts: dict[str, Any], section: Section, source: Source, restart: bool
+) -> None:
+    """Begin a run in a folder; a failure leaves nothing of it behind."""
+    is_new = not directory.path.exists()
+    directory.make(restart)
+    _leave_earlier_loop(directory.path)
+    try:
+        with RunLock(directory.path):
+            if restart or not directory.is_run:  # else another process has begun it in the meantime
+                directory.clear()
+                try:
+                    directory.begin(facts, section, source.detector)
+                except BaseException:
+                    directory.clear()
+                    raise
+    except BaseException:
+        if is_new:
+            with suppress(OSError):  # another process has put something there
+                directory.path.rmdir()
+        raise
 
 
 def _leave_earlier_loop(path: Path) -> None:
@@ -295,13 +373,9 @@ def _leave_earlier_loop(path: Path) -> None:
         before.close()
 
 
-def _only(method: str, tree: dict[str, Any]) -> dict[str, Any]:
-    return {method: tree.get(method, {})}
-
-
 def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
     """The settings of the method, as the run was begun with them."""
-    stored = directory.read_settings(described).get(kind.name, {})
+    stored = directory.read_settings(described, kind.settings).get(kind.name, {})
     try:
         return kind.settings.model_validate(stored)
     except ValidationError as error:

@@ -15,7 +15,9 @@ from orienteer.run.events import EventLog
 from orienteer.run.lock import Holder
 from orienteer.run.method import Method, Step
 from orienteer.run.pace import Pace
+from orienteer.run.settings_file import changeable
 from orienteer.run.signals import LeaveAtOnce, RunStopped, StepAbandoned, StopRequests
+from orienteer.settings.section import Section
 
 # After a signal there are seconds left: what would take longer to save is done again instead.
 _LAST_SAVING_S = 4.0
@@ -27,12 +29,13 @@ class Session:
     is_whole : whether the method is what the log says; false when a step was abandoned or failed.
     """
 
-    def __init__(self, directory: RunDirectory, run_id: str, method: Method, dragonfly: bool) -> None:
+    def __init__(self, directory: RunDirectory, run_id: str, method: Method, settings: Section) -> None:
         self.directory = directory
         self.method = method
         self.is_whole = True
         self._run_id = run_id
-        self._dragonfly = dragonfly
+        self._settings = settings
+        self._dragonfly = bool(getattr(settings, "dragonfly_output", False))
         self._log = EventLog(directory.events)
         self._saved_iteration = self._results_iteration = 0
         self._checkpoints, self._results = Pace(), Pace()
@@ -171,7 +174,10 @@ class Session:
 
     def _log_end(self) -> None:
         """The last line of all: when it is there, so is everything else."""
-        self._log.append("finished", iteration=self.method.iteration, reason=self.method.reason)
+        facts: dict[str, Any] = {"iteration": self.method.iteration, "reason": self.method.reason}
+        if getattr(self.method, "at_limit", False):
+            facts |= {"at_limit": True, "settings": changeable(self._settings)}
+        self._log.append("finished", **facts)
         self._log.sync()
 
     def _log_stop(self, **facts: Any) -> None:

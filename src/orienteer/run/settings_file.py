@@ -15,20 +15,29 @@ from orienteer.compute.reading import reading
 from orienteer.settings.section import Section
 
 
-def settings_tree(method: str, settings: Section) -> dict[str, Any]:
-    """All values by section; settings that are the section of the method itself are put under its name."""
-    tree = settings.model_dump(mode="json")
-    return tree if method in type(settings).model_fields else {method: tree}
+def settings_tree(method: str, section: Section) -> dict[str, Any]:
+    """All values of the section of a method, under its name."""
+    return {method: section.model_dump(mode="json")}
 
 
-def section_of(method: str, settings: Section) -> Any:
-    """The section of the method."""
-    return getattr(settings, method) if method in type(settings).model_fields else settings
+def changeable(section: Section) -> dict[str, Any]:
+    """The values that may change while a run lasts, because no result does."""
+    return {
+        name: value for name, value in section.model_dump(mode="json").items() if name in section.may_change
+    }
+
+
+def lasting(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[str, Any]:
+    """The values that must stay the same while a run lasts."""
+    return {
+        name: {key: value for key, value in values.items() if key not in section.may_change}
+        for name, values in tree.items()
+    }
 
 
 def write_settings(path: Path, tree: Mapping[str, Any]) -> None:
     """Write every value, also those that are defaults: defaults may change, this run does not."""
-    lines = ["# The settings of this run as they were used.  To change them, begin a new run."]
+    lines = ["# The settings of this run as they are used.  To change what counts, begin a new run."]
     for section, values in tree.items():
         lines += ["", *_table((section,), values)]
     with atomic_path(path) as temporary:

@@ -1,15 +1,15 @@
 """Settings from a TOML file and ``section.key=value`` overrides; errors say where and what to write."""
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from orienteer.errors import FileError, SettingsError
+from orienteer.settings.explaining import explain
 from orienteer.settings.section import Section
 
 S = TypeVar("S", bound=Section)
@@ -36,7 +36,7 @@ def load_settings(sections: type[S], path: Path | None = None, overrides: Sequen
     try:
         return sections.model_validate(tree)
     except ValidationError as error:
-        raise _explain(error, sections, places, path) from None
+        raise explain(error, sections, places, path) from None
 
 
 def _check_overridden(
@@ -53,7 +53,7 @@ def _check_overridden(
         for number, problem in enumerate(error.errors(include_url=False)):
             keys = tuple(str(part) for part in problem["loc"])
             if any(keys[: len(hidden)] == hidden for hidden in overridden):
-                raise _explain(error, sections, places, path, number) from None
+                raise explain(error, sections, places, path, number) from None
 
 
 def _read(path: Path) -> str:
@@ -124,56 +124,3 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
 
 def _split_key(key: str) -> tuple[str, ...]:
     return tuple(part.strip().strip("\"'") for part in key.split("."))
-
-
-def _explain(
-    error: ValidationError,
-    sections: type[Section],
-    places: Mapping[tuple[str, ...], str],
-    path: Path | None,
-    number: int = 0,
-) -> SettingsError:
-    """The first (or another) problem that pydantic found, in our words."""
-    problem = error.errors(include_url=False)[number]
-    keys = tuple(str(part) for part in problem["loc"])
-    where = next(
-        (places[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in places), str(path or "settings")
-    )
-    name = keys[-1] if keys else ""
-    if problem["type"] == "extra_forbidden":
-        known = _known_keys(sections, keys[:-1])
-        kind, inside = ("key", f" in [{'.'.join(keys[:-1])}]") if len(keys) > 1 else ("section", "")
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        elsewhere = [
-            section for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
-        ]
-        if close:
-            hint = f"Did you mean '{close[0]}'?"
-        elif len(keys) > 1 and elsewhere:
-            hint = f"'{name}' belongs to [{elsewhere[0]}]."
-        else:
-            hint = f"Known {kind}s{inside}: {', '.join(known)}."
-        return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", hint)
-    section = f"[{'.'.join(keys[:-1])}] " if len(keys) > 1 else ""
-    said = problem["msg"].removeprefix("Value error, ")
-    said = said[:1].lower() + said[1:]
-    given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
-    hint = (
-        f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
-        if problem["type"] == "tuple_type"
-        else ""
-    )
-    return SettingsError(
-        f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", "."), hint
-    )
-
-
-def _known_keys(sections: type[BaseModel], keys: Sequence[str]) -> list[str]:
-    """The keys that the section at this place accepts."""
-    model: type[BaseModel] = sections
-    for key in keys:
-        annotation = model.model_fields[key].annotation if key in model.model_fields else None
-        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-            return []
-        model = annotation
-    return list(model.model_fields)

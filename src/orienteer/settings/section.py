@@ -1,6 +1,10 @@
 """A section of settings: one class is the TOML table, the command-line flags and the documentation."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from orienteer.settings.explaining import explain
 
 
 class Section(BaseModel):
@@ -8,8 +12,24 @@ class Section(BaseModel):
 
     The description is one line in plain words with the unit; it is the text of ``--help`` and of the
     documentation.  Instances are immutable, and a key that is not a field is an error.
+
+    may_change : settings that change no result, so that a run may be resumed with others.
     """
+
+    may_change: ClassVar[frozenset[str]] = frozenset()
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False
     )
+
+    if not TYPE_CHECKING:  # the types of the arguments are those of the fields
+
+        def __init__(self, **values: Any) -> None:
+            """Settings by name; what is wrong is a SettingsError that says what was meant."""
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise explain(error, type(self), {}, type(self).__name__) from None
+
+        # Sections inside of others are then checked together with them, and not one by one.
+        __init__.__pydantic_base_init__ = True

@@ -35,13 +35,14 @@ class Given:
     """What the user or a geometry file adds to the data.
 
     detector : takes the place of that of the data.
-    wavelength_A : of the events that carry none.
+    wavelength_A : of the events that carry none; with ``wavelength_of_all``, of all events.
     polarisation, metadata : where the data say nothing.
     frame_masks : each gives levels (n, P) for a range of frames.
     """
 
     detector: Detector | None = None
     wavelength_A: float | None = None
+    wavelength_of_all: bool = False
     polarisation: Polarisation | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     frame_masks: tuple[FrameMask, ...] = ()
@@ -266,7 +267,8 @@ class FiniteSource(ABC):
         n, given = rows.stop - rows.start, self.given
         if given.wavelength_A is not None and WAVELENGTH in names:
             found = columns.get(WAVELENGTH, np.full(n, np.nan))
-            columns[WAVELENGTH] = np.where(np.isnan(found), given.wavelength_A, found)
+            is_given = np.isnan(found) | given.wavelength_of_all
+            columns[WAVELENGTH] = np.where(is_given, given.wavelength_A, found)
         if given.frame_masks and FRAME_MASK in names:
             masks = [mask(rows) for mask in given.frame_masks]
             own = [columns[FRAME_MASK]] if FRAME_MASK in columns else []

@@ -18,8 +18,9 @@ from orienteer.compute.hdf5_reading import get_dataset, read_array
 from orienteer.compute.reading import is_hdf5, read_head, reading
 from orienteer.detector.crystfel_masks import MaskReference, apply_mask, mask_levels
 from orienteer.detector.geometry_file import GeometryFile
+from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
-from orienteer.source.finite_source import FiniteSource, FrameMask
+from orienteer.source.finite_source import WAVELENGTH, FiniteSource, FrameMask
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -48,10 +49,47 @@ def with_geometry(source: Source, geometry: GeometryFile) -> Source:
 
 
 def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
-    """The same data with a wavelength for events that carry none."""
-    if wavelength_A is None or not isinstance(source, FiniteSource):
+    """The same data with this wavelength for all events; what they say themselves is told in a note."""
+    if wavelength_A is None:
         return source
-    return source.with_given(replace(source.given, wavelength_A=wavelength_A))
+    if not isinstance(source, FiniteSource):
+        raise OrienteerError(f"these data ({source.format}) have a wavelength of their own, which stays.")
+    if WAVELENGTH in source.column_names:
+        known = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+        known = known[np.isfinite(known)]
+        if len(known) and not np.allclose(known, wavelength_A, rtol=1e-6, atol=0):
+            said = (
+                f"{known.min():.6g} A" if np.ptp(known) == 0 else f"{known.min():.6g} to {known.max():.6g} A"
+            )
+            warnings.warn(
+                f"{source.name}: the data say a wavelength of {said}; {wavelength_A:.6g} A is used, as said.",
+                stacklevel=3,
+            )
+    return source.with_given(replace(source.given, wavelength_A=wavelength_A, wavelength_of_all=True))
+
+
+def with_distance(source: Source, distance_m: float | None) -> Source:
+    """The same data with their own detector moved along the beam; where it was is told in a note."""
+    if distance_m is None:
+        return source
+    if source.detector is None:
+        raise OrienteerError(
+            "a distance alone does not say where the pixels of these data are.",
+            "Give the detector too: --geometry FILE.",
+        )
+    return source.with_detector(at_distance(source.detector, distance_m))
+
+
+def at_distance(detector: Detector, distance_m: float) -> Detector:
+    """The detector moved along the beam to this distance; where it was is told in a note."""
+    if np.isclose(detector.distance_m, distance_m, rtol=1e-9, atol=0):
+        return detector
+    warnings.warn(
+        f"{detector.name or 'the detector'}: it stands at {detector.distance_m:.6g} m by its file; "
+        f"{distance_m:.6g} m is used, as said.",
+        stacklevel=3,
+    )
+    return detector.moved((0.0, 0.0, distance_m - detector.distance_m))
 
 
 def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detector, list[FrameMask]]:

@@ -73,7 +73,7 @@ def open(
     ----------
     data : a path, an array of frames (N, ...), :class:`Patterns` or any other source.
     geometry : a detector or the path of one; it replaces the data's own, whose mask is kept.
-    wavelength_A : of events that carry none.
+    wavelength_A : of all events; a warning tells when the data say something else.
     """
     if isinstance(data, str | PathLike):
         path = Path(data)

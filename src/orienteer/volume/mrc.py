@@ -14,7 +14,6 @@ as they agree with the header, so that a round trip is exact and a header change
 
 import gzip
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -58,21 +57,19 @@ def write_mrc(path: str | os.PathLike[str], volume: Volume) -> None:
     """Put a volume into an MRC2014 file (mode 2, float32), gzip compressed when the name ends in ``.gz``.
 
     Kept exactly: values, voxel size, origin, space, and up to 75 ASCII characters of the name.  MRC has no
-    place for ``metadata``; write HDF5 to keep it.
+    word for "never measured": such voxels, NaN in memory, become 0, and a label tells how many they are.  Nor
+    has it a place for ``metadata``.  Write HDF5 to keep both.
     """
     import mrcfile
 
     scale = 1.0 if volume.space == "real" else RECIPROCAL_SCALE
     voxel_size, origin = np.array(volume.voxel_size), np.array(volume.origin)
-    values = to_numpy(volume.values)
+    values = np.nan_to_num(to_numpy(volume.values), nan=0.0)
     compression = "gzip" if Path(path).suffix == ".gz" else None
     with (
         atomic_path(path) as temporary,
-        warnings.catch_warnings(),
         mrcfile.new(temporary, overwrite=True, compression=compression) as mrc,
     ):
-        # mrcfile warns of NaN; here they are legal and mean "never measured".
-        warnings.filterwarnings("ignore", "Data array contains NaN")
         mrc.set_data(np.ascontiguousarray(values.transpose(2, 1, 0)))
         mrc.set_volume()
         header = mrc.header
@@ -218,6 +215,8 @@ def _labels(volume: Volume) -> list[bytes]:
     ]
     if volume.name:
         lines.append(f"name {volume.name}")
+    if volume.n_missing:
+        lines.append(f"{volume.n_missing} voxels were never measured and hold 0")
     return [line.encode("ascii", "replace")[:80] for line in lines]
 
 
@@ -232,10 +231,7 @@ def _whole_voxels(origin: NDArray[np.float64], voxel_size: NDArray[np.float64]) 
 
 
 def _statistics(values: NDArray[np.float32]) -> tuple[float, float, float, float]:
-    """Smallest, largest, mean and rms deviation of the measured voxels; MRC2014's "unset" for none."""
-    measured = values[~np.isnan(values)]
-    if not measured.size:
-        return 0.0, -1.0, -2.0, -1.0
-    mean = float(measured.mean(dtype=np.float64))
-    rms = float(np.sqrt(np.square(measured - mean, dtype=np.float64).mean()))
-    return float(measured.min()), float(measured.max()), mean, rms
+    """Smallest, largest, mean and rms deviation of all voxels."""
+    mean = float(values.mean(dtype=np.float64))
+    rms = float(np.sqrt(np.square(values - mean, dtype=np.float64).mean()))
+    return float(values.min()), float(values.max()), mean, rms

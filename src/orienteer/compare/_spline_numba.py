@@ -1,0 +1,68 @@
+"""Cubic splines at turned points on the CPU; on the GPU ``cupyx.scipy.ndimage`` does the same."""
+
+import numpy as np
+from numba import njit, prange
+
+from orienteer.compute.arrays import Array
+
+
+def sample_cubic(coefficients: Array, points: Array, matrices: Array, out: Array) -> None:
+    """out[k, p] = the spline of the coefficients at matrices[k] @ points[p], mirrored at the edges.
+
+    coefficients : (n, n, n); points : (P, 3) float64 from the centre voxel; matrices : (K, 3, 3) float64.
+    """
+    flat = np.ascontiguousarray(coefficients).reshape(-1)
+    _sample(flat, len(coefficients), np.ascontiguousarray(points), np.ascontiguousarray(matrices), out)
+
+
+@njit(nogil=True, inline="always")
+def _weights(f):  # type: ignore[no-untyped-def]
+    """Cubic B-spline at the four voxels around a place that is f above the second of them."""
+    g = 1.0 - f
+    return (
+        g * g * g / 6,
+        (4.0 - 3.0 * f * f * (2.0 - f)) / 6,
+        (4.0 - 3.0 * g * g * (2.0 - g)) / 6,
+        f * f * f / 6,
+    )
+
+
+@njit(nogil=True, inline="always")
+def _mirrored(i, n):  # type: ignore[no-untyped-def]
+    """Voxel i, mirrored into 0 .. n - 1 about the first and the last voxel."""
+    if 0 <= i < n:
+        return i
+    if n == 1:
+        return 0
+    i = abs(i) % (2 * n - 2)
+    return i if i < n else 2 * n - 2 - i
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def _sample(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
+    K, P = out.shape
+    for job in prange(K * P):
+        k, p = job // P, job % P
+        m = matrices[k]
+        u, v, w = points[p, 0], points[p, 1], points[p, 2]
+        x = m[0, 0] * u + m[0, 1] * v + m[0, 2] * w + n // 2
+        y = m[1, 0] * u + m[1, 1] * v + m[1, 2] * w + n // 2
+        z = m[2, 0] * u + m[2, 1] * v + m[2, 2] * w + n // 2
+        ix, iy, iz = int(np.floor(x)), int(np.floor(y)), int(np.floor(z))
+        wx, wy, wz = _weights(x - ix), _weights(y - iy), _weights(z - iz)
+        z0, z1 = _mirrored(iz - 1, n), _mirrored(iz, n)
+        z2, z3 = _mirrored(iz + 1, n), _mirrored(iz + 2, n)
+        total = 0.0
+        for a in range(4):
+            plane = _mirrored(ix - 1 + a, n) * n
+            over = 0.0
+            for b in range(4):
+                line = (plane + _mirrored(iy - 1 + b, n)) * n
+                over += wy[b] * (
+                    wz[0] * flat[line + z0]
+                    + wz[1] * flat[line + z1]
+                    + wz[2] * flat[line + z2]
+                    + wz[3] * flat[line + z3]
+                )
+            total += wx[a] * over
+        out[k, p] = total

@@ -1,0 +1,74 @@
+"""What is wrong with a setting, in one sentence that says where, and what to write instead."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from orienteer.errors import SettingsError
+
+
+def explain(
+    error: ValidationError,
+    sections: type[BaseModel],
+    places: Mapping[tuple[str, ...], str],
+    path: Path | str | None,
+    number: int = 0,
+) -> SettingsError:
+    """The first (or another) problem that pydantic found, in our words.
+
+    sections : the class that was to be made.
+    places : where each key was written, by its path of names.
+    path : what to name where no place is known.
+    """
+    problem = error.errors(include_url=False)[number]
+    keys = tuple(str(part) for part in problem["loc"])
+    where = next(
+        (places[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in places), str(path or "settings")
+    )
+    name = keys[-1] if keys else ""
+    if problem["type"] == "extra_forbidden":
+        known = _known_keys(sections, keys[:-1])
+        inside = f" in [{'.'.join(keys[:-1])}]" if len(keys) > 1 else ""
+        kind = "section" if not inside and _is_joined(sections) else "key"
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+        elsewhere = [
+            section for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
+        ]
+        if close:
+            hint = f"Did you mean '{close[0]}'?"
+        elif len(keys) > 1 and elsewhere:
+            hint = f"'{name}' belongs to [{elsewhere[0]}]."
+        else:
+            hint = f"Known {kind}s{inside}: {', '.join(known)}."
+        return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", hint)
+    section = f"[{'.'.join(keys[:-1])}] " if len(keys) > 1 else ""
+    said = problem["msg"].removeprefix("Value error, ")
+    said = said[:1].lower() + said[1:]
+    given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
+    hint = (
+        f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
+        if problem["type"] == "tuple_type"
+        else ""
+    )
+    return SettingsError(
+        f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", "."), hint
+    )
+
+
+def _known_keys(sections: type[BaseModel], keys: Sequence[str]) -> list[str]:
+    """The keys that the section at this place accepts."""
+    model: type[BaseModel] = sections
+    for key in keys:
+        annotation = model.model_fields[key].annotation if key in model.model_fields else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return list(model.model_fields)
+
+
+def _is_joined(model: type[BaseModel]) -> bool:
+    """Whether the fields are sections, and not settings."""
+    kinds = (field.annotation for field in model.model_fields.values())
+    return all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds)

@@ -1,0 +1,39 @@
+"""What the user says about wavelength and distance holds, whatever the file says; a note tells of it."""
+
+from pathlib import Path
+from typing import Any
+
+import orienteer
+from orienteer.detector.dragonfly import write_dragonfly_text
+
+
+def test_a_wavelength_other_than_that_of_the_data_is_used_and_noted(run: Any, frames: Path) -> None:
+    before = run("inspect", frames, "--json", "--no-picture").json
+    told = run("inspect", frames, "--json", "--no-picture", "--wavelength-A", 9)
+    assert told.json["wavelength_A"] == 9
+    assert told.json["resolution_edge_A"] > 2 * before["resolution_edge_A"]
+    assert "9 A is used, as said" in told.errors
+
+
+def test_a_distance_other_than_that_of_the_data_is_used_and_noted(run: Any, frames: Path) -> None:
+    distance_m = orienteer.open(frames).detector.distance_m
+    told = run("convert", frames, "moved.geom", "--distance-m", 2 * distance_m)
+    assert told.status == 0, told.errors
+    assert f"stands at {distance_m:.6g} m" in told.errors
+    moved = orienteer.open_detector("moved.geom").distance_m
+    assert abs(moved / (2 * distance_m) - 1) < 1e-6
+    told = run("inspect", frames, "--geometry", frames, "--distance-m", 2 * distance_m, "--no-picture")
+    assert "is used, as said" in told.errors
+    assert run("inspect", frames, "--no-picture", "--distance-m", distance_m).errors == ""
+
+
+def test_a_distance_that_cannot_be_used_is_an_error(run: Any, frames: Path) -> None:
+    source = orienteer.open(frames)
+    write_dragonfly_text("det.dat", source.detector)
+    told = run("inspect", frames, "--geometry", "det.dat", "--distance-m", 1, "--no-picture")
+    assert told.status == 1
+    assert "no distance can be set" in told.errors
+    run("convert", frames, "frames.npy")
+    told = run("inspect", "frames.npy", "--distance-m", 1, "--no-picture")
+    assert told.status == 1
+    assert "--geometry" in told.errors

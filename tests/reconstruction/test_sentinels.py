@@ -1,0 +1,29 @@
+"""Sentinels: looked at now and then, and always when a stage is over."""
+
+from typing import Any
+
+from orienteer.reconstruction.course import Course, Turn
+from orienteer.reconstruction.sentinels import is_watched
+
+
+def test_they_are_looked_at_every_fifth_iteration_and_at_the_end_of_a_stage() -> None:
+    def watched(iteration: int, turn: Turn, after_limit: str = "") -> bool:
+        return is_watched(Course(2, 1, 400, iteration=iteration, after_limit=after_limit), turn)
+
+    assert [i for i in range(1, 13) if watched(i, "go on")] == [1, 6, 11]
+    turns: tuple[Turn, ...] = ("next stage", "next start", "best start", "end")
+    assert all(watched(4, turn) for turn in turns)
+    # A limit is no reason: without it the run would have gone on.
+    assert not watched(4, "end", after_limit="go on")
+
+
+def test_steps_between_tell_the_last_agreement(tiny: Any) -> None:
+    emc = tiny.emc(symmetry="I", sentinels=0.3)
+    told = [emc.step().sentinel_agreement_deg for _ in range(6)]
+    assert told[0] is not None
+    assert told[:5] == [told[0]] * 5
+    assert told[5] != told[0]
+
+
+def test_without_halves_there_is_nothing_to_agree(tiny: Any) -> None:
+    assert tiny.emc(symmetry="I", halves=False).step().sentinel_agreement_deg is None
