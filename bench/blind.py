@@ -38,10 +38,12 @@ from orienteer.orientation.quaternion import to_matrix
 from orienteer.particle.base import Particle
 from orienteer.particle.named_bodies import random_blobs, two_domains, virus
 from orienteer.particle.opening import open_structure
+from orienteer.reconstruction.autocorrelation import WienerFilter
+from orienteer.reconstruction.radial_profile import estimate_profile
+from orienteer.reconstruction.relative_intensity import both_friedel, solve
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.slicing.trilinear import insert_slices
-from orienteer.volume.friedel import friedel_symmetrise
 from orienteer.volume.volume import Volume
 
 PDB = Path(__file__).parents[2] / "shared" / "data" / "3iyf.pdb.gz"
@@ -85,18 +87,29 @@ def true_intensity(particle: Particle, n: int, voxel_inv_A: float) -> Array:
 
 
 def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
-    """The frames merged with their true orientations, (n, n, n); NaN where no photon could have fallen."""
+    """The frames merged with their true orientations, (n, n, n), and filtered as a reconstruction is."""
     used = np.flatnonzero(experiment.detector.mask < PixelUse.NEVER)
     points = (experiment.detector.q_inv_A(BEAM.wavelength_A)[used] / voxel_inv_A).astype(np.float32)
     correction = experiment.detector.correction(BEAM.polarisation)[used]
-    pixel_weights = (correction / correction.mean()).astype(np.float32)
-    sums = np.zeros((n, n, n, 2))
-    for batch in experiment.batches(1000):
+    length = experiment.detector.q_length_inv_A(BEAM.wavelength_A)[used]
+    batches = list(experiment.batches(1000))
+    photons = sum(to_numpy(batch.dense())[:, used].sum(axis=0, dtype=np.float64) for batch in batches)
+    exposure = correction / correction.mean() * experiment.settings.frames
+    profile = estimate_profile(length, photons, exposure, voxel_inv_A)
+    pixel_weights = (correction / correction.mean() * profile(length)).astype(np.float32)
+    halves = np.zeros((2, n, n, n, 2))
+    for i, batch in enumerate(batches):
         frames = to_numpy(batch.dense())[:, used].astype(np.float32)
         matrices = np.swapaxes(to_matrix(to_numpy(batch.columns["truth_orientation"])), 1, 2)
-        insert_slices(sums, points, matrices, frames, np.ones(len(frames), np.float32), pixel_weights)
-    photons, weight = (friedel_symmetrise(sums[..., i]) for i in (0, 1))
-    return np.where(weight > 0, photons / np.where(weight > 0, weight, 1), np.nan)
+        ones = np.ones(len(frames), np.float32)
+        insert_slices(halves[i % 2], points, matrices, frames, ones, pixel_weights)
+    halves = [both_friedel(half) for half in halves]
+    total = halves[0] + halves[1]
+    keep_signal = WienerFilter(solve(halves[0]), solve(halves[1]), total[..., 1])
+    axis = (np.arange(n) - n // 2) * voxel_inv_A
+    radius = np.sqrt(sum(np.square(x) for x in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
+    relative = keep_signal(solve(total), total[..., 1], is_half=False)
+    return np.where(total[..., 1] > 0, relative * profile(radius), np.nan)
 
 
 def reconstruct(experiment: Experiment, seed: int, device: str) -> tuple[Volume, dict[str, Any]]:

@@ -7,7 +7,7 @@ from orienteer.reconstruction.course import Course, Progress, Turn
 
 def progress(log_likelihood: float, **changes: Any) -> Progress:
     values: dict[str, Any] = {
-        "agreement": 0.8, "agreement_at_edge": 0.5, "resolution_A": 20.0, "iterations_done": 3,
+        "change": 0.0, "agreement": 0.8, "agreement_at_edge": 0.5, "resolution_A": 20.0, "iterations_done": 3,
     }  # fmt: skip
     return Progress(log_likelihood, **(values | changes))
 
@@ -37,12 +37,23 @@ def test_a_stage_ends_when_neither_likelihood_nor_agreement_gain() -> None:
 
 def test_a_stage_that_improves_for_ever_ends_all_the_same() -> None:
     course = Course(2, 1, 400)
-    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(11)])
-    assert found == ["go on"] * 10 + ["next stage"]
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(61)])
+    assert found == ["go on"] * 60 + ["next stage"]
     course.enter(1)
-    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(26)])
-    assert found == ["go on"] * 25 + ["end"]
-    assert course.reason == "The last stage was still improving slowly after 25 iterations."
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(41)])
+    assert found == ["go on"] * 40 + ["end"]
+    assert course.reason == "The last stage was still improving slowly after 40 iterations."
+
+
+def test_a_model_that_moves_in_many_small_steps_has_not_settled() -> None:
+    slow, fast = Course(2, 1, 400), Course(2, 1, 400)
+    steps = [0.02 * 0.97**i for i in range(12)], [0.02 * 0.5**i for i in range(12)]
+    found = [
+        turns(course, *[progress(-100.0, change=change) for change in changes])
+        for course, changes in zip((slow, fast), steps, strict=True)
+    ]
+    assert found[0] == ["go on"] * 12
+    assert "next stage" in found[1][:6]
 
 
 def test_the_last_stage_ends_the_run_and_says_why() -> None:

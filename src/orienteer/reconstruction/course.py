@@ -6,14 +6,15 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.  Faint frames know
-# a nat or two in all, and gain hundredths at a time while the model still grows.
-_SMALL_GAIN, _SMALL_AGREEMENT = 0.01, 0.002
-# Relative change of a model that has settled.
-_SMALL_CHANGE = 0.015
+# Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
+_SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
+# Change that is still to come when a model has settled, relative to its contrast.
+_SMALL_REST = 0.1
+# Share of the last ratio of changes in the mean ratio.
+_RATIO_SHARE = 0.3
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
 FEWEST = 3
-_MOST, _MOST_LAST = 40, 25
+_MOST, _MOST_LAST = 60, 40
 # Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
@@ -45,7 +46,8 @@ class Course:
     """Where a run is.  Every number is part of a checkpoint.
 
     iteration : iterations done; stage, start : counted from 0.
-    last_log_likelihood, last_agreement : of the iteration before, in the same stage.
+    last_log_likelihood, last_agreement, last_change : of the iteration before, in the same stage.
+    log_ratio : mean logarithm of the ratio of one change to the next.
     after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
     """
 
@@ -57,6 +59,8 @@ class Course:
     start: int = 0
     last_log_likelihood: float = -np.inf
     last_agreement: float = -np.inf
+    last_change: float = 0.0
+    log_ratio: float = 0.0
     finished: bool = False
     reason: str = ""
     after_limit: str = ""
@@ -70,6 +74,7 @@ class Course:
         """A stage begins; likelihoods of other pixels cannot be compared with its own."""
         self.stage = stage
         self.last_log_likelihood = self.last_agreement = -np.inf
+        self.last_change = self.log_ratio = 0.0
 
     def judge(self, now: Progress) -> Turn:
         """Count an iteration and say what comes next."""
@@ -91,10 +96,9 @@ class Course:
     def _judge(self, now: Progress) -> Turn:
         gain = now.log_likelihood - self.last_log_likelihood
         agreement = 0.0 if now.agreement is None else now.agreement
+        rest = self._change_to_come(now.change)
         is_better = (
-            gain >= _SMALL_GAIN
-            or agreement - self.last_agreement >= _SMALL_AGREEMENT
-            or (gain > 0 and now.change >= _SMALL_CHANGE)
+            gain >= _SMALL_GAIN or agreement - self.last_agreement >= _SMALL_AGREEMENT or rest >= _SMALL_REST
         )
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
         out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
@@ -117,6 +121,19 @@ class Course:
         if out_of_patience and is_better:
             return self._end(f"The last stage was still improving slowly after {_MOST_LAST} iterations.")
         return self._end("An iteration at full resolution gains nothing any more.")
+
+    def _change_to_come(self, change: float) -> float:
+        """The sum of all later changes, if each is smaller than the one before by the same ratio.
+
+        Frames that hardly know their pose move a model in many small steps: a small step is not the last.
+        """
+        if self.last_change > 0 and change > 0:
+            newest = np.log(change / self.last_change)
+            self.log_ratio += _RATIO_SHARE * (newest - self.log_ratio)
+        self.last_change = change
+        if change == 0:
+            return 0.0
+        return float(change / np.expm1(-self.log_ratio)) if self.log_ratio < 0 else np.inf
 
     def _end(self, reason: str) -> Turn:
         self.finished, self.reason = True, reason
