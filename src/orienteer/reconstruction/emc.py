@@ -26,7 +26,7 @@ from orienteer.reconstruction.nuisances import take_off_background, update_nuisa
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
-from orienteer.reconstruction.results import intensity_volumes, radial_summary
+from orienteer.reconstruction.results import agreement_A, intensity_volumes, radial_summary
 from orienteer.reconstruction.search import N_SAMPLE, choose_search
 from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
@@ -120,6 +120,7 @@ class Emc(Preparation):
             finished=course.finished,
             reason=course.reason,
             radial=radial,
+            agrees_to_A=agreement_A(radial) if self.n_halves == 2 else None,
         )
 
     def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:

@@ -13,7 +13,8 @@ class Step:
     inverse_temperature : of the scores; 1 is the likelihood itself.
     perplexity : effective number of poses a frame is spread over.
     grid_level, n_rotations : of the grid of orientations.
-    resolution_A : full-period resolution of the pixels that orient.
+    resolution_A : full-period resolution of the pixels that orient: how far the data reach, not what is seen.
+    agrees_to_A : full-period resolution to which the halves agree; None without halves, or where nowhere.
     sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
         looked at: every fifth iteration, and at the end of a stage.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
@@ -42,3 +43,4 @@ class Step:
     finished: bool
     reason: str
     radial: dict[str, list[float]] = field(default_factory=dict)
+    agrees_to_A: float | None = None

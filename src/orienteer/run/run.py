@@ -250,8 +250,9 @@ class Run:
                     self.path.rmdir()
 
     def _steps(self, n_steps: int | None) -> Generator[Step]:
-        done = f"everything up to iteration {self.iteration} is kept" if self.iteration else "its folder is begun"
-        with stopping_at_once(f"Stopped while the run was set up; {done}.", how_to_resume(self.path)):
+        n_done = self.iteration
+        kept = f"everything up to iteration {n_done} is kept" if n_done else "its folder is begun"
+        with stopping_at_once(f"Stopped while the run was set up; {kept}.", how_to_resume(self.path)):
             session, is_restored = self._session()
             session.begin(is_restored, choose_device(self.device))
         if session.method.finished:
