@@ -77,7 +77,7 @@ def test_poses_of_frames_that_are_still_spread_are_not_compared(changes: dict[st
     [
         (120, ()),
         (100, ()),
-        (80, ("0.85 s", "21.4 A")),
+        (80, ("0.85 s", "21.4 A", "25,680")),
         (60, ("0.85 s", "21.4 A", "25,680", "2/5", "3.2 deg")),
     ],
 )
