@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
+from orienteer.reconstruction.closing import refine_all
 from orienteer.reconstruction.compression import compress
-from orienteer.reconstruction.course import Course, Progress, Turn
+from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start
 from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
@@ -90,15 +91,22 @@ class Emc(Preparation):
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()))
         stage, start = course.stage, course.start
-        radial = radial_summary(
-            self.half_correlation, self.profile, self.voxel_inv_A, work.stage.merged_inv_A
-        )
         turn = course.judge(now)
         if is_watched(course, turn):
             self.sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         sentinels_deg = self.sentinels_deg
+        if turn == "end" and not course.after_limit and self.settings.refine:
+            refine_all(self, likelihood)
+            now = self._progress(work, float(table.log_likelihood[merged].mean()))
+        radial = radial_summary(
+            self.half_correlation, self.profile, self.voxel_inv_A, work.stage.merged_inv_A
+        )
         seconds = time.monotonic() - began
         left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
+        note = ""
+        if (course.after_limit or turn) == "best start":
+            nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]
+            note = chosen_start(nats)
         self._turn(turn)
         return Step(
             iteration=course.iteration,
@@ -119,6 +127,7 @@ class Emc(Preparation):
             start=start + 1,
             finished=course.finished,
             reason=course.reason,
+            note=note,
             radial=radial,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 else None,
         )
@@ -127,7 +136,7 @@ class Emc(Preparation):
         """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
-        deposit = self._new_deposit(work)
+        deposit = self.new_deposit(work)
         sample = work.sample(half, self.fluence, N_SAMPLE)
         if sample is None:
             return deposit
@@ -140,7 +149,8 @@ class Emc(Preparation):
             self.table.note_merge(batch, expected)
         return deposit
 
-    def _new_deposit(self, work: Workspace) -> Deposit:
+    def new_deposit(self, work: Workspace) -> Deposit:
+        """Room for what the frames of a half leave behind."""
         sums = [
             make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
             for _ in range(self.settings.models)

@@ -21,6 +21,7 @@ class Step:
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.
     stage, n_stages, start : where the run is.
+    note : what was decided after this iteration, such as which start goes on.
     radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
     """
 
@@ -42,5 +43,6 @@ class Step:
     start: int
     finished: bool
     reason: str
+    note: str = ""
     radial: dict[str, list[float]] = field(default_factory=dict)
     agrees_to_A: float | None = None
