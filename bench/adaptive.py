@@ -112,7 +112,7 @@ def one_iteration(emc: GridStudy, device: str) -> dict[str, Any]:
     }
     seconds, evidence = {}, {}
     for name, way in ways.items():
-        deposit = emc._new_deposit(work)
+        deposit = emc.new_deposit(work)
         began = clock()
         posterior, expected = way.step(likelihood, expander, batch, deposit, work.pixel_weights)
         float(expected.sum())  # waits for the GPU
@@ -140,7 +140,9 @@ def main() -> None:
     options = parser.parse_args()
     coarsest, finest = options.levels
     source = frames_of(options.frames, options.photons, options.pixels, options.edge_A)
-    settings = EmcSettings(resolution_A=options.resolution_A, level=finest, fluence="constant", sentinels=0.0)
+    settings = EmcSettings(
+        resolution_A=options.resolution_A, level=finest, fluence="constant", sentinels=0.0, refine=False
+    )
     ways = {
         "coarse_to_fine": ([coarsest, finest], True),
         "stepwise": (list(range(coarsest, finest + 1)), False),

@@ -41,10 +41,11 @@ def test_any_number_of_models_is_drawn(n_models: int) -> None:
 
 def test_the_title_says_where_the_run_stands() -> None:
     assert plot_run([INTENSITY], [STEP], ORIENTATIONS, "a$b").get_suptitle() == (
-        r"a\$b    iteration 3, 21 Å (not finished)"
+        "a\\$b\niteration 3, data to 21 Å (not finished)"
     )
-    done = plot_run([INTENSITY] * 2, [STEP | {"finished": True}], ORIENTATIONS, "run").get_suptitle()
-    assert done == "run    2 models, iteration 3, 21 Å"
+    ended = STEP | {"finished": True, "agrees_to_A": 34.0}
+    done = plot_run([INTENSITY] * 2, [ended], ORIENTATIONS, "run").get_suptitle()
+    assert done == "run\n2 models, iteration 3, halves agree to 34 Å (0.5), data to 21 Å"
 
 
 def test_a_run_without_a_step_is_drawn_and_says_so() -> None:

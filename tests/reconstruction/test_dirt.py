@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from orienteer.compare.shells import radial_mean, shell_index
+from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.truth import ShotKind
 
 SETTINGS: dict[str, Any] = {"level": 4, "sentinels": 0.05}
@@ -109,3 +111,20 @@ def test_nothing_is_rejected_when_told_so(simulated: Any, tiny: Any) -> None:
     data = shots(simulated, tiny, frames=150, junk_fraction=0.3)
     emc = after_first_stage(data, n_steps=1, reject_junk=False)
     assert (emc.best_model >= 0).all()
+
+
+def test_bright_strangers_are_left_out_before_the_model_is_sharp(simulated: Any, tiny: Any) -> None:
+    """Droplets ten times as bright as particles would otherwise be what the first stage finds."""
+    data = shots(simulated, tiny, photons_per_frame=2000, fluence_jitter=0.5)
+    other = simulated(
+        random_blobs(200.0, 3, 11), 20, 50.0, frames=500, photons_per_frame=20_000, fluence_jitter=0.5, seed=4
+    )
+    counts = np.array(data.patterns.dense())
+    strange = np.arange(500) % 5 == 0
+    counts[strange] = np.array(other.patterns.dense())[strange]
+    emc = Emc(data.source(frames=counts), EmcSettings(level=3, diameter_A=200), seed=1, device="cpu")
+    for _ in range(3):
+        emc.step()
+    assert emc.course.stage == 0
+    assert (emc.best_model[strange] < 0).mean() > 0.8
+    assert (emc.best_model[~strange] < 0).mean() < 0.05

@@ -48,6 +48,18 @@ def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, changes: dic
         assert bytes_of(other.state()) == bytes_of(after)
 
 
+def test_the_start_that_goes_on_is_told(tiny: Any) -> None:
+    emc = tiny.emc(symmetry="I", starts=2)
+    steps = [emc.step()]
+    while steps[-1].stage == 1 and not emc.course.stage:
+        steps.append(emc.step())
+    last = {step.start: step.log_likelihood for step in steps}
+    best = max(last, key=lambda start: last[start])
+    assert emc.course.start == best - 1
+    assert steps[-1].note.startswith(f"Start {best} of 2 goes on: its log-likelihood is {last[best]:.1f} ")
+    assert not any(step.note for step in steps[:-1])
+
+
 def test_another_seed_is_another_start(tiny: Any) -> None:
     first, again, other = (tiny.emc(seed=seed, symmetry="I") for seed in (1, 1, 2))
     assert np.array_equal(first.models, again.models)

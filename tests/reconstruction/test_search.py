@@ -90,7 +90,7 @@ def test_faint_frames_meet_the_whole_fine_grid(simulated: Any, tiny: Any) -> Non
     search, likelihood, expander = search_of(emc)
     assert isinstance(search, WholeGrid)
     assert search.grid is emc.work.fine
-    deposit = emc._new_deposit(emc.work)
+    deposit = emc.new_deposit(emc.work)
     batch = next(iter(emc.work.batches(0, emc.fluence)))
     search.step(likelihood, expander, batch, deposit, emc.work.pixel_weights)
     # Masses are counted for the coarse rows, and for the junk.

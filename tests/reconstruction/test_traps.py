@@ -1,5 +1,6 @@
 """Mistakes that the field has made before, held against the whole engine."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 
 from orienteer.compare.shells import shell_correlation
 from orienteer.detector.masks import PixelUse
+from orienteer.particle.named_bodies import virus
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.expectation import Expander, expect, score_tile
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.simulation.truth import ShotKind
 from orienteer.source.patterns import FRAME_MASK
 
 PLAIN: dict[str, Any] = {"likelihood": "poisson", "fluence": "constant", "diameter_A": 200}
@@ -235,3 +238,19 @@ def test_sentinels_decide_nothing(tiny: Any) -> None:
     assert np.array_equal(first.models, second.models)
     assert np.array_equal(first.fluence[~first.sentinel], second.fluence[~first.sentinel])
     assert not np.array_equal(first.table.log_likelihood[places], second.table.log_likelihood[places])
+
+
+def test_half_of_the_shots_may_be_background_alone(simulated: Any, tmp_path: Path) -> None:
+    """Who chooses frames by a model finds some for any model: shots without a particle must go, blindly."""
+    settings = {"frames": 400, "photons_per_frame": 2000, "background_photons": 1000, "empty_fraction": 0.5}
+    data = simulated(virus(200.0), 20, 40.0, **settings)
+    np.save(tmp_path / "b.npy", np.full(400, 1000 / 400))
+    emc = data.emc(symmetry="I", background_file=str(tmp_path / "b.npy"), sentinels=0.1)
+    while not emc.finished:
+        emc.step()
+    empty = np.asarray(data.patterns.columns["truth_kind"]) == ShotKind.EMPTY
+    rejected = emc.best_model < 0
+    assert rejected[empty].mean() > 0.95
+    assert rejected[~empty].mean() < 0.05
+    # Sentinels are judged like all others, but nobody learns from them.
+    assert rejected[empty & emc.sentinel].mean() > 0.9

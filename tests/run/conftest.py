@@ -4,6 +4,7 @@ Run as a program, ``conftest.py DIRECTORY KEY=VALUE ...`` carries out the run in
 """
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ class RecurrenceSettings(Section):
     step_s: float = Field(default=0.0, description="Seconds that a step takes.")
     slow_while: str = Field(default="", description="A file; when it is gone, no step takes long.")
     slow_from: int = Field(default=0, description="The first step that takes so long.")
+    setup_s: float = Field(default=0.0, description="Seconds that it takes before the first step.")
     state_s: float = Field(default=0.0, description="Seconds that the state takes.")
     failing_step: int = Field(default=0, description="The step that fails; 0: none.")
     dragonfly_output: bool = Field(default=False, description="Write Dragonfly's files, too.")
@@ -56,6 +58,9 @@ class Recurrence:
     def __init__(self, source: Any, settings: RecurrenceSettings, seed: int, device: str) -> None:
         self.settings = settings
         self.iteration = 0
+        end = time.monotonic() + settings.setup_s
+        while time.monotonic() < end and Path(settings.slow_while or ".").exists():
+            time.sleep(0.01)
         self._events = source.event_ids()
         self._stir = float(source.read().dense().mean())
         if settings.stir_file:
@@ -78,8 +83,6 @@ class Recurrence:
         return "All steps are done." if self.finished else ""
 
     def step(self) -> RecurrenceStep:
-        import time
-
         if self.iteration + 1 == self.settings.failing_step:
             raise ZeroDivisionError("the step fails")
         before = self._models.copy()
@@ -100,8 +103,6 @@ class Recurrence:
         return RecurrenceStep(self.iteration, change, 60, radial)
 
     def state(self) -> dict[str, Any]:
-        import time
-
         time.sleep(self.settings.state_s)
         return {
             "model/values": self._models,

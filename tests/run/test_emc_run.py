@@ -131,6 +131,7 @@ def test_the_command_killed_or_interrupted_resumes_by_itself(
     assert not Run.open(path).finished
     if number == signal.SIGINT:
         assert "same command resumes" in said
+        assert said.count("Stopped") == 1
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     report = json.loads(done.stdout)
     assert report["finished"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +29,9 @@ def start(runs: SimpleNamespace, path: Path, **settings: Any) -> subprocess.Pope
     return child
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_program_saves_its_last_step_and_leaves(
     number: signal.Signals, status: int, runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
 ) -> None:
@@ -50,6 +53,46 @@ def test_a_program_saves_its_last_step_and_leaves(
     assert run.holder is None
     list(run.iterate())
     assert runs.outcome(path) == wanted
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_a_signal_in_the_set_up_says_that_the_run_is_begun(
+    number: signal.Signals, kept: int, runs: SimpleNamespace, tmp_path: Path
+) -> None:
+    slow, path = tmp_path / "slow", tmp_path / "run"
+    settings: dict[str, Any] = {"steps": 5, "setup_s": 30.0, "slow_while": str(slow)}
+    list(runs.make(path, **settings).iterate(kept))
+    slow.touch()
+    given = [f"{key}={value!r}" for key, value in settings.items()]
+    program = [sys.executable, str(runs.program), str(path), *given]
+    child = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (path / "lock").exists():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    child.send_signal(number)
+    _, errors = child.communicate(timeout=10)
+    what = f"everything up to iteration {kept} is kept" if kept else "its folder is begun"
+    assert errors == (
+        f"Stopped while the run was set up; {what}.\nThe same command resumes the run in {path}.\n"
+    )
+    assert child.returncode == 128 + number
+    slow.unlink()
+    run = runs.make(path, **settings)
+    assert run.holder is None
+    assert [step.iteration for step in run.iterate()][-1] == 5
+
+
+def test_many_interrupts_are_one_message(runs: SimpleNamespace, tmp_path: Path) -> None:
+    child = start(runs, tmp_path / "run", steps=9, slow_from=3, step_s=3.0)
+    for _ in range(4):
+        time.sleep(0.35)
+        with suppress(ProcessLookupError):
+            child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=10)
+    assert errors.count("Stopped") == 1
+    assert "Traceback" not in errors
+    assert child.returncode == 130
 
 
 def send_later(*pauses_s: float, number: int = signal.SIGINT) -> None:

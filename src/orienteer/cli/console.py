@@ -21,6 +21,11 @@ INTERRUPTED = 130
 UsageError: Any = typer.BadParameter.__base__
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
+
+class Stopped(SystemExit):
+    """The user or the system has stopped the command, and it has said so."""
+
+
 # Results go to standard output; progress and errors to standard error, so that pipes stay clean.
 output = Console(highlight=False)
 messages = Console(stderr=True, highlight=False)
@@ -88,6 +93,8 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     except UsageError as error:
         _print_error({"error": error.format_message(), "hint": "Try: orienteer --help"}, as_json)
         return int(error.exit_code)
+    except Stopped as leaving:
+        return int(str(leaving.code))
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 0
         if status == INTERRUPTED:

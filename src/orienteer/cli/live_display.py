@@ -12,19 +12,30 @@ from rich.text import Text
 
 from orienteer.cli.console import messages
 from orienteer.compute.progress import listening
+from orienteer.run.pose_agreement import pose_agreement_deg
 
 T = TypeVar("T")
 BARS = " ▁▂▃▄▅▆▇█"
 PLAIN_BARS = " .:-=+*#"  # for terminals without Unicode
-PLOT_HEIGHT, PLOT_WIDTH = 6, 56
+PLOT_HEIGHT, PLOT_WIDTH, LABEL_WIDTH = 6, 56, 8
 STEPS_SHOWN = 8
-HEADER = (
-    "step", "stage", "log-likelihood", "change", "temperature", "orientations", "per frame",
-    "sentinels", "resolution", "time", "left",
-)  # fmt: skip
-# What a terminal of 80 columns has no room for.
-SPARE = ("stage", "per frame", "resolution")
-WIDE_ENOUGH = 110
+# What is told of a step, and the heading of a narrow column of it.
+HEADER = {
+    "step": "step",
+    "stage": "stage",
+    "log-likelihood": "log-\nlikelihood",
+    "change": "change",
+    "temperature": "temper-\nature",
+    "poses": "poses",
+    "poses per frame": "poses\nper frame",
+    "poses agree to": "poses\nagree to",
+    "halves agree to": "halves\nagree to",
+    "data to": "data to",
+    "time": "time",
+    "left": "left",
+}
+# What a narrow terminal has no room for, the least important first.
+SPARE = ("time", "data to", "poses", "stage", "poses agree to")
 
 
 class Step(Protocol):
@@ -64,7 +75,11 @@ class Step(Protocol):
 
     @property
     def resolution_A(self) -> float | None:
-        """Full-period resolution of what takes part."""
+        """Full-period resolution to which the data are used."""
+
+    @property
+    def agrees_to_A(self) -> float | None:
+        """Full-period resolution to which the halves agree."""
 
     @property
     def sentinel_agreement_deg(self) -> float | None:
@@ -91,7 +106,7 @@ def show_reconstruction(title: str) -> Iterator[Callable[[Step], None]]:
         return
     from rich.live import Live
 
-    screen = Screen(title, _bars_for(messages.encoding), messages.width >= WIDE_ENOUGH)
+    screen = Screen(title, _bars_for(messages.encoding), messages.width)
     with (
         Live(get_renderable=screen.render, console=messages, refresh_per_second=4) as live,
         listening(screen.hear),
@@ -107,10 +122,10 @@ def show_reconstruction(title: str) -> Iterator[Callable[[Step], None]]:
 class Screen:
     """The last steps as a table, the radial mean of the intensity, and what is being done right now."""
 
-    def __init__(self, title: str, bars: str = BARS, wide: bool = True) -> None:
+    def __init__(self, title: str, bars: str = BARS, width: int = 120) -> None:
         self._title = title
         self._bars = bars
-        self._wide = wide
+        self._width = width
         self._steps: list[Step] = []
         self._doing = ""
 
@@ -126,32 +141,51 @@ class Screen:
     def render(self) -> Group:
         """What the terminal shows now."""
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-        shown = [i for i, name in enumerate(HEADER) if self._wide or name not in SPARE]
-        for i in shown:
-            table.add_column(HEADER[i], justify="right", no_wrap=True)
-        for step in self._steps:
-            cells = in_cells(step)
-            table.add_row(*(cells[i] for i in shown))
-        plot = radial_plot(self._steps[-1].radial, self._bars) if self._steps else []
+        rows = [in_cells(step) for step in self._steps]
+        shown = columns_that_fit(rows, self._width)
+        for name in shown:
+            table.add_column(HEADER[name], justify="right", no_wrap=True, vertical="bottom")
+        for row in rows:
+            table.add_row(*(row[name] for name in shown))
+        plot = radial_plot(self._steps[-1].radial, self._bars, self._width) if self._steps else []
         lines = (Text(line, no_wrap=True) for line in plot)
         return Group(Text(self._title, style="bold"), table, *lines, Text(self._doing, style="dim"))
 
 
-def in_cells(step: Step) -> tuple[str, ...]:
+def columns_that_fit(rows: Sequence[Mapping[str, str]], width: int) -> list[str]:
+    """The names of the columns for which a terminal has room; what matters is kept in any case."""
+
+    def wide(name: str) -> int:
+        return 1 + max(len(text) for text in (*HEADER[name].split("\n"), *(row[name] for row in rows)))
+
+    shown = list(HEADER)
+    for name in SPARE:
+        if sum(map(wide, shown)) - 1 <= width:
+            break
+        shown.remove(name)
+    return shown
+
+
+def in_cells(step: Step) -> dict[str, str]:
     """A step as one cell for each name of the header; empty where nothing is known."""
-    return (
+    poses_deg = pose_agreement_deg(
+        step.sentinel_agreement_deg, step.iteration, step.perplexity, step.n_rotations
+    )
+    cells = (
         str(step.iteration),
         f"{step.stage}/{step.n_stages}",
         said(step.log_likelihood, "{:,.2f}".format),
         said(step.change, "{:.2g}".format),
         said(step.inverse_temperature, temperature_in_words),
         f"{step.n_rotations:,}",
-        said(step.perplexity, "{:,.3g}".format),
-        said(step.sentinel_agreement_deg, "{:.2g} deg".format),
+        said(step.perplexity, number_in_words),
+        said(poses_deg, "{:.2g} deg".format),
+        said(step.agrees_to_A, "{:.3g} A".format),
         said(step.resolution_A, "{:.3g} A".format),
         said(step.seconds, time_in_words),
         said(step.seconds_left, time_in_words),
     )
+    return dict(zip(HEADER, cells, strict=True))
 
 
 def said(value: float | None, words: Callable[[float], str]) -> str:
@@ -165,7 +199,18 @@ def said(value: float | None, words: Callable[[float], str]) -> str:
 
 def in_a_line(step: Step) -> str:
     """A step in one line of a log file."""
-    return "  ".join(f"{name} {cell}" for name, cell in zip(HEADER, in_cells(step), strict=True) if cell)
+    return "  ".join(f"{name} {cell}" for name, cell in in_cells(step).items() if cell)
+
+
+def number_in_words(value: float) -> str:
+    """A number to three digits, without an exponent as long as it can be read.
+
+    >>> [number_in_words(value) for value in (63.1, 0.134, 1234.5, 1e9, 2.5e-7, 0.0)]
+    ['63.1', '0.134', '1,234', '1e+09', '2.5e-07', '0']
+    """
+    if value != 0 and not 1e-3 <= abs(value) < 1e6:
+        return f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def temperature_in_words(inverse_temperature: float) -> str:
@@ -174,7 +219,7 @@ def temperature_in_words(inverse_temperature: float) -> str:
     >>> temperature_in_words(0.25), temperature_in_words(0.0)
     ('4', 'infinite')
     """
-    return f"{1 / inverse_temperature:.3g}" if inverse_temperature > 0 else "infinite"
+    return number_in_words(1 / inverse_temperature) if inverse_temperature > 0 else "infinite"
 
 
 def time_in_words(seconds: float) -> str:
@@ -189,8 +234,14 @@ def time_in_words(seconds: float) -> str:
     return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
 
 
-def radial_plot(radial: Mapping[str, Sequence[float | None]], bars: str = BARS) -> list[str]:
-    """The radial mean of the intensity as bars of text, logarithmic; below it how far the halves agree."""
+def radial_plot(
+    radial: Mapping[str, Sequence[float | None]], bars: str = BARS, width: int = 120
+) -> list[str]:
+    """The radial mean of the intensity as bars of text, logarithmic; below it how far the halves agree.
+
+    width : of the terminal.
+    """
+    n_columns = min(PLOT_WIDTH, max(10, width - LABEL_WIDTH - 1))
     q_all, intensity = radial.get("q_inv_A", ()), radial.get("intensity", ())
     halves = radial.get("half_correlation", ())
     seen = [
@@ -200,16 +251,17 @@ def radial_plot(radial: Mapping[str, Sequence[float | None]], bars: str = BARS) 
     ]
     if len(seen) < 2:
         return []
-    q, logarithm, half = zip(*stretch(seen), strict=True)
+    q, logarithm, half = zip(*stretch(seen, n_columns), strict=True)
     low, high = min(logarithm), max(logarithm)
     lines = bar_lines([(value - low) / ((high - low) or 1) for value in logarithm], PLOT_HEIGHT, bars)
-    labels = [f"1e{high:+.1f}", *[""] * (PLOT_HEIGHT - 2), f"1e{low:+.1f}"]
+    top, bottom = (number_in_words(float(f"{10**end:.2g}")) for end in (high, low))
+    labels = [top, *[""] * (PLOT_HEIGHT - 2), bottom]
     if any(value is not None for value in half):
         lines += bar_lines(half, 1, bars)
         labels.append("halves")
     first, last = (f"{1 / q[end]:.3g} A" if q[end] else "centre" for end in (0, -1))
-    lines.append(f"{first}{last:>{PLOT_WIDTH - len(first)}}")
-    return ["", *(f"{label:>8} {line}" for label, line in zip([*labels, ""], lines, strict=True))]
+    lines.append(f"{first}{last:>{n_columns - len(first)}}")
+    return ["", *(f"{label:>{LABEL_WIDTH}} {line}" for label, line in zip([*labels, ""], lines, strict=True))]
 
 
 def stretch(values: Sequence[T], width: int = PLOT_WIDTH) -> list[T]:

@@ -5,6 +5,7 @@ import io
 import signal
 import sys
 import warnings
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -25,8 +26,7 @@ from orienteer.cli import (
     simulate,
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
-
-TERMINATED = 143
+from orienteer.run.signals import was_heard
 
 app = typer.Typer(
     name="orienteer",
@@ -64,13 +64,27 @@ def _show_warning(message: Warning | str, *_: object) -> None:
     messages.print(f"[yellow]note[/] {escape(str(message))}", soft_wrap=True)
 
 
+def _terminate(number: int, _: FrameType | None) -> None:
+    if not was_heard():
+        sys.exit(128 + number)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    if not was_heard():  # else the command is leaving already
+        raise KeyboardInterrupt
+
+
 def main() -> None:
     """Run the command line and leave with its exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that cannot show a character shows a ? instead
             stream.reconfigure(errors="replace")
     # A batch system that ends the job gets files cleaned up and no half-written one left behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _terminate)
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1

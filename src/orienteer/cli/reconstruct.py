@@ -1,13 +1,14 @@
 """``orienteer reconstruct``: from patterns to the intensity, in a folder from which it can go on."""
 
 import shlex
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 from rich.markup import escape
 
-from orienteer.cli.console import messages, output, print_json, print_table
+from orienteer.cli.console import Stopped, messages, output, print_json, print_table
 from orienteer.cli.live_display import Step, show_reconstruction
 from orienteer.cli.opening import open_patterns
 from orienteer.cli.options import (
@@ -50,19 +51,21 @@ def reconstruct(
     """Find the 3D intensity and the orientation of every pattern; stop and resume at any time."""
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
-    from orienteer.run.signals import RunStopped
+    from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
 
     chosen = load_settings(Settings, settings, [*set_, *flags])
-    source = open_patterns(data, geometry, wavelength_A, distance_m)
-    run = Run.create(out, source, chosen, seed=seed, device=device, restart=restart)
-    try:
-        with show_reconstruction(f"{data} -> {out}") as show:
-            for step in run.iterate():
-                show(cast(Step, step))
-    except RunStopped as stopped:
-        messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
-        raise typer.Exit(stopped.exit_status) from None
+    with stopping_at_once("Stopped.", "The same command goes on."):
+        try:
+            source = open_patterns(data, geometry, wavelength_A, distance_m)
+            run = Run.create(out, source, chosen, seed=seed, device=device, restart=restart)
+            with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
+                for step in steps:
+                    show(cast(Step, step))
+        except RunStopped as stopped:
+            with suppress(OSError):  # the terminal may be gone
+                messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
+            raise Stopped(stopped.exit_status) from None
     report = run_report(run)
     if as_json:
         print_json(report)

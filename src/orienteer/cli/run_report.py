@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from orienteer.cli.live_display import temperature_in_words, time_in_words
+from orienteer.run.pose_agreement import pose_agreement_deg
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
@@ -24,12 +25,21 @@ def run_report(run: "Run") -> dict[str, Any]:
         "frames": run.described["input"]["frames"],
         "seed": run.seed,
         **last,
+        "pose_agreement_deg": _pose_agreement_deg(last),
         "remarks": run.remarks,
         "finished": run.finished,
         "reason": run.reason,
         "seconds": sum(step.get("seconds") or 0.0 for step in steps),
         "files": [str(path) for path in files],
     }
+
+
+def _pose_agreement_deg(step: Mapping[str, Any]) -> float | None:
+    if not step:
+        return None
+    return pose_agreement_deg(
+        step.get("sentinel_agreement_deg"), step["iteration"], step.get("perplexity"), step["n_rotations"]
+    )
 
 
 def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -40,8 +50,9 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "frames": "{:,}".format,
         "log_likelihood": "{:,.2f} per frame".format,
         "inverse_temperature": temperature_in_words,
+        "agrees_to_A": "{:.3g} A (0.5)".format,
         "resolution_A": "{:.3g} A".format,
-        "sentinel_agreement_deg": "{:.2g} deg".format,
+        "pose_agreement_deg": "{:.2g} deg".format,
         "seconds": time_in_words,
         "files": ", ".join,
     }
@@ -49,8 +60,9 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "iteration": "iterations",
         "log_likelihood": "log-likelihood",
         "inverse_temperature": "temperature",
-        "resolution_A": "resolution",
-        "sentinel_agreement_deg": "sentinels agree to",
+        "agrees_to_A": "halves agree to",
+        "resolution_A": "data to",
+        "pose_agreement_deg": "halves agree on poses to",
         "seconds": "time",
     }
     return [

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.orientation.point_group import PointGroup, as_point_group
 from orienteer.orientation.quaternion import compose, inverse, rotate
+from orienteer.plot.curves import say_instead
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -58,6 +59,9 @@ def draw_coverage(
     axes.set_title("directions of the beam in the particle (1: even)", fontsize=10)
     directions = viewing_directions(quaternions, group)
     directions = directions[np.isfinite(directions).all(axis=1)]
+    if not len(directions):
+        say_instead(axes, "nothing yet")
+        return
     n_bands = bands_for(len(directions))
     density = direction_density(directions, n_bands)
     shown = axes.pcolormesh(

@@ -1,11 +1,14 @@
 """How a reconstruction went: curves over its iterations, and the radial curves of one of them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from orienteer.run.pose_agreement import pose_agreement_deg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,9 +32,11 @@ def numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
 
 
 def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
-    """Log-likelihood, change, temperature and resolution per iteration, each on one of four axes.
+    """How five numbers went from iteration to iteration, each on one of the axes.
 
-    A dotted line stands where the grid of orientations became another one.
+    They are the log-likelihood, the change, the temperature, the resolution to which the halves agree (grey:
+    to which data are used), and the angle to which they agree on poses.  A dotted line stands where the grid
+    of orientations became another one.
     """
     iteration = series(steps, "iteration")
     beta = series(steps, "inverse_temperature")
@@ -39,35 +44,79 @@ def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
         ("log-likelihood per frame", series(steps, "log_likelihood"), False),
         ("change of the intensity", series(steps, "change"), True),
         ("temperature", np.divide(1, beta, out=np.full_like(beta, np.nan), where=beta > 0), True),
-        ("resolution (Å)", series(steps, "resolution_A"), False),
+        ("halves agree to (Å)", series(steps, "agrees_to_A"), False),
+        ("halves agree on poses to (deg)", numbers([_poses_deg(step) for step in steps]), False),
     )
     for panel, (title, values, logarithmic) in zip(axes, curves, strict=True):
         panel.set_title(title, fontsize=10)
-        _draw_curve(panel, iteration, values, logarithmic, "C0")
+        _draw_curve(panel, iteration, values, logarithmic)
         for change in _grid_changes(steps):
             panel.axvline(change, color="0.6", lw=0.8, ls=":")
-    agreement = series(steps, "sentinel_agreement_deg")
-    if np.isfinite(agreement).any():
-        beside = axes[3].twinx()
-        _draw_curve(beside, iteration, agreement, False, "C1")
-        beside.set_ylabel("sentinels agree to (deg)", color="C1", fontsize=8)
-        beside.grid(False)
+    reach = series(steps, "resolution_A")
+    if np.isfinite(reach).any():
+        axes[3].plot(iteration, reach, color="0.6", lw=1.0, ls="--", label="data to")
+        axes[3].legend(frameon=False, fontsize=8)
+
+
+def _poses_deg(step: StepRecord) -> float | None:
+    agreement_deg = step.get("sentinel_agreement_deg")
+    n_rotations = step.get("n_rotations") or 0
+    return pose_agreement_deg(agreement_deg, step["iteration"], step.get("perplexity"), n_rotations)
 
 
 def _draw_curve(
-    axes: "Axes", iteration: NDArray[np.float64], values: NDArray[np.float64], logarithmic: bool, colour: str
+    axes: "Axes", iteration: NDArray[np.float64], values: NDArray[np.float64], logarithmic: bool
 ) -> None:
     from matplotlib.ticker import MaxNLocator
 
     seen = np.isfinite(values) & ((values > 0) | (not logarithmic))
     if seen.any():
-        axes.plot(iteration[seen], values[seen], color=colour, lw=1.3, marker=".", markersize=3)
+        axes.plot(iteration[seen], values[seen], color="C0", lw=1.3, marker=".", markersize=3)
         if logarithmic:
-            axes.set_yscale("log")
+            set_log_scale(axes, values[seen])
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    else:
+        say_instead(axes, "nothing yet")
     axes.set_xlabel("iteration", fontsize=9)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.tick_params(labelsize=8)
     axes.grid(alpha=0.25)
+
+
+def say_instead(axes: "Axes", words: str) -> None:
+    """Words in the middle of axes on which there is nothing to draw."""
+    axes.text(0.5, 0.5, words, ha="center", va="center", color="0.4", fontsize=9, transform=axes.transAxes)
+    axes.set(xticks=[], yticks=[])
+
+
+def set_log_scale(axes: "Axes", values: NDArray[np.float64]) -> None:
+    """A logarithmic scale for these values with a few plain numbers beside it."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    low, high = float(values.min()) / 1.15, float(values.max()) * 1.15
+    ticks = log_ticks(low, high)
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.yaxis.set_major_locator(FixedLocator(ticks))
+    axes.yaxis.set_major_formatter(FixedFormatter([f"{tick:.6g}" for tick in ticks]))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """At most so many round numbers between two others, evenly spread on a logarithmic scale.
+
+    >>> log_ticks(0.9, 60), log_ticks(0.001, 1e5), log_ticks(1.4, 3.2), log_ticks(3.11, 3.14)
+    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0], [0.001, 0.1, 10.0, 1000.0, 100000.0], [1.5, 2.0, 3.0], [3.11, 3.14])
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
+    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1,)):
+        round_ones = [float(f"{step}e{decade}") for decade in decades for step in steps]
+        ticks = [tick for tick in round_ones if low <= tick <= high]
+        if 3 <= len(ticks) <= most:
+            return ticks
+    if len(ticks) > 1:
+        return ticks[:: -(-len(ticks) // most)]
+    return [float(f"{low * (high / low) ** share:.3g}") for share in (0.1, 0.9)]
 
 
 def _grid_changes(steps: Sequence[StepRecord]) -> list[float]:
@@ -79,9 +128,12 @@ def _grid_changes(steps: Sequence[StepRecord]) -> list[float]:
     ]
 
 
-def draw_radial(axes: "Axes", radial: Mapping[str, Sequence[float | None]]) -> None:
+def draw_radial(
+    axes: "Axes", radial: Mapping[str, Sequence[float | None]], agrees_to_A: float | None = None
+) -> None:
     """Mean intensity over q, and how far the two halves of the frames agree there.
 
+    agrees_to_A : the resolution at which their agreement ends; a line marks it.
     radial : ``q_inv_A``, ``intensity`` and, where there are halves, ``half_correlation``; equal lengths.
     """
     q, intensity = numbers(radial.get("q_inv_A", ())), numbers(radial.get("intensity", ()))
@@ -91,7 +143,10 @@ def draw_radial(axes: "Axes", radial: Mapping[str, Sequence[float | None]]) -> N
     axes.grid(alpha=0.25)
     seen = np.isfinite(intensity) & (intensity > 0)
     if seen.any():
-        axes.semilogy(q[seen], intensity[seen], color="C3", lw=1.4)
+        axes.plot(q[seen], intensity[seen], color="C3", lw=1.4)
+        set_log_scale(axes, intensity[seen])
+    else:
+        say_instead(axes, "nothing yet")
     axes.set_ylabel("mean intensity", color="C3", fontsize=9)
     correlation = numbers(radial.get("half_correlation") or ())
     seen = np.isfinite(correlation)
@@ -102,6 +157,9 @@ def draw_radial(axes: "Axes", radial: Mapping[str, Sequence[float | None]]) -> N
         beside.set_ylim(min(0.0, float(correlation[seen].min())) - 0.05, 1.05)
         beside.set_ylabel("correlation of the halves", color="C0", fontsize=9)
         beside.tick_params(labelsize=8)
+        if agrees_to_A:
+            beside.axvline(1 / agrees_to_A, color="C0", lw=1.0, ls="--", label=f"0.5 at {agrees_to_A:.3g} Å")
+            beside.legend(frameon=False, fontsize=8, loc="lower left")
 
 
 def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
@@ -112,6 +170,10 @@ def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
     axes.tick_params(labelsize=8)
     fluence = fluence[np.isfinite(fluence) & (fluence > 0)]
     if not len(fluence):
+        say_instead(axes, "nothing yet")
+        return
+    if np.ptp(fluence) <= 1e-6 * fluence.max():
+        say_instead(axes, f"all {len(fluence):,} frames have the same fluence")
         return
     n_bins = min(60, max(10, len(fluence) // 10))
     low, high = np.percentile(fluence, [0.5, 99.5])

@@ -36,14 +36,15 @@ def plot_run(
     from matplotlib.figure import Figure
 
     rows = max(1, min(len(volumes), MOST_MODELS))
-    figure = Figure(figsize=(14, 3.9 * rows + 6.4), layout="constrained", dpi=110)
-    figure.suptitle(f"{plain_text(title)}    {_in_a_line(volumes, steps)}", fontsize=12)
+    figure = Figure(figsize=(15, 3.9 * rows + 6.9), layout="constrained", dpi=110)
+    figure.suptitle(f"{plain_text(title)}\n{_in_a_line(volumes, steps)}", fontsize=12)
     parts: Any = figure.subfigures(3, 1, height_ratios=[3.9 * rows, 2.9, 3.5])
     slices, curves, frames = parts
     _draw_models(slices.subplots(rows, 3, squeeze=False), volumes)
-    draw_curves(curves.subplots(1, 4), steps)
+    draw_curves(curves.subplots(1, 5), steps)
     grid = frames.add_gridspec(1, 3)
-    draw_radial(frames.add_subplot(grid[0]), steps[-1].get("radial") or {} if steps else {})
+    last = steps[-1] if steps else {}
+    draw_radial(frames.add_subplot(grid[0]), last.get("radial") or {}, last.get("agrees_to_A"))
     quaternions = np.asarray(orientations.get("quaternion", np.zeros((0, 4))))
     draw_coverage(frames, grid[1], quaternions, group)
     draw_fluence(frames.add_subplot(grid[2]), np.asarray(orientations.get("fluence", np.zeros(0))))
@@ -55,8 +56,9 @@ def _in_a_line(volumes: Sequence[Volume], steps: Sequence[StepRecord]) -> str:
         return "not one iteration done yet"
     last = steps[-1]
     n_models = f"{len(volumes)} models, " if len(volumes) > 1 else ""
-    resolution_A = last.get("resolution_A")
-    reach = f", {resolution_A:.3g} Å" if resolution_A else ""
+    agrees_to_A, resolution_A = last.get("agrees_to_A"), last.get("resolution_A")
+    reach = f", halves agree to {agrees_to_A:.3g} Å (0.5)" if agrees_to_A else ""
+    reach += f", data to {resolution_A:.3g} Å" if resolution_A else ""
     ended = "" if last.get("finished") else " (not finished)"
     return f"{n_models}iteration {last['iteration']}{reach}{ended}"
 

@@ -1,6 +1,6 @@
 """The course of a run: when a stage is over, which start goes on, when and why the run ends."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, cast
 
@@ -28,7 +28,8 @@ class Progress:
     log_likelihood : mean over the merged frames, in nats.
     change : of the model since the iteration before, relative.
     agreement : mean correlation of the halves over the scored shells; None without halves.
-    agreement_at_edge : the same, near the radius up to which pixels are scored.
+    agreement_at_edge : the same, near the radius up to which pixels are scored; None where the next stage
+        goes no further.
     resolution_A : of that radius.
     iterations_done : iterations since the temperature came to its end; 0: it is still falling.
     """
@@ -148,3 +149,17 @@ class Course:
         for field in fields(self):
             if field.name != "most_iterations":
                 setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
+
+
+def chosen_start(log_likelihood: Sequence[float]) -> str:
+    """One sentence about the start that goes on, the likeliest.
+
+    >>> chosen_start([-80.0, -75.5, -79.0])
+    'Start 2 of 3 goes on: its log-likelihood is -75.5 nats per frame, those of the others -80.0, -79.0.'
+    """
+    best, n = int(np.argmax(log_likelihood)), len(log_likelihood)
+    others = ", ".join(f"{nats:.1f}" for i, nats in enumerate(log_likelihood) if i != best)
+    return (
+        f"Start {best + 1} of {n} goes on: its log-likelihood is {log_likelihood[best]:.1f} nats per frame, "
+        f"those of the others {others}."
+    )

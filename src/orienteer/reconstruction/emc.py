@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
+from orienteer.reconstruction.closing import refine_all
 from orienteer.reconstruction.compression import compress
-from orienteer.reconstruction.course import Course, Progress, Turn
+from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start
 from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_look import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
@@ -26,7 +27,7 @@ from orienteer.reconstruction.nuisances import take_off_background, update_nuisa
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
-from orienteer.reconstruction.results import intensity_volumes, radial_summary
+from orienteer.reconstruction.results import agreement_A, intensity_volumes, radial_summary
 from orienteer.reconstruction.search import N_SAMPLE, choose_search
 from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
@@ -91,15 +92,22 @@ class Emc(Preparation):
         merged = table.merged & ~self.sentinel
         now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         stage, start = course.stage, course.start
-        radial = radial_summary(
-            self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
-        )
         turn = course.judge(now)
         if is_watched(course, turn):
             self.sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
         sentinels_deg = self.sentinels_deg
+        if turn == "end" and not course.after_limit and self.settings.refine:
+            refine_all(self, likelihood)
+            now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
+        radial = radial_summary(
+            self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
+        )
         seconds = time.monotonic() - began
         left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
+        note = ""
+        if (course.after_limit or turn) == "best start":
+            nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]
+            note = chosen_start(nats)
         self._turn(turn)
         return Step(
             iteration=course.iteration,
@@ -120,14 +128,16 @@ class Emc(Preparation):
             start=start + 1,
             finished=course.finished,
             reason=course.reason,
+            note=note,
             radial=radial,
+            agrees_to_A=agreement_A(radial) if self.n_halves == 2 else None,
         )
 
     def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:
         """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
-        deposit = self._new_deposit(work, half)
+        deposit = self.new_deposit(work, half)
         sample = work.sample(half, self.fluence, N_SAMPLE)
         if sample is None:
             return deposit
@@ -140,7 +150,8 @@ class Emc(Preparation):
             self.table.note_merge(batch, expected)
         return deposit
 
-    def _new_deposit(self, work: Workspace, half: int) -> Deposit:
+    def new_deposit(self, work: Workspace, half: int) -> Deposit:
+        """Room for what the frames of a half leave behind."""
         sums = [
             make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
             for _ in range(self.settings.models)
@@ -158,7 +169,9 @@ class Emc(Preparation):
         agreement = at_edge = None
         if self.n_halves == 2:
             agreement = float(self.half_correlation[2 : max(3, radius)].mean())
-            at_edge = float(self.half_correlation[int(0.9 * radius) : max(3, radius)].mean())
+            following = self.stages[min(self.course.stage + 1, len(self.stages) - 1)]
+            if following.scored_inv_A > work.stage.scored_inv_A:
+                at_edge = float(self.half_correlation[int(0.9 * radius) : max(3, radius)].mean())
         return Progress(
             log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
             self.annealing.iterations_done,

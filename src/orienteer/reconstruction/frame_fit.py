@@ -173,6 +173,27 @@ def fit_frames(
     return result
 
 
+def deviation_odds(
+    work: "Workspace", models: Array, quaternions: NDArray[np.float64], model: NDArray[np.int64],
+    fluence: NDArray[np.float64], dispersion: NDArray[np.float64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """ln P(frame | model at its pose) - ln P(frame | something that deviates from it), (N,), in nats.
+
+    While the model is blurred its dispersion is large, and no frame of the particle deviates by more.
+    Arguments as in :func:`fit_frames`.
+    """
+    odds = np.zeros(len(fluence))
+    eps = work.xp.asarray(dispersion)
+    for part, own_models in work.parts(models):
+        for batch in work.batches(part, fluence):
+            for places, frames in _pieces(batch, work.n_scored):
+                signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
+                expected = _expected(work, frames, signal, fluence[places])
+                with_model = log_probability(frames.counts, expected, eps)
+                odds[places] = to_numpy(with_model - _log_probability_deviating(frames, expected, eps))
+    return odds
+
+
 def _pieces(batch: Batch, n_scored: int) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
     step = max(1, _NUMBERS_AT_ONCE // n_scored)
     for group in batch.groups:
@@ -191,15 +212,27 @@ def _fit(
     if fits_fluence:
         behind = xp.zeros(S) if background is None else background
         fluence = to_numpy(solve_fluence(frames.counts, xp.ascontiguousarray(signal), behind))
-    expected = signal * xp.asarray(fluence[:, None].astype(np.float32))
-    if background is not None:
-        expected = expected + frames.masked(background)
+    expected = _expected(work, frames, signal, fluence)
     with_model = log_probability(frames.counts, expected, dispersion)
     anything = log_probability_of_anything(frames, pixels.safe_reference[:S], background, work.shell[:S])
-    deviating = log_probability(frames.counts, expected, dispersion + _DEVIATIONS[0])
-    for deviation in _DEVIATIONS[1:]:
-        deviating = xp.maximum(deviating, log_probability(frames.counts, expected, dispersion + deviation))
+    deviating = _log_probability_deviating(frames, expected, dispersion)
     return fluence, to_numpy(with_model - anything), to_numpy(with_model - deviating)
+
+
+def _expected(work: "Workspace", frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]) -> Array:
+    """Photons (D, S) expected of signal (D, S) at unit fluence, with the background."""
+    expected = signal * work.xp.asarray(fluence[:, None].astype(np.float32))
+    background = work.pixel_model.background
+    return expected if background is None else expected + frames.masked(background[: work.n_scored])
+
+
+def _log_probability_deviating(frames: DenseFrames, expected: Array, dispersion: Array) -> Array:
+    """ln P of each frame, (D,), of something that deviates from the model by more than its dispersion."""
+    xp = array_namespace(expected)
+    found = log_probability(frames.counts, expected, dispersion + _DEVIATIONS[0])
+    for deviation in _DEVIATIONS[1:]:
+        found = xp.maximum(found, log_probability(frames.counts, expected, dispersion + deviation))
+    return found
 
 
 def particle_probability(

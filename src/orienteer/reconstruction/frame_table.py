@@ -65,12 +65,17 @@ class FrameTable:
         self.model[places] = np.where(is_junk, -1, row // K)
         self.perplexity[places] = to_numpy(posterior.perplexity)
         self.confidence[places] = np.exp(-to_numpy(posterior.entropy))
+        self.log_likelihood[places] = to_numpy(posterior.best_score) + self.constants(likelihood, batch)
+
+    @staticmethod
+    def constants(likelihood: Likelihood, batch: Batch) -> NDArray[np.float64]:
+        """What is left out of the scores of a batch because it is the same for all poses, (D,) in nats."""
         constants = []
         for group in batch.groups:
             own = batch.fluence[group.columns]
             fluence = group.fluence if likelihood.needs_fluence_groups else own
             constants.append(to_numpy(likelihood.frame_constant(group.frames, fluence)))
-        self.log_likelihood[places] = to_numpy(posterior.best_score) + np.concatenate(constants)
+        return np.concatenate(constants)
 
     def note_merge(self, batch: Batch, expected: Array) -> None:
         """Write down that a batch was merged, and how many photons its poses expect."""

@@ -72,7 +72,10 @@ def ladder(
     for i, radius in enumerate(radii):
         share = _FIRST_LEVELS_PER_SPECKLE if i == 0 else _LEVELS_PER_SPECKLE
         level = max(_COARSEST_LEVEL, int(np.ceil(share * radius * diameter_A)))
-        level = min(level, finest_level) if finest_level else level
+        if finest_level:
+            # A limit holds for the last grid; the first stays as much coarser as it would be without.
+            most = int(np.ceil(finest_level * _FIRST_LEVELS_PER_SPECKLE / _LEVELS_PER_SPECKLE))
+            level = min(level, max(_COARSEST_LEVEL, most) if i == 0 else finest_level, finest_level)
         merged = radii[min(i + 1, len(radii) - 1)]
         stage = Stage(radius, merged, level)
         # The first stage begins with frames that are spread over all poses: there is nothing to leave out.

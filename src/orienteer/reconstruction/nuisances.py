@@ -14,13 +14,15 @@ from orienteer.likelihood.fluence import (
 )
 from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.first_look import bounded_weights
-from orienteer.reconstruction.frame_fit import fit_frames, particle_probability
+from orienteer.reconstruction.frame_fit import deviation_odds, fit_frames, particle_probability
 from orienteer.reconstruction.unknown_background import even_share
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
 _SCREENED_NATS = 3.0
+# In the first stage, frames are looked at in every so many iterations, and left out below so many nats.
+_JUDGED_EVERY, _STRANGE_NATS = 4, 10.0
 # Correlation of the halves from which on a shell shows speckles.
 _KNOWN = 0.5
 
@@ -30,6 +32,8 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
     work, table = emc.work, emc.table
     # A blurred model explains no frame better than anything would: they are judged from the second stage.
     judges = emc.settings.reject_junk and emc.course.stage > 0
+    if emc.settings.reject_junk and not judges and emc.iteration % _JUDGED_EVERY == 1:
+        _leave_out_strangers(emc)
     exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
     if judges or exact:
         dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
@@ -65,6 +69,20 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
     work.update_prior(mass)
     if emc.junk is not None:
         emc.junk = emc.noise.solve_junk(deposits, work, emc.junk)
+
+
+def _leave_out_strangers(emc: "Emc") -> None:
+    """Frames that miss even a blurred model by far more than the others do have no part in sharpening it.
+
+    Otherwise a few bright shots of something else outweigh all others before anybody can judge them.
+    """
+    work, table = emc.work, emc.table
+    dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
+    odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
+    # At least half of the frames stay: a model that fits fewer is itself wrong.
+    learns = table.merged & ~emc.sentinel
+    limit = min(-_STRANGE_NATS, float(np.median(odds[learns]))) if learns.any() else -np.inf
+    table.weight = np.where(odds < limit, 0.0, emc.first_weight)
 
 
 def take_off_background(emc: "Emc") -> None:

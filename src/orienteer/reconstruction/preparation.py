@@ -55,6 +55,11 @@ class Preparation:
             )  # fmt: skip
         look = look_at_frames(self.frames, settings, self.noise.background, ~self.sentinel)
         photons, n_frames, exposure = look.sums(self.frames)
+        if settings.background == "estimate":
+            # Once more without the frames that are unlike the others.
+            self.noise.background = uneven_background(
+                self.pixels.q_inv_A, self.pixels.correction, photons, n_frames
+            )
         self.first_weight, self._first_fluence = look.weight, look.fluence
         self.estimates_fluence, self.fluence_spread = look.estimates_fluence, look.fluence_spread
         self.diameter_A, remark = choose_diameter(

@@ -1,11 +1,16 @@
 """What a reconstruction shows of its intensity: volumes for files, a radial summary for a small plot."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.volume.volume import Volume
+
+# The correlation of two halves above which they show the same.
+_AGREES = 0.5
 
 
 def intensity_volumes(
@@ -38,3 +43,23 @@ def radial_summary(
         "intensity": profile(radius[inside]).tolist(),
         "half_correlation": half_correlation[inside].tolist(),
     }
+
+
+def agreement_A(radial: Mapping[str, Sequence[float]]) -> float | None:
+    """The full-period resolution at which the correlation of the halves falls below 0.5 for good.
+
+    radial : ``q_inv_A`` in rising order, and ``half_correlation``, as :func:`radial_summary` has them.
+    None where no shell has such a correlation; that of the last shell where all outer ones have.
+
+    >>> agreement_A({"q_inv_A": [0.01, 0.02, 0.03], "half_correlation": [0.9, 0.7, 0.3]})
+    40.0
+    """
+    q, correlation = np.asarray(radial["q_inv_A"]), np.nan_to_num(np.asarray(radial["half_correlation"]))
+    agreeing = np.flatnonzero(correlation >= _AGREES)
+    if not len(agreeing):
+        return None
+    last = int(agreeing[-1])
+    if last == len(q) - 1:
+        return float(1 / q[last])
+    share = (correlation[last] - _AGREES) / (correlation[last] - correlation[last + 1])
+    return float(1 / (q[last] + share * (q[last + 1] - q[last])))

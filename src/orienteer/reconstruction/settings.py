@@ -52,6 +52,9 @@ class EmcSettings(Section):
     halves: bool = Field(
         default=True, description="Orient each half of the frames by the model of the other half."
     )
+    refine: bool = Field(
+        default=True, description="At the end, let poses leave the grid of orientations, and merge again."
+    )
     sentinels: float = Field(
         default=0.05, ge=0, lt=0.5, description="Share of frames that only watch, and are never merged."
     )

@@ -13,13 +13,15 @@ class Step:
     inverse_temperature : of the scores; 1 is the likelihood itself.
     perplexity : effective number of poses a frame is spread over.
     grid_level, n_rotations : of the grid of orientations.
-    resolution_A : full-period resolution of the pixels that orient.
+    resolution_A : full-period resolution of the pixels that orient: how far the data reach, not what is seen.
+    agrees_to_A : full-period resolution to which the halves agree; None without halves, or where nowhere.
     sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
         looked at: every fifth iteration, and at the end of a stage.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.
     stage, n_stages, start : where the run is.
+    note : what was decided after this iteration, such as which start goes on.
     radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
     """
 
@@ -41,4 +43,6 @@ class Step:
     start: int
     finished: bool
     reason: str
+    note: str = ""
     radial: dict[str, list[float]] = field(default_factory=dict)
+    agrees_to_A: float | None = None

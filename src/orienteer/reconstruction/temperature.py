@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
-from orienteer.reconstruction.expectation import Expander, can_fuse, score_tile
+from orienteer.reconstruction.expectation import Expander, Poses, RowSpace, can_fuse, score_tile
 from orienteer.reconstruction.workspace import Workspace
 
 # A start spreads every frame over this share of all poses.
@@ -17,6 +17,8 @@ _FIRST_SHARE = 0.08
 # Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
 LAST_PERPLEXITY = 8.0
 _RATE = 0.85
+# Poses that a sampled frame is spread over at least; the largest step from pose to pose.
+_FEWEST_SAMPLED, _LARGEST_STRIDE = 30.0, 8
 
 
 class Annealing:
@@ -44,11 +46,13 @@ class Annealing:
 
         It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
         """
-        scores, brightness = sample_scores(work, likelihood, models, fluence)
-        log_prior = work.rows.log_prior
+        # Spread posteriors are as well known from a part of the poses, evenly over the grid.
+        stride = int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
+        scores, brightness = sample_scores(work, likelihood, models, fluence, stride)
         n_pose_rows = len(work.poses) * len(models[0])
+        log_prior = work.rows.log_prior[:n_pose_rows].reshape(len(models[0]), -1)[:, ::stride].reshape(-1)
         self.inverse = inverse_temperature_for_perplexity(
-            scores[:n_pose_rows], log_prior[:n_pose_rows], self.target * len(models[0]),
+            scores, log_prior, self.target * len(models[0]) / stride,
             brightness=brightness if work.is_grouped else None,
         )  # fmt: skip
         # Done, too, when all the light is at the limit.
@@ -69,26 +73,26 @@ class Annealing:
 
 
 def sample_scores(
-    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
+    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64], stride: int = 1
 ) -> tuple[Array, Array]:
-    """Scores (rows, D) of a few frames of each half against the model that orients them; their fluences."""
+    """Scores (rows, D) of a few frames of each half against the model that orients them; their fluences.
+
+    stride : every so many poses are looked at.
+    """
     xp = work.xp
     parts, fluences = [], []
+    poses = Poses(xp.ascontiguousarray(work.poses.matrices[::stride]), work.poses.log_weights[::stride])
+    rows = RowSpace(poses, work.rows.n_models, work.rows.log_prior, tile_rows=work.rows.tile_rows)
     for half in range(len(models)):
         batch = work.sample(half, fluence)
         if batch is None:
             continue
         expander = Expander(models[len(models) - 1 - half], work.points)
-        scores = xp.empty((len(work.rows) - work.rows.n_junk, len(batch)), dtype=np.float32)
+        scores = xp.empty((len(rows), len(batch)), dtype=np.float32)
         fused = can_fuse(likelihood, batch)
-        for tile in work.rows.tiles():
-            if tile.model is not None:
-                slices = (
-                    expander.turned(work.rows, tile)
-                    if fused
-                    else expander.slices(work.rows, tile, batch.by_pixel)
-                )
-                scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
+        for tile in rows.tiles():
+            slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
+            scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
         parts.append(scores)
         fluences.append(batch.fluence)
     return xp.concatenate(parts, axis=1), xp.concatenate(fluences)

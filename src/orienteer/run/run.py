@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 import weakref
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,14 @@ from orienteer.run.input import (
 from orienteer.run.lock import Holder, RunLock, lock_holder
 from orienteer.run.method import Method, MethodKind, Step, find_method
 from orienteer.run.plain_json import plain
-from orienteer.run.session import Session
+from orienteer.run.session import Session, how_to_resume
 from orienteer.run.settings_file import (
     changeable,
     lasting,
     settings_differences,
     settings_tree,
 )
+from orienteer.run.signals import stopping_at_once
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
@@ -225,11 +226,11 @@ class Run:
                 "Do a step: next(run.iterate()).",
             )
 
-    def iterate(self, n_steps: int | None = None) -> Iterator[Step]:
+    def iterate(self, n_steps: int | None = None) -> Generator[Step]:
         """Do the steps that are left, at most ``n_steps`` of them, and pass on what each says.
 
-        It is safe to leave the loop, to stop the program or to kill it: what is lost is done again.  Ctrl-C
-        and SIGTERM leave within seconds with a :class:`RunStopped` that says how to resume.
+        It is safe to leave the loop, to stop the program or to kill it: what is lost is done again.  Ctrl-C,
+        SIGTERM and SIGHUP leave within seconds with a :class:`RunStopped` that says how to resume.
         """
         n_most = as_count(n_steps)
         _leave_earlier_loop(self.path)
@@ -249,8 +250,11 @@ class Run:
                     self.path.rmdir()
 
     def _steps(self, n_steps: int | None) -> Generator[Step]:
-        session, is_restored = self._session()
-        session.begin(is_restored, choose_device(self.device))
+        n_done = self.iteration
+        kept = f"everything up to iteration {n_done} is kept" if n_done else "its folder is begun"
+        with stopping_at_once(f"Stopped while the run was set up; {kept}.", how_to_resume(self.path)):
+            session, is_restored = self._session()
+            session.begin(is_restored, choose_device(self.device))
         if session.method.finished:
             session.finish()
             return

@@ -189,7 +189,7 @@ class Session:
     def _stopped(self, stop: StopRequests, what: str) -> RunStopped:
         if self.method.finished and self.is_whole:
             return stop.exception(f"{what}; the run has just finished.", "There is nothing left to do.")
-        return stop.exception(f"{what}; {self._kept()}.", self._how_to_resume())
+        return stop.exception(f"{what}; {self._kept()}.", how_to_resume(self.directory.path))
 
     def _fail(self, error: Exception) -> None:
         """Note the failure, and tell how to go on where it is one of the disk of the run."""
@@ -201,13 +201,16 @@ class Session:
             self._log.append("failed", iteration=self._saved_iteration, reason=reason)
         if isinstance(error, FileError) and Path(error.path).is_relative_to(self.directory.path):
             kept = self._kept()
-            error.hint = f"{error.hint} {kept[:1].upper()}{kept[1:]}. {self._how_to_resume()}".strip()
+            error.hint = (
+                f"{error.hint} {kept[:1].upper()}{kept[1:]}. {how_to_resume(self.directory.path)}".strip()
+            )
 
     def _kept(self) -> str:
         if not self._saved_iteration:
             return "no iteration was kept yet"
         return f"everything up to iteration {self._saved_iteration} is kept"
 
-    def _how_to_resume(self) -> str:
-        path = shlex.quote(str(self.directory.path))
-        return f"The same command resumes the run in {path}."
+
+def how_to_resume(path: Path) -> str:
+    """What to do with a run that was stopped."""
+    return f"The same command resumes the run in {shlex.quote(str(path))}."

@@ -1,16 +1,17 @@
-"""Ctrl-C and SIGTERM while a step is under way: the step may end, but not for long.
+"""Ctrl-C, SIGTERM and SIGHUP while a run is at work: what is under way may end, but not for long.
 
 The first signal is noted.  A step that does not end within a few seconds is abandoned, which loses nothing:
-the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  In the code of whoever iterates over a
-run, signals do what they always do.
+the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  What comes before the first step is left
+at once, too.  In the code of whoever iterates over a run, signals do what they always do.
 """
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
@@ -19,6 +20,8 @@ from typing import Any, Self
 STEP_GRACE_S = 4.0
 # Wrappers such as "make" pass on a Ctrl-C that the terminal has sent already.
 _ECHO_S = 0.3
+# Whoever presses Ctrl-C several times in a row has been heard the first time.
+_IMPATIENCE_S = 2.0
 
 
 class RunStopped(BaseException):
@@ -45,13 +48,11 @@ class RunInterrupted(RunStopped, KeyboardInterrupt):
 
 
 class RunTerminated(RunStopped, SystemExit):
-    """Stopped by SIGTERM; a script that does not catch it leaves with 143."""
+    """Stopped by SIGTERM or SIGHUP; a script that does not catch it leaves with 143 or 129."""
 
-    exit_status = 143
-
-    def __init__(self, message: str, hint: str) -> None:
+    def __init__(self, message: str, hint: str, number: int = signal.SIGTERM) -> None:
         super().__init__(message, hint)
-        self.code = self.exit_status
+        self.code = self.exit_status = 128 + number
 
 
 class StepAbandoned(BaseException):
@@ -62,7 +63,54 @@ class LeaveAtOnce(KeyboardInterrupt):
     """Raised wherever the program is when the user insists."""
 
 
-_STOPPED = {signal.SIGINT: RunInterrupted, signal.SIGTERM: RunTerminated}
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_heard_at_s = -math.inf
+
+
+def was_heard() -> bool:
+    """Whether a signal has been noted just now, so that another one is mere impatience."""
+    return time.monotonic() - _heard_at_s < _IMPATIENCE_S
+
+
+@contextmanager
+def stopping_at_once(message: str, hint: str) -> Iterator[None]:
+    """Inside the block a signal ends the work at once, in this sentence."""
+
+    def stop(number: int, _: FrameType | None) -> None:
+        if not was_heard():
+            _hear()
+            raise _stopped(number, message, hint)
+
+    replaced = _replace_handlers(stop)
+    try:
+        yield
+    finally:
+        _put_back(replaced)
+
+
+def _hear() -> None:
+    global _heard_at_s
+    _heard_at_s = time.monotonic()
+
+
+def _stopped(number: int, message: str, hint: str) -> RunStopped:
+    if number == signal.SIGINT:
+        return RunInterrupted(message, hint)
+    return RunTerminated(message, hint, number)
+
+
+def _replace_handlers(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
+    """Take the signals, and return who had them; a thread that is not the main one takes none."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    # Left alone: signals that are ignored, as in background jobs, or not in the hands of Python.
+    theirs = [n for n in _NUMBERS if signal.getsignal(n) not in (signal.SIG_IGN, None)]
+    return {number: signal.signal(number, handler) for number in theirs}
+
+
+def _put_back(replaced: dict[int, Any]) -> None:
+    for number, handler in replaced.items():
+        signal.signal(number, handler)
 
 
 class StopRequests:
@@ -71,7 +119,7 @@ class StopRequests:
     def __init__(self) -> None:
         self.number: int | None = None
         self._since = 0.0
-        self._is_stepping = self._is_late = self._has_ended = False
+        self._is_stepping = self._is_late = self._is_leaving = self._has_ended = False
         self._guard = threading.Lock()
         self._timer: threading.Timer | None = None
         self._replaced: dict[int, Any] = {}
@@ -83,14 +131,10 @@ class StopRequests:
 
     def exception(self, message: str, hint: str) -> RunStopped:
         """What to leave with."""
-        return _STOPPED[signal.Signals(self.number or signal.SIGINT)](message, hint)
+        return _stopped(self.number or signal.SIGINT, message, hint)
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            for number in _STOPPED:
-                # Left alone: signals that are ignored, as in background jobs, or not in the hands of Python.
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    self._replaced[number] = signal.signal(number, self._note)
+        self._replaced = _replace_handlers(self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,8 +142,7 @@ class StopRequests:
             self._timer.cancel()
         with self._guard:
             self._has_ended = True
-        for number, handler in self._replaced.items():
-            signal.signal(number, handler)
+        _put_back(self._replaced)
 
     @contextmanager
     def step(self) -> Iterator[None]:
@@ -117,13 +160,16 @@ class StopRequests:
                 self._is_stepping = False
                 raise StepAbandoned
         elif self.number is None:
+            _hear()
             self.number = number
             self._since = time.monotonic()
             self._timer = threading.Timer(STEP_GRACE_S, self._press)
             self._timer.daemon = True
             self._timer.start()
-        elif number == signal.SIGINT and time.monotonic() - self._since > _ECHO_S:
+        elif number == signal.SIGINT and not self._is_leaving and time.monotonic() - self._since > _ECHO_S:
+            _hear()
             self.number = number
+            self._is_leaving = True
             raise LeaveAtOnce
 
     def _press(self) -> None:
