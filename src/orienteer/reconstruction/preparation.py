@@ -44,7 +44,8 @@ class Preparation:
         self.group = as_point_group(settings.symmetry)
         self.pixels = pixel_table(source)
         self.frames = FrameStore(source, self.pixels)
-        self.remarks = [*self.pixels.remarks, *self.frames.remarks]
+        counts_photons = settings.likelihood != "gaussian"
+        self.remarks = [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
         self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
         self._split()
         self.noise = NoiseModel(settings, self.pixels, self.frames.n_frames)
