@@ -65,3 +65,11 @@ def test_a_picture_never_replaces_data(run: Any, frames: Path, fake: Any) -> Non
     assert ".png" in result.errors
     assert "--picture" not in result.errors
     assert frames.read_bytes() == before
+
+
+def test_plot_and_inspect_point_to_each_other(run: Any, frames: Path, fake: Any) -> None:
+    Run.create("runs", orienteer.open(frames))
+    assert "orienteer inspect frames.h5" in run("plot", frames).errors
+    told = run("inspect", "runs")
+    assert told.status == 1
+    assert "orienteer plot runs" in told.errors

@@ -122,3 +122,45 @@ def test_plan_prints_what_was_planned(run: Any, frames: Path, monkeypatch: pytes
     assert "the size is a guess." in told.errors
     told = run(*common, "--json").json
     assert told == {"memory_GiB": 1.5, "device": "cpu", "remarks": ["the size is a guess."]}
+
+
+def test_a_wrong_flag_is_reported_as_it_was_typed(run: Any, frames: Path, fake: Any) -> None:
+    told = run("reconstruct", frames, "--likelihood", "poison")
+    assert told.status == 2
+    assert "--likelihood poison:" in told.errors
+    assert "Did you mean 'poisson'?" in told.errors
+    assert "--set" not in told.errors
+    assert run("reconstruct", frames, "--set", "emc.likelihood=poison").errors.startswith("Error: --set emc.")
+    assert run("plan", frames, "--symmetry", "Q").status == 2
+    assert not Path("reconstruction").exists()
+
+
+def test_a_setting_that_is_true_or_false_has_two_flags(run: Any, frames: Path, fake: Any) -> None:
+    for name, flag in (("a", "--halves"), ("b", "--no-halves")):
+        assert run("reconstruct", frames, "--out", name, flag).status == 0
+    kept = [tomllib.loads(Path(name, "settings.toml").read_text())["emc"]["halves"] for name in "ab"]
+    assert kept == [True, False]
+
+
+@pytest.mark.parametrize("command", ["reconstruct", "plan", "simulate"])
+def test_help_names_every_option_in_full_on_a_terminal_of_80_columns(
+    run: Any, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = run(command, "--help").output
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+
+
+def test_a_folder_that_cannot_be_written_is_not_called_full(
+    run: Any, frames: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Any, *_: Any, **__: Any) -> None:
+        raise OSError(30, "Read-only file system", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    told = run("reconstruct", frames)
+    assert told.status == 1
+    assert "Read-only" in told.errors
+    assert "full" not in told.errors

@@ -10,7 +10,7 @@ import orienteer
 from orienteer.particle.bodies import Spheroid
 from orienteer.particle.named_bodies import random_blobs, two_domains, virus
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.first_look import look_at_frames
+from orienteer.reconstruction.first_estimates import first_estimates
 from orienteer.reconstruction.fluence_spread import fluence_spread
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.pixels import pixel_table
@@ -64,7 +64,7 @@ def test_fluence_is_estimated_where_it_varies_and_only_there(
     detector, frames = expected
     store = frame_store(detector, brightness * frames, log_normal(spread), background)
     behind = np.full(len(store.pixels), background) if background else None
-    look = look_at_frames(store, EmcSettings(), behind, np.ones(N_FRAMES, dtype=bool))
+    look = first_estimates(store, EmcSettings(), behind, np.ones(N_FRAMES, dtype=bool))
     assert look.estimates_fluence == (spread > 0)
     assert look.fluence_spread == pytest.approx(spread, rel=0.25, abs=0.05)
     if not spread:
@@ -75,8 +75,8 @@ def test_the_user_decides_if_he_likes(expected: Any) -> None:
     detector, frames = expected
     everybody = np.ones(N_FRAMES, dtype=bool)
     same, other = (frame_store(detector, frames, log_normal(spread)) for spread in (0.0, 0.5))
-    assert look_at_frames(same, EmcSettings(fluence="estimate"), None, everybody).estimates_fluence
-    found = look_at_frames(other, EmcSettings(fluence="constant"), None, everybody)
+    assert first_estimates(same, EmcSettings(fluence="estimate"), None, everybody).estimates_fluence
+    found = first_estimates(other, EmcSettings(fluence="constant"), None, everybody)
     assert not found.estimates_fluence
     assert (found.fluence == 1).all()
 

@@ -71,3 +71,15 @@ def test_dragonfly_finds_models_and_orientations(edge: int, tmp_path: Path) -> N
         np.testing.assert_array_equal(file["likelihood"][:], COLUMNS["log_likelihood"])
         np.testing.assert_array_equal(np.argmax(file["occupancies"][:], axis=1), COLUMNS["model"])
         assert (file["orientations"].dtype, file["intens"].dtype) == (np.int32, np.float64)
+
+
+def test_dragonfly_finds_no_orientation_of_frames_that_show_no_model(tmp_path: Path) -> None:
+    volumes = [Volume(np.ones((5, 5, 5)), 1e-3, "reciprocal")] * 2
+    model = np.array([0, -1, 1, -1, -1, 0])
+    write_dragonfly_output(tmp_path / "output_001.h5", volumes, {**COLUMNS, "model": model})
+    with h5py.File(tmp_path / "output_001.h5") as file:
+        orientations = file["orientations"][:]
+        np.testing.assert_array_equal(orientations == -1, model == -1)
+        np.testing.assert_array_equal(orientations[model >= 0] % 2, model[model >= 0])
+        np.testing.assert_array_equal(file["occupancies"][:].sum(axis=1), model >= 0)
+        assert file["quaternions"][:, 4].sum() == pytest.approx(1)

@@ -1,5 +1,6 @@
 """``orienteer inspect``: what a file holds, in numbers and as a picture."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
+from orienteer.run.directory import RunDirectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +43,9 @@ def inspect(
     as_json: AsJson = False,
 ) -> None:
     """Show what a file holds, and draw it: frames, photons, mask, wavelength, resolution, what is missing."""
+    if RunDirectory(file).is_run:
+        look = f"Draw it with: orienteer plot {shlex.quote(str(file))}"
+        raise FileError(file, "is the folder of a reconstruction, not a file.", look)
     kind = kind_of(file)
     if kind == "patterns":
         report, draw = look_at_patterns(file, geometry, wavelength_A, distance_m, frames)

@@ -12,7 +12,10 @@ import typer
 from orienteer.compute.arrays import DeviceName
 from orienteer.errors import FileError
 from orienteer.settings.describing import SettingRow, describe_section
+from orienteer.settings.loading import Override
 from orienteer.settings.section import Section
+
+_NOT = "no_"
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Device = Annotated[
@@ -71,15 +74,16 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
+        kinds = {name: kind for row in rows for name, kind in _flags(row).items()}
         added = [
-            inspect.Parameter(row.key, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(row))
-            for row in rows
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            for name, kind in kinds.items()
         ]
 
         @functools.wraps(command)
         def with_flags(**arguments: Any) -> Any:
-            given = {row.key: arguments.pop(row.key) for row in rows}
-            flags = [f"{name}.{key}={_toml(value)}" for key, value in given.items() if value is not None]
+            given = {flag: arguments.pop(flag) for flag in kinds}
+            flags = [_override(name, flag, value) for flag, value in given.items() if value is not None]
             return command(flags=flags, **arguments)
 
         with_flags.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]
@@ -89,21 +93,31 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
     return decorate
 
 
-def _flag(row: SettingRow) -> Any:
+def _flags(row: SettingRow) -> dict[str, Any]:
+    """The flags of a setting by the name of their argument, as Typer wants to see them."""
     flag = row.key.replace("_", "-")
-    words = (
-        f"{row.description} \\[default: {row.default}]" if row.default not in ("", '""') else row.description
-    )
+    choices = f" One of: {row.type.replace(' | ', ', ')}." if "|" in row.type else ""
+    default = f" \\[default: {row.default}]" if row.default not in ("", '""') else ""
     shared: dict[str, Any] = {
-        "help": words,
+        "help": row.description + choices + default,
         "show_default": False,
         "rich_help_panel": f"Settings of \\[{row.section}]",
     }
     if row.type == "true or false":
-        return Annotated[bool | None, typer.Option(f"--{flag}/--no-{flag}", **shared)]
-    metavar = f"[{row.type.replace(' ', '')}]" if "|" in row.type else row.type.upper().replace(" ", "-")
-    return Annotated[str | None, typer.Option(f"--{flag}", metavar=metavar, **shared)]
+        # The other one is told in words: a column of its own would leave no room for them.
+        shared["help"] = f"{row.description} Or --no-{flag}.{default}"
+        return {
+            row.key: Annotated[bool | None, typer.Option(f"--{flag}", **shared)],
+            _NOT + row.key: Annotated[bool | None, typer.Option(f"--no-{flag}", hidden=True)],
+        }
+    metavar = "NAME" if choices else row.type.upper().removeprefix("LIST OF ").replace(" ", "-")
+    return {row.key: Annotated[str | None, typer.Option(f"--{flag}", metavar=metavar, **shared)]}
 
 
-def _toml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _override(section: str, flag: str, value: str | bool) -> Override:
+    """A flag as an override that is reported in the words of the user."""
+    key = flag.removeprefix(_NOT)
+    typed = f"--{flag.replace('_', '-')}"
+    if isinstance(value, bool):
+        return Override(f"{section}.{key}={str(key == flag).lower()}", typed)
+    return Override(f"{section}.{key}={value}", f"{typed} {value}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from orienteer.errors import FileError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT)
 
 
 @contextmanager
@@ -51,6 +52,8 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> FileError:
     elif error.errno == errno.EFBIG:
         what = f"the disk is full, or no file may be that large ({reason})"
         hint = "Write to another disk, or in smaller files; 'ulimit -f' shows the limit."
+    elif error.errno in _FORBIDDEN:
+        return FileError(path, f"could not be written ({reason}).", "Check the folder and its permissions.")
     else:
         return FileError(path, f"could not be written ({reason}).", "Is the disk full?")
     return FileError(path, f"could not be written: {what}.", hint)

@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.errors import OrienteerError
+from orienteer.errors import SettingsError
 from orienteer.orientation.quaternion import canonical, compose, from_axis_angle
 
 GOLDEN_RATIO = (1 + np.sqrt(5)) / 2
@@ -39,7 +39,7 @@ class PointGroup:
         name = str(self.name).strip().upper()
         name = _DRAGONFLY_NAMES.get(name, name)
         if not re.fullmatch(r"C[1-9][0-9]?|D[2-9]|D[1-9][0-9]|T|O|I", name):
-            raise OrienteerError(
+            raise SettingsError(
                 f"there is no point group '{self.name}'.",
                 "Point groups are C1 to C99, D2 to D99, T, O and I (also as A5 = I and S4 = O).",
             )

@@ -9,7 +9,7 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander
-from orienteer.reconstruction.first_look import bounded_weights
+from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.refinement import Refined, refine_and_merge, refine_poses
 from orienteer.reconstruction.workspace import Part
 

@@ -21,7 +21,7 @@ from orienteer.reconstruction.closing import refine_all
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start
 from orienteer.reconstruction.expectation import Deposit, Expander
-from orienteer.reconstruction.first_look import bounded_weights
+from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
 from orienteer.reconstruction.preparation import Preparation

@@ -11,6 +11,7 @@ from orienteer.compute.machine import memory_GiB
 from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import FrameBatch, Layout
+from orienteer.reconstruction.count_check import CountCheck
 from orienteer.reconstruction.pixels import PixelTable
 from orienteer.source.base import Source
 from orienteer.source.file_source import FileSource
@@ -19,9 +20,6 @@ from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
 _READ_BYTES = 128 * 2**20
 # Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
 _SHARE_OF_MEMORY = 0.4
-# Single precision holds whole numbers exactly up to here, and a photon detector counts far fewer.
-_LARGEST_EXACT = 2.0**24
-_FEW_FRAMES = 100
 # Frames that are read, and dropped, rather than left out between two that are wanted.
 _GAP = 8
 
@@ -35,16 +33,12 @@ class FrameStore:
     pixel_frames : (U,) float64, frames in which the pixel was not forbidden.
     lit_share : share of usable pixels that are not dark, on average.
     largest : largest count of a pixel.
-    remarks : what the user should know.
+    count_check : what is doubtful about their counts.
     """
 
     def __init__(self, source: Source, pixels: PixelTable) -> None:
         if source.n_frames is None:
             raise OrienteerError("a stream without an end cannot be reconstructed as a whole.")
-        if source.n_frames == 0:
-            raise OrienteerError(
-                "there are no frames in these data.", "Look at them: orienteer inspect DATA."
-            )
         self.source, self.pixels = source, pixels
         self.n_frames = int(source.n_frames)
         n = len(pixels)
@@ -58,12 +52,14 @@ class FrameStore:
         size = max(1, int(_READ_BYTES // max(4 * source.n_pixels, 1)))
         never = np.ones(source.n_pixels, dtype=bool)
         never[pixels.index] = False
+        self.count_check = CountCheck("these data" if source.path is None else str(source.path))
         first = 0
         for batch, _ in zip(
             source.batches(size), steps(range(-(-self.n_frames // size)), "Reading frames"), strict=False
         ):
             frames = slice(first, first + len(batch))
             _refuse_bad(batch, never, first)
+            self.count_check.add(batch, pixels.index)
             self.is_counts &= _is_counts(batch)
             whole = FrameBatch.prepare(
                 batch, pixels.index, n, "cpu", "sparse" if _is_counts(batch) else "dense"
@@ -86,7 +82,7 @@ class FrameStore:
                 "there is not one photon on the pixels that may be used.",
                 "Look at data and mask: orienteer inspect DATA.",
             )
-        self.remarks = _remarks(self.n_frames, self.largest)
+        self.count_check.n_empty = int((self.photons == 0).sum())
         self.lit_share = lit / (self.n_frames * n)
         self._patterns = None if parts is None else concatenate(parts)
 
@@ -155,18 +151,6 @@ class FrameStore:
         self.pixel_frames += len(whole)
         if whole.missing is not None:
             self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)
-
-
-def _remarks(n_frames: int, largest: float) -> list[str]:
-    remarks = []
-    if n_frames < _FEW_FRAMES:
-        remarks.append(f"{n_frames} frames are few; a reconstruction needs hundreds or thousands.")
-    if largest > _LARGEST_EXACT:
-        remarks.append(
-            f"a pixel counts {largest:,.0f}, which is not exact in single precision and hardly photons; "
-            "mask it, or convert the data to photons."
-        )
-    return remarks
 
 
 def _is_counts(patterns: Patterns) -> bool:

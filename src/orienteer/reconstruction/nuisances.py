@@ -13,7 +13,7 @@ from orienteer.likelihood.fluence import (
     update_fluence,
 )
 from orienteer.reconstruction.expectation import Deposit
-from orienteer.reconstruction.first_look import bounded_weights
+from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_fit import deviation_odds, fit_frames, particle_probability
 from orienteer.reconstruction.unknown_background import even_share
 

@@ -72,6 +72,9 @@ class PixelTable:
 
 def pixel_table(source: Source) -> PixelTable:
     """The usable pixels of a source at its wavelength; says what is missing when there are none."""
+    if source.n_frames == 0:
+        where = source.path or "these data"
+        raise OrienteerError(f"{where}: there are no frames in it.", "Look at it: orienteer inspect DATA.")
     detector = source.detector
     if detector is None:
         raise OrienteerError(
@@ -107,7 +110,7 @@ def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
     if not len(known):
         raise OrienteerError(
             "the data do not say at which wavelength they were taken.",
-            "Give it: --wavelength-A, or --photon-energy-eV.",
+            "Give it: --wavelength-A, which is 12398.42 over the photon energy in eV.",
         )
     mean = float(np.median(known))
     spread = float(known.std() / mean)

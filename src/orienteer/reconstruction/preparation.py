@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.point_group import as_point_group
-from orienteer.reconstruction.first_look import look_at_frames
+from orienteer.reconstruction.first_estimates import first_estimates
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
 from orienteer.reconstruction.ladder import ladder
@@ -44,7 +44,8 @@ class Preparation:
         self.group = as_point_group(settings.symmetry)
         self.pixels = pixel_table(source)
         self.frames = FrameStore(source, self.pixels)
-        self.remarks = [*self.pixels.remarks, *self.frames.remarks]
+        counts_photons = settings.likelihood != "gaussian"
+        self.remarks = [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
         self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
         self._split()
         self.noise = NoiseModel(settings, self.pixels, self.frames.n_frames)
@@ -53,7 +54,7 @@ class Preparation:
                 self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
                 self.frames.pixel_frames,
             )  # fmt: skip
-        look = look_at_frames(self.frames, settings, self.noise.background, ~self.sentinel)
+        look = first_estimates(self.frames, settings, self.noise.background, ~self.sentinel)
         photons, n_frames, exposure = look.sums(self.frames)
         if settings.background == "estimate":
             # Once more without the frames that are unlike the others.

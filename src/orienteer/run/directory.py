@@ -19,6 +19,7 @@ import importlib.metadata
 import json
 import platform
 import re
+import shlex
 import socket
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,6 +152,9 @@ class RunDirectory:
     def describe(self) -> dict[str, Any]:
         """What ``run.json`` says."""
         if not self.is_run:
+            if self.path.is_file():
+                look = f"Look at a file with: orienteer inspect {shlex.quote(str(self.path))}"
+                raise FileError(self.path, "is a file, not the folder of a reconstruction.", look)
             reason = "holds no run." if self.path.is_dir() else "there is no such folder."
             raise FileError(self.path, reason, "Give the folder that a reconstruction has made.")
         with reading(self._description, "description of a run"):

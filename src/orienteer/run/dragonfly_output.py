@@ -24,7 +24,8 @@ def write_dragonfly_output(
     """Write models and the best orientation of each frame in Dragonfly's layout.
 
     Dragonfly names an orientation by its row in a list of quaternions.  The list in this file holds every
-    orientation that is the best one of a frame, once; the weights are the shares of frames.
+    orientation that is the best one of a frame, once; the weights are the shares of frames.  A frame that
+    shows no model (``model`` -1) has the orientation -1 and occupies none.
 
     volumes : one per model, cubes of one size.  An even edge gets one more plane, so that it is odd and the
         centre voxel stays; voxels that were never measured become 0.
@@ -40,10 +41,11 @@ def write_dragonfly_output(
     rotations, rotation = np.unique(quaternions, axis=0, return_inverse=True)
     rotation = rotation.reshape(-1)
     model = known.get("model", np.zeros(len(rotation), np.int64))
-    weights = np.bincount(rotation, minlength=len(rotations)) / max(1, len(rotation))
+    shows = model >= 0
+    weights = np.bincount(rotation[shows], minlength=len(rotations)) / max(1, int(shows.sum()))
     datasets: dict[str, NDArray[Any]] = {
         "intens": models,
-        "orientations": (rotation * len(models) + model).astype(np.int32),
+        "orientations": np.where(shows, rotation * len(models) + model, -1).astype(np.int32),
         "quaternions": np.column_stack([rotations, weights]),
     }
     if "log_likelihood" in known:
@@ -54,7 +56,7 @@ def write_dragonfly_output(
         # Information about the orientation: entropy before minus entropy after, in nats.
         datasets["mutual_info"] = np.log(n_rotations) - np.log(np.maximum(known["perplexity"], 1.0))
     if len(models) > 1:
-        datasets["occupancies"] = np.eye(len(models))[model]
+        datasets["occupancies"] = np.eye(len(models))[model] * shows[:, None]
     with new_hdf5(path) as file:
         for name, values in datasets.items():
             file.create_dataset(name, data=values)

@@ -1,8 +1,10 @@
 """What is wrong with a setting, in one sentence that says where, and what to write instead."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -47,7 +49,7 @@ def explain(
     said = problem["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
-    hint = (
+    hint = _meant(problem) or (
         f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
         if problem["type"] == "tuple_type"
         else ""
@@ -72,3 +74,12 @@ def _is_joined(model: type[BaseModel]) -> bool:
     """Whether the fields are sections, and not settings."""
     kinds = (field.annotation for field in model.model_fields.values())
     return all(isinstance(kind, type) and issubclass(kind, BaseModel) for kind in kinds)
+
+
+def _meant(problem: Any) -> str:
+    """The choice that a wrong word resembles."""
+    if problem["type"] != "literal_error" or not isinstance(problem["input"], str):
+        return ""
+    choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
+    close = difflib.get_close_matches(problem["input"], choices, n=1, cutoff=0.6)
+    return f"Did you mean '{close[0]}'?" if close else ""

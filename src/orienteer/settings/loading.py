@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,6 +13,22 @@ from orienteer.settings.explaining import explain
 from orienteer.settings.section import Section
 
 S = TypeVar("S", bound=Section)
+
+
+class Override(str):
+    """A "section.key=value" text.
+
+    typed : what the user wrote, where that is something else, such as a flag.
+    """
+
+    __slots__ = ("typed",)
+    typed: str
+
+    def __new__(cls, text: str, typed: str) -> Self:
+        """The text, and what it stands for."""
+        override = super().__new__(cls, text)
+        override.typed = typed
+        return override
 
 
 def load_settings(sections: type[S], path: Path | None = None, overrides: Sequence[str] = ()) -> S:
@@ -32,7 +48,7 @@ def load_settings(sections: type[S], path: Path | None = None, overrides: Sequen
     _check_overridden(sections, tree, {keys for _, keys, _ in parsed}, places, path)
     for override, keys, value in parsed:
         _insert(tree, keys, value, override)
-        places[keys] = f"--set {override}"
+        places[keys] = override.typed if isinstance(override, Override) else f"--set {override}"
     try:
         return sections.model_validate(tree)
     except ValidationError as error:

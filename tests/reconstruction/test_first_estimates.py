@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.first_look import FirstLook, bounded_weights
+from orienteer.reconstruction.first_estimates import FirstEstimates, bounded_weights
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.settings import EmcSettings
@@ -32,7 +32,7 @@ def test_sums_are_those_of_the_weighted_frames(tiny: Any, is_counts: bool) -> No
     store = FrameStore(source, pixel_table(source))
     weight = (rng.random(len(counts)) < 0.7).astype(np.float64)
     fluence = rng.gamma(2.0, 0.5, len(counts))
-    found = FirstLook(weight, fluence, 0.5, True).sums(store)
+    found = FirstEstimates(weight, fluence, 0.5, True).sums(store)
     seen = (mask[:, store.pixels.index] == 0).astype(np.float64)
     w = bounded_weights(weight, fluence)
     np.testing.assert_allclose(found[0], w @ (seen * counts[:, store.pixels.index]), rtol=1e-12)

@@ -24,7 +24,7 @@ _FRAMES_AT_ONCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class FirstLook:
+class FirstEstimates:
     """All frames, (N,) each.
 
     weight : 1 for frames that may be of one particle, by their radial profile, and 0 for others.
@@ -46,11 +46,11 @@ class FirstLook:
         return _weighted_sums(frames, weight, self.fluence)
 
 
-def look_at_frames(
+def first_estimates(
     frames: FrameStore, settings: EmcSettings, background: NDArray[np.float64] | None,
     learns: NDArray[np.bool_],
-) -> FirstLook:  # fmt: skip
-    """The first look at all frames.
+) -> FirstEstimates:  # fmt: skip
+    """What all frames say together before the first iteration.
 
     background : (U,) photons per shot, or None.
     learns : (N,) bool, frames that may decide about others.
@@ -66,7 +66,7 @@ def look_at_frames(
     fluence = np.ones(frames.n_frames)
     if estimates:
         fluence = _first_fluence(frames.photons, float(rings.background.sum()), told, spread.value)
-    return FirstLook(weight, fluence, spread.value, estimates)
+    return FirstEstimates(weight, fluence, spread.value, estimates)
 
 
 def bounded_weights(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -> NDArray[np.float64]:
