@@ -10,6 +10,14 @@ from orienteer.slicing.trilinear import slice_volume
 _POINTS_AT_ONCE = 1 << 20
 
 
+def symmetrised(cube: Array, group: PointGroup) -> Array:
+    """A cube (n, n, n) averaged over the operations of the group; 1, the radial mean, outside of its ball."""
+    if group.order == 1:
+        return cube
+    deviation = cube - np.float32(1)
+    return symmetrise_sums(array_namespace(cube).stack([deviation] * 2, axis=-1), group)[..., 0] + np.float32(1)
+
+
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
     """Sums (n, n, n, 2) averaged over the operations of the group, by trilinear interpolation."""
     if group.order == 1:
