@@ -190,3 +190,13 @@ def test_a_simulation_names_the_setting_for_a_distance_that_the_geometry_leaves_
     assert "--distance-m" not in told.errors
     assert "--set detector.distance_m=" in told.errors
     assert run(*line, "--set", "detector.distance_m=0.02").status == 0
+
+
+def test_voxels_that_were_never_measured_are_told_where_the_format_has_no_word_for_them(run: Any) -> None:
+    values = np.ones((4, 4, 4), np.float32)
+    values[0] = np.nan
+    write_volume("map.h5", Volume(values, 0.01, "reciprocal"))
+    told = run("convert", "map.h5", "map.mrc")
+    assert told.status == 0
+    assert "16 voxels that were never measured, now 0" in told.errors
+    assert run("convert", "map.mrc", "again.h5").errors == ""

@@ -105,3 +105,24 @@ def test_a_course_goes_on_from_its_state() -> None:
     other.restore(course.state())
     assert other == course
     assert other.judge(progress(-6.0)) == course.judge(progress(-6.0))
+
+
+def test_a_higher_limit_goes_on_with_the_turn_that_the_lower_one_cut_off() -> None:
+    ended = Course(3, 1, 2)
+    assert turns(ended, progress(-100.0), progress(-100.0)) == ["go on", "end"]
+    assert "limit of 2 iterations" in ended.reason
+    same, higher = Course(3, 1, 2), Course(3, 1, 9)
+    for course in (same, higher):
+        course.restore(ended.state())
+    assert (same.reopen(), same.finished) == ("go on", True)
+    assert (higher.reopen(), higher.finished, higher.reason) == ("next stage", False, "")
+    assert higher.reopen() == "go on"  # once is enough
+
+
+def test_a_run_that_ends_by_itself_at_its_limit_is_not_reopened() -> None:
+    ended = Course(1, 1, 2)
+    assert turns(ended, progress(-100.0), progress(-100.0)) == ["go on", "end"]
+    assert "limit" not in ended.reason
+    higher = Course(1, 1, 9)
+    higher.restore(ended.state())
+    assert (higher.reopen(), higher.finished) == ("go on", True)

@@ -77,3 +77,17 @@ def test_data_without_an_end_are_refused() -> None:
 
 def test_no_frames_at_all_can_be_described() -> None:
     assert describe_input(InMemorySource(Patterns(np.zeros((0, 9), np.int32))))["frames"] == 0
+
+
+def test_the_background_of_a_reconstruction_is_part_of_its_run(tmp_path: Path) -> None:
+    from orienteer.reconstruction.settings import EmcSettings
+    from orienteer.run.input import file_differences, hash_named_files
+
+    path = tmp_path / "background.npy"
+    np.save(path, np.ones(9))
+    settings = EmcSettings(background_file=str(path))
+    before = hash_named_files(settings)
+    assert file_differences(before, hash_named_files(settings)) == []
+    np.save(path, np.zeros(9))
+    assert file_differences(before, hash_named_files(settings)) == ["the content of the background_file"]
+    assert hash_named_files(EmcSettings()) == {}

@@ -93,8 +93,11 @@ def _convert_patterns(patterns: Source, target: Path, to: str | None, renumber: 
 def _convert_volume(source: Path, target: Path) -> dict[str, Any]:
     from orienteer.volume.opening import open_volumes, recognise_volume, write_volume
 
-    write_volume(target, open_volumes(source))
-    return {"from": recognise_volume(source), "to": recognise_volume(target), "file": str(target)}
+    volumes = open_volumes(source)
+    write_volume(target, volumes)
+    report = {"from": recognise_volume(source), "to": recognise_volume(target), "file": str(target)}
+    n_lost = sum(volume.n_missing for volume in volumes) if "MRC" in report["to"] else 0
+    return report | {"lost": [f"{n_lost:,} voxels that were never measured, now 0"] if n_lost else []}
 
 
 def _convert_detector(
