@@ -170,7 +170,7 @@ def run_case(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any
 def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
     """The reconstruction against the truth."""
     volume = emc.volumes()[0]
-    values, voxel = to_numpy(volume.values), emc.voxel_inv_A
+    values, voxel = to_numpy(volume.values), emc.work.stage.voxel_inv_A
     last = int(emc.edge_inv_A / voxel)
     truth = true_intensity(thing.particle, len(values), voxel)
     shells = align_intensities(truth, values, last_shell=last).shells
@@ -210,7 +210,7 @@ def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float6
     Over a background a frame tells the more the brighter it is: each counts by the signal's share in it.
     """
     pixels = emc.pixels
-    points = (pixels.q_inv_A / emc.voxel_inv_A).astype(np.float32)
+    points = (pixels.q_inv_A / emc.work.stage.voxel_inv_A).astype(np.float32)
     behind = to_numpy(experiment.background)[pixels.index].astype(np.float32)
     weights = pixels.correction.astype(np.float32)
     mean = np.maximum(weights * emc.profile(pixels.length_inv_A).astype(np.float32), np.float32(1e-30))

@@ -1,7 +1,7 @@
 """Small experiments that a reconstruction works on in seconds, and what can be said against the truth."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,9 +49,9 @@ class Tiny:
     def truth_on(self, emc: Emc) -> Any:
         """The true intensity on the cube of the reconstruction."""
         n = emc.work.edge_voxels
-        axis = (np.arange(n) - n // 2) * emc.voxel_inv_A
+        axis = (np.arange(n) - n // 2) * emc.work.stage.voxel_inv_A
         points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-        transform = SampledTransform.from_particle(self.particle, 1.8 * n / 2 * emc.voxel_inv_A)
+        transform = SampledTransform.from_particle(self.particle, 1.8 * n / 2 * emc.work.stage.voxel_inv_A)
         slices = transform.intensity(points.astype(np.float32), np.eye(3, dtype=np.float32)[None])
         return slices[0].reshape(n, n, n).astype(np.float32)
 
@@ -83,3 +83,14 @@ def tiny() -> Tiny:
     return simulate(
         random_blobs(DIAMETER_A, 20, 5), 14, 65.0, frames=80, photons_per_frame=300, fluence_jitter=0.5
     )
+
+
+@pytest.fixture
+def merge_whole_frames() -> Callable[[Emc], None]:
+    """Makes a reconstruction merge frames as they are, not what they have more than the model."""
+
+    def change(emc: Emc) -> None:
+        made = emc.new_deposit
+        emc.new_deposit = lambda work, half: replace(made(work, half), models=None)  # type: ignore[method-assign]
+
+    return change

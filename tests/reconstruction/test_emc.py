@@ -106,13 +106,14 @@ def test_no_frame_meets_a_model_that_it_was_merged_into(tiny: Any) -> None:
     assert np.array_equal(merged, ~before.sentinel)  # every frame once, sentinels never
 
 
-def test_sentinels_leave_no_photon_in_the_model(tiny: Any) -> None:
+def test_sentinels_leave_no_photon_in_the_model(tiny: Any, merge_whole_frames: Any) -> None:
     emc = tiny.emc(symmetry="I", sentinels=0.3, fluence="constant", reject_junk=False)
     counts = np.array(tiny.patterns.dense())
     assert emc.sentinel.sum() > 5
     step = emc.step()
     assert step.photons_merged == counts[~emc.sentinel].sum()
     # Half of the merged photons lie at -q, and all of them on voxels that the pixels can reach.
+    merge_whole_frames(emc)
     deposits = [emc._orient_and_merge(half, emc.noise.likelihood(emc.work), 1.0) for half in (0, 1)]
     photons = sum(float(deposit.sums[0].finish()[..., 0].sum()) for deposit in deposits)
     assert photons == pytest.approx(counts[~emc.sentinel].sum(), rel=1e-4)

@@ -90,7 +90,7 @@ def test_faint_frames_meet_the_whole_fine_grid(simulated: Any, tiny: Any) -> Non
     search, likelihood, expander = search_of(emc)
     assert isinstance(search, WholeGrid)
     assert search.grid is emc.work.fine
-    deposit = emc.new_deposit(emc.work)
+    deposit = emc.new_deposit(emc.work, 0)
     batch = next(iter(emc.work.batches(0, emc.fluence)))
     search.step(likelihood, expander, batch, deposit, emc.work.pixel_weights)
     # Masses are counted for the coarse rows, and for the junk.
@@ -99,11 +99,14 @@ def test_faint_frames_meet_the_whole_fine_grid(simulated: Any, tiny: Any) -> Non
     assert deposit.row_mass[-1] > 0
 
 
-def test_rejected_frames_are_not_merged_in_two_passes(data: Any, known: dict[str, Any]) -> None:
+def test_rejected_frames_are_not_merged_in_two_passes(
+    data: Any, known: dict[str, Any], merge_whole_frames: Any
+) -> None:
     emc = enter_last(data, known, True)
     likelihood = emc.noise.likelihood(emc.work)
     beta = emc.annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence)
     emc.table.weight = np.where(np.arange(len(emc.half)) % 3 == 0, 0.0, 1.0)
+    merge_whole_frames(emc)
     photons = emc._orient_and_merge(0, likelihood, beta).sums[0].finish()[..., 0].sum()
     counted = (emc.half == 0) & ~emc.sentinel & (emc.table.weight > 0)
     assert photons == pytest.approx(np.array(data.patterns.dense())[counted].sum(), rel=1e-4)

