@@ -97,7 +97,7 @@ def test_what_no_frame_shows_keeps_the_mean_of_its_shell(tiny: Any) -> None:
     few = tiny.detector.with_mask(mask.ravel().astype(np.uint8))
     emc = models_after(tiny.source(detector=few))
     centre = emc.work.edge_voxels // 2
-    assert emc.full[0, centre, centre, centre] == pytest.approx(1.0)
+    assert emc.full[0, centre, centre, centre] == pytest.approx(1.0, abs=1e-3)
     assert emc.full.min() > 0
 
 
