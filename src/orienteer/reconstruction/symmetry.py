@@ -11,7 +11,7 @@ _POINTS_AT_ONCE = 1 << 20
 
 
 def symmetric_start(cube: Array, group: PointGroup) -> Array:
-    """A random relative intensity (n, n, n) with the symmetry of the group, and as much contrast as before."""
+    """A random relative intensity (n, n, n) with the symmetry of the group and the contrast it had before."""
     if group.order == 1:
         return cube
     xp = array_namespace(cube)
