@@ -26,11 +26,13 @@ class MergeWeights(NamedTuple):
     row : (T,) float64, weight of each row in the denominator (times the correction of each pixel).
     denominator : (T, D) float32, whose sum over frames is ``row``: the merge of the missing pixels with it is
         taken back from the denominator.  None where no frame has missing pixels.
+    largest : no number of the numerator is larger; None: unknown.
     """
 
     numerator: Array
     row: Array
     denominator: Array | None
+    largest: float | None = None
 
 
 class Likelihood(Protocol):

@@ -8,6 +8,7 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
+from orienteer.likelihood.expected import Form
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.matrix_cuda import LOW_SCALE, aligned_rows, half_terms, multiply
 from orienteer.likelihood.photon_lists import Blocks, PhotonLists, launch
@@ -53,11 +54,19 @@ class DenseProduct:
         self.frames = frames
         self.precision: Precision = precision
 
+    @property
+    def operand_form(self) -> Form:
+        """The form in which operands go to the tensor cores as they are."""
+        if not self.frames.is_on_gpu or self._single or self.precision == "tf32":
+            return "single"
+        return "half" if self.precision == "half" else "split"
+
     def scores(self, operand: Array, out: Array | None = None) -> Array:
         """(T, D) float32: sum over the scored pixels p of operand[k, p] * K[d, p].
 
         On the GPU the operand may also be a pair of (T, n_scored) float16 arrays (high, low) that stand
-        for high + low / 2048, for precision "split"; their rows should begin at multiples of 8 numbers.
+        for high + low / 2048, for precision "split", or one, for "half"; their rows should begin at multiples
+        of 8 numbers.
         """
         n = self.frames.n_scored
         terms = self._operand_terms(operand, n)
@@ -79,8 +88,11 @@ class DenseProduct:
                             add = True
         return out
 
-    def merge(self, weights: Array, out: Array | None = None) -> Array:
-        """(T, P) float32: sum over the frames d of weights[k, d] * K[d, p]; weights are (T, D)."""
+    def merge(self, weights: Array, out: Array | None = None, *, largest: float | None = None) -> Array:
+        """(T, P) float32: sum over the frames d of weights[k, d] * K[d, p]; weights are (T, D).
+
+        largest : no weight is larger; None: they are looked at, and the GPU is waited for.
+        """
         xp = array_namespace(weights)
         if weights.ndim != 2 or weights.shape[1] != len(self.frames):
             raise OrienteerError(f"weights of shape {weights.shape} do not fit {len(self.frames)} frames.")
@@ -88,7 +100,7 @@ class DenseProduct:
         out = xp.empty((len(weights), self.frames.n_pixels), dtype=np.float32) if out is None else out
         if len(self.frames) == 0:
             out[...] = 0
-        terms = self._terms(weights, 1) if self.frames.is_on_gpu else [(weights, 1.0)]
+        terms = self._terms(weights, 1, largest) if self.frames.is_on_gpu else [(weights, 1.0)]
         add = False
         for chunk, counts in self._counts():
             for w, w_factor in terms:
@@ -177,6 +189,8 @@ class DenseProduct:
             if self._single or self.precision == "tf32" or not self.frames.is_on_gpu:
                 return self._operand_terms(high.astype(np.float32) + low.astype(np.float32) / LOW_SCALE, n)
             terms = [(high, 1.0)] if self.precision == "half" else [(high, 1.0), (low, 1 / LOW_SCALE)]
+        elif self.frames.is_on_gpu and operand.dtype == np.float16:
+            terms = [(operand, 1.0)]
         elif self.frames.is_on_gpu:
             terms = self._terms(operand[:, :n], 2 if self.precision == "split" else 1)
         else:
@@ -185,10 +199,10 @@ class DenseProduct:
             raise OrienteerError(f"an operand of shape {terms[0][0].shape} does not hold {n} scored pixels.")
         return terms
 
-    def _terms(self, values: Array, n_terms: int) -> Terms:
+    def _terms(self, values: Array, n_terms: int, largest: float | None = None) -> Terms:
         if self._single or self.precision == "tf32":
             return [(aligned_rows(values.astype(np.float32, copy=False)), 1.0)]
-        return half_terms(values, n_terms)
+        return half_terms(values, n_terms, largest)
 
     def _multiply(self, a: Array, b: Array, out: Array, transposed: bool, factor: float, add: bool) -> None:
         tf32 = self.precision == "tf32" and not self._single

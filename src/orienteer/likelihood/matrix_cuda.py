@@ -53,15 +53,18 @@ def multiply(
         cublas.setPointerMode(handle, before)
 
 
-def half_terms(values: Array, n_terms: int) -> list[tuple[Array, float]]:
+def half_terms(values: Array, n_terms: int, largest: float | None = None) -> list[tuple[Array, float]]:
     """Arrays (N, M) float16, their rows aligned, and factors whose weighted sum is ``values`` (N, M) float32.
 
     The values are scaled by a power of two such that the largest is near 2^14: nothing overflows, and what
     lies 2^28 below the largest is still a number.
+
+    largest : of the absolute values, or more; None: it is looked for, and the GPU waited for.
     """
     cupy: Any = import_cupy()
     values = cupy.ascontiguousarray(values, dtype=np.float32)
-    largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
+    if largest is None:
+        largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
     scale = 2.0 ** (14 - int(np.frexp(largest)[1])) if 0 < largest < np.inf else 1.0
     scale = float(np.clip(scale, 2.0**-100, 2.0**100))
     stride = padded(values.shape[1])

@@ -155,4 +155,4 @@ def fluence_weighted(responsibilities: Array, frames: FrameBatch, fluence: float
     denominator = None
     if frames.missing is not None:
         denominator = responsibilities * phi.astype(array_namespace(phi).float32)
-    return MergeWeights(responsibilities, sum_over_frames(responsibilities, phi), denominator)
+    return MergeWeights(responsibilities, sum_over_frames(responsibilities, phi), denominator, 1.0)

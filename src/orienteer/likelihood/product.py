@@ -8,6 +8,7 @@ from typing import Protocol
 
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.dense_product import DenseProduct, Precision
+from orienteer.likelihood.expected import Form
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.listed import listed_merge, listed_scores
 from orienteer.likelihood.photon_lists import PhotonLists
@@ -23,16 +24,25 @@ class Product(Protocol):
     """What scoring and merging ask of the frames.  T rows (orientations), D frames, P pixels.
 
     by_pixel : the layout of operands and merges: (pixels, rows) when true, (rows, pixels) when false.
+    operand_form : in which operands need no more conversion; see ``Likelihood.expand``.
     """
 
     frames: FrameBatch
     by_pixel: bool
 
+    @property
+    def operand_form(self) -> Form:
+        """The form of operands."""
+        ...
+
     def scores(self, operand: Array, out: Array | None = None) -> Array:
         """(T, D) float32: sum over the scored pixels p of operand[k, p] * K[d, p]."""
 
-    def merge(self, weights: Array) -> Array:
-        """Sum over the frames d of weights[k, d] * K[d, p] at all P pixels: float32, in this layout."""
+    def merge(self, weights: Array, *, largest: float | None = None) -> Array:
+        """Sum over the frames d of weights[k, d] * K[d, p] at all P pixels: float32, in this layout.
+
+        largest : no weight is larger; None: unknown.
+        """
 
     def missing_scores(self, operand: Array) -> Array:
         """(T, D) float32: sum of operand[k, p] over the scored pixels that frame d forbids."""

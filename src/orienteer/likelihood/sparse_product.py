@@ -6,6 +6,7 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
+from orienteer.likelihood.expected import Form
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.photon_lists import Blocks, PhotonLists
 
@@ -34,7 +35,12 @@ class SparseProduct:
         """(T, D) float32: sum over the scored pixels p of operand[p, k] * K[d, p]."""
         return self._photons.scores(operand, out)
 
-    def merge(self, weights: Array, out: Array | None = None) -> Array:
+    @property
+    def operand_form(self) -> Form:
+        """Lists of photons take float32."""
+        return "single"
+
+    def merge(self, weights: Array, out: Array | None = None, *, largest: float | None = None) -> Array:
         """(P, T) float32: sum over the frames d of weights[k, d] * K[d, p]; weights are (T, D)."""
         return self._photons.merge(weights, out)
 

@@ -1,4 +1,7 @@
-"""Weighted sums over the rows or frames of a tile, in float64 and without a float64 copy of the tile."""
+"""Weighted sums over the rows or frames of a tile, without a float64 copy of the tile.
+
+On the CPU in float64, on the GPU by matrix products in float32, whose result is handed on as float64.
+"""
 
 from functools import cache
 from typing import Any
@@ -11,7 +14,7 @@ from orienteer.compute.arrays import Array, is_on_gpu
 def sum_over_frames(table: Array, per_frame: Array) -> Array:
     """``sum_d table[k, d] * per_frame[d]``, (T,) float64, for a table (T, D)."""
     if is_on_gpu(table):
-        return _reduction()(table, per_frame[None, :], axis=1)
+        return (table @ per_frame.astype(table.dtype)).astype(np.float64)
     from orienteer.likelihood import _weighted_sums_numba as twin
 
     out = np.empty(table.shape[0])
@@ -22,7 +25,7 @@ def sum_over_frames(table: Array, per_frame: Array) -> Array:
 def sum_over_rows(table: Array, per_row: Array, missing: Array | None = None) -> Array:
     """``sum_k table[k, d] * (per_row[k] - missing[k, d])``, (D,) float64, for a table (T, D)."""
     if is_on_gpu(table):
-        total = _reduction()(table, per_row[:, None], axis=0)
+        total = (per_row.astype(table.dtype) @ table).astype(np.float64)
         return total if missing is None else total - _reduction()(table, missing, axis=0)
     from orienteer.likelihood import _weighted_sums_numba as twin
 

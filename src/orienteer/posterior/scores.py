@@ -1,5 +1,7 @@
 """ScoreStore: tempered scores of a batch of frames against all orientations, and probabilities from them."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,7 @@ class ScoreStore:
         xp, D = self._xp, self.n_frames
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
+        self._log_priors: list[Array] = []
         self._reference: Array | None = None
         self._top = xp.full(D, -3e38, dtype=np.float32)
         self._total, self._moment = xp.zeros(D), xp.zeros(D)
@@ -88,6 +91,8 @@ class ScoreStore:
         )  # fmt: skip
         self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
         self._tile_tops.append(tile_top)
+        self._log_priors.append(log_prior)
+        self._beta = beta
 
     def _check_tile(self, first_row: int, scores: Array, log_prior: Array) -> int:
         T = len(scores)
@@ -165,6 +170,22 @@ class ScoreStore:
         )
         return out.astype(dtype, copy=False)
 
+    def scores(self, first_row: int, last_row: int) -> Array:
+        """Log-likelihoods (T, D) float32 of a tile as it was added, to 0.01 nat over the inverse temperature.
+
+        Entries too far below the best to be kept have no score: -inf.
+        """
+        self.finish()
+        tile = int(self._tile_of_row[first_row])
+        log_prior = self._log_priors[tile]
+        if tile < 0 or len(log_prior) != self._rows_between(first_row, last_row):
+            raise OrienteerError(f"rows {first_row} to {last_row} were not added as one tile.")
+        parts = (
+            self._below[first_row:last_row], self._tile_tops[tile], log_prior[:, None], self._beta,
+            self._reference,
+        )  # fmt: skip
+        return _untempered(self._xp)(*parts)
+
     def _rows_between(self, first_row: int, last_row: int | None) -> int:
         last_row = self.n_rows if last_row is None else last_row
         if not 0 <= first_row <= last_row <= self.n_rows:
@@ -198,3 +219,21 @@ class ScoreStore:
             self._below, self._tiles, self._offset, lowest, self._factor, start, row, probability
         )
         return Responsibilities(self.n_rows, start, row, probability)
+
+
+@cache
+def _untempered(xp: Any) -> Callable[..., Array]:
+    """reference + (below + top - log_prior) / beta, in one pass on the GPU."""
+    if xp is np:
+
+        def on_cpu(below: Array, top: Array, log_prior: Array, beta: Array, reference: Array) -> Array:
+            return np.asarray(reference + (below + top - log_prior) / np.maximum(beta, np.float32(1e-30)))
+
+        return on_cpu
+    import cupy
+
+    kernel: Callable[..., Array] = cupy.ElementwiseKernel(
+        "float16 below, float32 top, float32 log_prior, float32 beta, float32 reference", "float32 score",
+        "score = reference + ((float)below + top - log_prior) / fmaxf(beta, 1e-30f)", "untempered_scores",
+    )  # fmt: skip
+    return kernel

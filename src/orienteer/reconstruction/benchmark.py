@@ -44,7 +44,7 @@ from orienteer.reconstruction.expectation import (
     score_tile,
 )
 from orienteer.reconstruction.plan import Plan, make_plan
-from orienteer.reconstruction.relative_intensity import both_friedel, random_start, solve
+from orienteer.reconstruction.relative_intensity import both_friedel, corrected, random_start
 from orienteer.reconstruction.stopwatch import Stopwatch, part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums
@@ -90,6 +90,7 @@ class Problem:
         self.plan = make_plan(
             self.device, D, P, len(grid), self.edge_voxels, self.lit_pixels / P,
             float(whole.photons.count.max()), True,
+            largest_square=float(whole.squares.max()) if self.kind == "poisson" else np.inf,
         )  # fmt: skip
         self._points = PointPatches.of(self.points, self.device)
         self._weights = xp.asarray(self.pixel_weights)
@@ -136,7 +137,7 @@ class Problem:
         xp = array_namespace(model)
         expander = Expander(model[None], self._points)
         sums = [make_sums(self.edge_voxels, self.device)]
-        deposit = Deposit(sums, None, xp.zeros(len(self.rows), dtype=xp.float64))
+        deposit = Deposit(sums, None, xp.zeros(len(self.rows), dtype=xp.float64), model[None])
         expected = np.zeros(len(self.patterns))
         log_perplexity = 0.0
         for prepared in self._prepared:
@@ -148,7 +149,7 @@ class Problem:
             expected[batch.places] = to_numpy(photons)
             log_perplexity += float(posterior.entropy.sum())
         with part("compress"):
-            new = solve(both_friedel(sums[0].finish()))
+            new = corrected(model, both_friedel(sums[0].finish()))
         with part("fluence"):
             if self.estimates_fluence:
                 photons = np.concatenate([to_numpy(frames.scored_photons) for _, frames, _ in self._prepared])

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.fluence import expected_photons
 from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.gaussian import Gaussian
 from orienteer.likelihood.panels import Panels
 from orienteer.likelihood.product import Product, SparseProduct
 from orienteer.posterior.posterior import Posterior
@@ -124,6 +125,7 @@ class Expander:
     junk: Array | None = None
     _memory: dict[tuple[int, ...], Array] = field(default_factory=dict)
     _signal: dict[int, Array] = field(default_factory=dict)
+    _offsets: dict[int, Array] = field(default_factory=dict)
 
     def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume:
         """The slices of a tile of poses, yet to be made."""
@@ -131,9 +133,13 @@ class Expander:
         matrices = rows.poses.matrices[tile.poses]
         return TurnedVolume(self.models[tile.model], self.points, matrices, self._memory)
 
-    def note_signal(self, tile: Tile, signal: Array) -> None:
-        """Photons (T,) of each row of a tile at unit fluence on the scored pixels, for the merge."""
-        self._signal[tile.first] = signal
+    def note(self, tile: Tile, signal: Array, offsets: Array) -> None:
+        """For the merge: photons (T,) of each row at unit fluence on the scored pixels, and offsets (T,)."""
+        self._signal[tile.first], self._offsets[tile.first] = signal, offsets
+
+    def offsets(self, tile: Tile) -> Array:
+        """What the scores of each row of a tile were made with, (T,) float64."""
+        return self._offsets[tile.first]
 
     def signal(self, tile: Tile) -> Array | None:
         """What was noted for a tile; None: nothing."""
@@ -177,15 +183,16 @@ def can_fuse(likelihood: Likelihood, batch: Batch) -> bool:
     )
 
 
-def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Array, Array]:
-    """Scores (T, D), and the photons (T,) of each row at unit fluence on the scored pixels."""
+def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Array, Array, Array]:
+    """Scores (T, D), the photons (T,) of each row at unit fluence on the scored pixels, and the offsets."""
     by_pixel = batch.by_pixel
     parts = []
     operand: Any = None
     for group in batch.groups:
         if operand is None or likelihood.needs_fluence_groups:
             with part("expand"):
-                operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
+                form = group.product.operand_form
+                operand, offsets = likelihood.expand(slices, group.fluence, by_pixel, form)
         with part("score"):
             product = group.product.scores(operand)
             missing = None
@@ -207,7 +214,7 @@ def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Arra
         else:
             signal = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
     scores = parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
-    return scores, signal
+    return scores, signal, offsets
 
 
 def expect(
@@ -224,8 +231,8 @@ def expect(
             slices: Any = (
                 expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)
             )
-        scores, signal = _score_tile(likelihood, slices, batch)
-        expander.note_signal(tile, signal)
+        scores, signal, offsets = _score_tile(likelihood, slices, batch)
+        expander.note(tile, signal, offsets)
         with part("posterior"):
             store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
     with part("posterior"):
@@ -285,12 +292,18 @@ def merge(
     xp = array_namespace(batch.fluence)
     by_pixel = batch.by_pixel
     expected = xp.zeros(len(batch), dtype=xp.float64)
-    sees_slices = likelihood.needs_product_to_merge or likelihood.pixels.background is not None
+    # The product of a pair is in its score, where no pixel is missing.
+    rescores = likelihood.needs_product_to_merge and all(g.frames.missing is None for g in batch.groups)
+    sees_slices = (likelihood.needs_product_to_merge and not rescores) or (
+        likelihood.pixels.background is not None
+    )
     with part("posterior"):
         mass = store.row_mass()
+        # One look at all of it: the GPU is not waited for in every tile.
+        on_host = to_numpy(mass)
     deposit.row_mass += mass
     for tile in rows.tiles():
-        if not float(mass[tile.first : tile.last].sum()) > 0:
+        if not on_host[tile.first : tile.last].sum() > 0:
             continue
         with part("posterior"):
             responsibilities = store.responsibilities(tile.first, tile.last)
@@ -304,8 +317,11 @@ def merge(
                 own = xp.ascontiguousarray(responsibilities[:, group.columns])
                 expected[group.columns] += expected_photons(own, signal)
         with part("merge"):
+            scores = offsets = None
+            if rescores:
+                scores, offsets = store.scores(tile.first, tile.last), expander.offsets(tile)
             values, row_weights, weights = _deposited(
-                likelihood, slices, batch, responsibilities, pixel_weights
+                likelihood, slices, batch, responsibilities, pixel_weights, scores, offsets
             )
         if tile.model is None:
             _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
@@ -318,9 +334,13 @@ def merge(
 
 
 def _deposited(
-    likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array
-) -> tuple[Array, Array, Array | None]:
-    """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing."""
+    likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array,
+    scores: Array | None, offsets: Array | None,
+) -> tuple[Array, Array, Array | None]:  # fmt: skip
+    """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing.
+
+    scores, offsets : (T, D), (T,), from which a likelihood that needs it gets its product; None: from slices.
+    """
     xp = array_namespace(responsibilities)
     by_pixel = batch.by_pixel
     values: Array = None
@@ -331,11 +351,16 @@ def _deposited(
         if batch.weight is not None:
             own = own * batch.weight[group.columns]
         product = None
-        if likelihood.needs_product_to_merge:
-            product = group.product.scores(likelihood.expand(slices, group.fluence, by_pixel)[0])
+        if likelihood.needs_product_to_merge and scores is None:
+            operand, _ = likelihood.expand(slices, group.fluence, by_pixel, group.product.operand_form)
+            product = group.product.scores(operand)
         fluence = batch.fluence[group.columns]
-        weights = likelihood.merge_weights(own, group.frames, fluence=fluence, product=product)
-        merged = group.product.merge(weights.numerator)
+        if scores is None:
+            weights = likelihood.merge_weights(own, group.frames, fluence=fluence, product=product)
+        else:
+            assert isinstance(likelihood, Gaussian)
+            weights = likelihood.merge_weights_of_scores(own, group.frames, scores[:, group.columns], offsets)
+        merged = group.product.merge(weights.numerator, largest=weights.largest)
         if likelihood.pixels.background is not None:
             # Of every photon only the signal's share is merged; the rest is background.
             merged *= signal_share(slices, likelihood.pixels, group.fluence, by_pixel)

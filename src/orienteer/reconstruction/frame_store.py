@@ -33,6 +33,7 @@ class FrameStore:
     pixel_frames : (U,) float64, frames in which the pixel was not forbidden.
     lit_share : share of usable pixels that are not dark, on average.
     largest : largest count of a pixel.
+    largest_square : largest sum of a frame's squared counts.
     count_check : what is doubtful about their counts.
     """
 
@@ -45,7 +46,7 @@ class FrameStore:
         self.event_id = np.zeros(self.n_frames, dtype=np.uint64)
         self.photons = np.zeros(self.n_frames)
         self.pixel_photons, self.pixel_frames = np.zeros(n), np.zeros(n)
-        lit, self.largest = 0.0, 0.0
+        lit, self.largest, self.largest_square = 0.0, 0.0, 0.0
         parts: list[Patterns] | None = []
         self.is_counts = True
         held, limit = 0, _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30
@@ -69,6 +70,7 @@ class FrameStore:
             self._look(whole)
             lit += self._n_lit
             self.largest = max(self.largest, self._batch_largest)
+            self.largest_square = max(self.largest_square, float(whole.squares.max(initial=0)))
             first += len(batch)
             held += _bytes_of(batch)
             parts = None if parts is None or held > limit else [*parts, batch]

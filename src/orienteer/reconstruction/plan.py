@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from orienteer.compute.arrays import DeviceName, import_cupy
 from orienteer.compute.machine import memory_GiB, usable_cores
 from orienteer.likelihood.frames import Layout
@@ -12,6 +14,9 @@ _CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
 # Share of a card's free memory that frames may fill; larger sets stay in host memory and are copied in turn.
 _SHARE_OF_DEVICE = 0.5
+# An operand of one float16 term is wrong by 1.4e-4 (rms) where it deviates from the mean by half, and a score
+# by that times the root of the frame's squared counts: 0.05 nat at five standard deviations.
+_LARGEST_HALF_SQUARE = 5000.0
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,12 @@ class Plan:
 def make_plan(
     device: DeviceName, n_frames: int, n_pixels: int, n_rows: int, edge_voxels: int, lit_share: float,
     largest_count: float, is_counts: bool, budget_GiB: float = 0.0, frames_in_memory: bool = True,
+    largest_square: float = np.inf,
 ) -> Plan:  # fmt: skip
     """Choose layout, tile and batch such that everything fits in the budget.
 
     budget_GiB : for scores and slices; 0: a quarter of the free memory.
+    largest_square : largest sum of squared counts of a frame, where one float16 term may do for the operand.
     """
     on_gpu = device == "cuda"
     rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
@@ -100,7 +107,8 @@ def make_plan(
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
     held = frame * (n_frames if on_device else 3 * batch)
     total = batch * (n_rows * entry + tile_rows * 8) + 8 * tile_rows * n_pixels + held + 60 * edge_voxels**3
-    precision = "single" if not on_gpu else "split" if largest_count <= 2048 else "tf32"
+    precision = "split" if largest_square > _LARGEST_HALF_SQUARE else "half"
+    precision = precision if on_gpu else "single"
     return Plan(
         device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch,
         batch * n_rows * entry, total / 2**30, products + moves, frames_in_memory, on_device,

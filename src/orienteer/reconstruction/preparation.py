@@ -103,4 +103,5 @@ class Preparation:
         return make_plan(
             self.device, self.frames.n_frames, len(self.pixels), n_rows, edge, self.frames.lit_share,
             self.frames.largest, self.frames.is_counts, self.settings.memory_GiB, self.frames.is_in_memory,
+            np.inf if self.settings.likelihood == "gaussian" else self.frames.largest_square,
         )  # fmt: skip
