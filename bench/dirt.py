@@ -16,8 +16,8 @@ is named by the case:
 
 Each run is blind, and its result is turned onto the true intensity.  ``resolution_A`` is where correlation
 of shells, a speckle thick, falls below 0.5.  ``photon_limit_A`` is the same for a merge of the good frames
-with their true orientations, fluences and background, each weighed by what it can tell.  Losses are in per
-cent of the reach in q:
+with their true orientations, fluences and background, each weighed by what it can tell, and filtered as a
+reconstruction is.  Losses are in per cent of the reach in q:
 
     loss              against the blind run on clean frames of the same seed
     loss_of_photons   of the photon limit against that of clean frames: no method could avoid it
@@ -43,19 +43,20 @@ from numpy.typing import NDArray
 from blind import BEAM, OBJECTS, PDB, Object, make_object, true_intensity
 from machine import describe_machine, report
 from orienteer.compare.alignment import align_intensities
-from orienteer.compare.shells import shell_correlation
+from orienteer.compare.shells import shell_correlation, shell_index
 from orienteer.compute.arrays import to_numpy
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
 from orienteer.orientation.quaternion import to_matrix
+from orienteer.reconstruction.autocorrelation import WienerFilter
 from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.relative_intensity import both_friedel, solve
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind
 from orienteer.slicing.trilinear import insert_slices
-from orienteer.volume.friedel import friedel_symmetrise
 
 LIMIT = 0.5
 LOSSES = ("loss", "loss_of_photons", "loss_to_limit")
@@ -205,30 +206,35 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
 
 
 def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float64]:
-    """The good frames merged with their true orientations, background taken off, (n, n, n).
+    """The good frames merged at their true orientations, background taken off, and filtered, (n, n, n).
 
     Over a background a frame tells the more the brighter it is: each counts by the signal's share in it.
+    The filter is that of a reconstruction, which would otherwise pass its own limit.
     """
-    pixels = emc.pixels
-    points = (pixels.q_inv_A / emc.work.stage.voxel_inv_A).astype(np.float32)
+    pixels, voxel = emc.pixels, emc.work.stage.voxel_inv_A
+    points = (pixels.q_inv_A / voxel).astype(np.float32)
     behind = to_numpy(experiment.background)[pixels.index].astype(np.float32)
-    weights = pixels.correction.astype(np.float32)
-    mean = np.maximum(weights * emc.profile(pixels.length_inv_A).astype(np.float32), np.float32(1e-30))
-    sums = np.zeros((n, n, n, 2))
+    mean = np.maximum(pixels.correction * emc.profile(pixels.length_inv_A), 1e-30).astype(np.float32)
+    sums = np.zeros((2, n, n, n, 2))
     for batch in experiment.batches(500):
         columns = {name: to_numpy(values) for name, values in batch.columns.items()}
-        good = np.flatnonzero(columns["truth_kind"] == ShotKind.HIT)
-        frames = to_numpy(batch.dense()).reshape(len(batch), -1)[good][:, pixels.index].astype(np.float32)
-        matrices = np.swapaxes(to_matrix(columns["truth_orientation"][good]), 1, 2).astype(np.float32)
-        fluence = columns["truth_fluence"][good].astype(np.float32)
-        share = fluence[:, None] * mean / (fluence[:, None] * mean + behind)
-        told = share * fluence[:, None] * weights
-        insert_slices(
-            sums, points, np.ascontiguousarray(matrices), share * (frames - behind), fluence, weights,
-            weights=told,
-        )  # fmt: skip
-    photons, weight = (friedel_symmetrise(sums[..., i]) for i in (0, 1))
-    return np.where(weight > 0, photons / np.where(weight > 0, weight, 1), np.nan)
+        for half in (0, 1):
+            good = np.flatnonzero(columns["truth_kind"] == ShotKind.HIT)[half::2]
+            frames = to_numpy(batch.dense()).reshape(len(batch), -1)[good][:, pixels.index].astype(np.float32)
+            matrices = np.swapaxes(to_matrix(columns["truth_orientation"][good]), 1, 2).astype(np.float32)
+            fluence = columns["truth_fluence"][good].astype(np.float32)
+            signal = fluence[:, None] * mean
+            share = signal / (signal + behind)
+            insert_slices(
+                sums[half], points, np.ascontiguousarray(matrices), share * (frames - behind), fluence, mean,
+                weights=share * signal,
+            )  # fmt: skip
+    halves = [both_friedel(half) for half in sums]
+    total = halves[0] + halves[1]
+    keep_signal = WienerFilter(solve(halves[0]), solve(halves[1]), total[..., 1])
+    relative = keep_signal(solve(total), total[..., 1], is_half=False)
+    radius = np.maximum(shell_index(n), 0) * voxel
+    return np.where(total[..., 1] > 0, relative * emc.profile(radius), np.nan)
 
 
 def with_losses(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -286,7 +292,7 @@ def main() -> None:
     parser.add_argument("--photons", type=float, default=1000.0, help="per frame, of the particle")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument(
-        "--resolution-A", type=float, help="to stop at; default: the edge on the GPU, else 50"
+        "--resolution-A", type=float, help="to stop at; default: the edge on the GPU, else 45"
     )
     parser.add_argument("--level", type=int, help="finest grid; default: as needed on the GPU, else 6")
     parser.add_argument("--set", nargs=2, action="append", default=[], help="a setting and its value")
@@ -297,7 +303,7 @@ def main() -> None:
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
     options.frames = options.frames or (10_000 if on_gpu else 1_500)
-    options.resolution_A = options.resolution_A or (0 if on_gpu else 50)
+    options.resolution_A = options.resolution_A or (0 if on_gpu else 45)
     options.level = options.level or (0 if on_gpu else 6)
     options.seeds = options.seeds or (3 if on_gpu else 1)
     options.processes = options.processes or (6 if on_gpu else 1)

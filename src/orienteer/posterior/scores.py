@@ -178,7 +178,9 @@ class ScoreStore:
         self.finish()
         tile = int(self._tile_of_row[first_row])
         log_prior = self._log_priors[tile]
-        if tile < 0 or len(log_prior) != self._rows_between(first_row, last_row):
+        is_start = first_row == 0 or self._tile_of_row[first_row - 1] != tile
+        n_rows = self._rows_between(first_row, last_row)
+        if tile < 0 or not is_start or len(log_prior) != n_rows:
             raise OrienteerError(f"rows {first_row} to {last_row} were not added as one tile.")
         parts = (
             self._below[first_row:last_row], self._tile_tops[tile], log_prior[:, None], self._beta,
