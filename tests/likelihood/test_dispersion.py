@@ -24,13 +24,14 @@ def estimated(counts, expected):
 
 def test_sums_are_what_they_say() -> None:
     counts, expected = simulated(0.2, D=7)
-    excess, square, photons = dispersion_sums(counts, expected, SHELL[::-1].copy(), 11)
+    excess, square, photons, residual = dispersion_sums(counts, expected, SHELL[::-1].copy(), 11)
     for s in range(11):
         part = SHELL[::-1] == s
         k, lam = counts[:, part], expected[:, part]
         np.testing.assert_allclose(excess[:, s], ((k - lam) ** 2 - lam).sum(1), atol=1e-9)
         np.testing.assert_allclose(square[:, s], (lam**2).sum(1), atol=1e-9)
         np.testing.assert_allclose(photons[:, s], lam.sum(1), atol=1e-9)
+        np.testing.assert_allclose(residual[:, s], (k - lam).sum(1), atol=1e-9)
     parts = [dispersion_sums(counts[i : i + 3], expected[i : i + 3], SHELL, 10) for i in (0, 3, 6)]
     for a, b in zip(join_sums(parts), dispersion_sums(counts, expected, SHELL, 10), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
@@ -78,6 +79,18 @@ def test_a_fifth_of_junk_frames_changes_little() -> None:
     assert kept[junk].mean() < 0.05
     assert np.delete(kept, junk).mean() > 0.98
     np.testing.assert_allclose(estimate_dispersion(sums), 0.1, rtol=0.35)
+
+
+@pytest.mark.parametrize("photons", [0.3, 0.6, 2.0])
+def test_faint_junk_that_no_shell_gives_away_changes_little(photons) -> None:
+    """Three frames in ten with another radial profile: in a dim shell each is too faint to stand out."""
+    counts, expected = simulated(0.1, photons, D=512)
+    rng = np.random.default_rng(9)
+    junk = rng.choice(512, 154, replace=False)
+    profile = rng.lognormal(0, 1.0, (154, 10))[:, SHELL]
+    counts[junk] = rng.poisson(photons * profile / profile.mean(axis=1, keepdims=True))
+    alone = estimated(*(np.delete(array, junk, axis=0) for array in (counts, expected)))
+    assert estimated(counts, expected).mean() < alone.mean() + 0.08
 
 
 def test_a_few_hot_pixels_change_little() -> None:

@@ -22,11 +22,13 @@ class DispersionSums(NamedTuple):
     excess : (K - lambda)^2 - lambda, whose mean is eps^2 lambda^2.
     square : lambda^2.
     photons : lambda.
+    residual : K - lambda.
     """
 
     excess: NDArray[np.float64]
     square: NDArray[np.float64]
     photons: NDArray[np.float64]
+    residual: NDArray[np.float64]
 
 
 def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int) -> DispersionSums:
@@ -44,13 +46,13 @@ def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int)
     shell = xp.asarray(shell)
     order = xp.argsort(shell)
     starts = to_numpy(xp.searchsorted(shell[order], xp.arange(n_shells + 1)))
-    sums = np.zeros((3, len(counts), n_shells))
+    sums = np.zeros((4, len(counts), n_shells))
     step = max(1, _CHUNK // max(1, counts.shape[1]))
     for first in range(0, len(counts), step):
         chunk = slice(first, first + step)
         lam = expected[chunk][:, order].astype(xp.float64)
         residual = counts[chunk][:, order].astype(xp.float64) - lam
-        for i, terms in enumerate((residual * residual - lam, lam * lam, lam)):
+        for i, terms in enumerate((residual * residual - lam, lam * lam, lam, residual)):
             sums[i, chunk] = _sum_shells(terms, starts)
     return DispersionSums(*sums)
 
@@ -65,18 +67,21 @@ def estimate_dispersion(sums: DispersionSums, maximum: float = 10.0) -> NDArray[
 
     eps^2 = sum[(K - lambda)^2 - lambda] / sum lambda^2, made robust in two ways: frames that scatter far more
     than the rest are left out, and each shell is the median of several disjoint parts of the frames, so that
-    a few hot pixels decide nothing.  Neighbouring shells are averaged (1:2:1, by their precision) before
-    negative values become 0.
+    a few hot pixels decide nothing.  A part holds frames that scatter alike in the other shells: those of
+    something else are together in a few parts, though each is too faint to be told.  Neighbouring shells are
+    averaged (1:2:1, by their precision) before negative values become 0.
     """
     kept = usable_frames(sums)
-    excess, square, photons = (array[kept] for array in sums)
+    sums = DispersionSums(*(array[kept] for array in sums))
+    excess, square, photons, _ = sums
+    rank = _rank_by_other_shells(sums)
     information = square.sum(axis=0)
     # Variance of the estimate: for Poisson counts var(excess) = 2 lambda^2 + lambda.
     some = information > 0
     precision = np.where(
         some, information**2 / np.where(some, 2 * information + photons.sum(axis=0), 1.0), 0.0
     )
-    ratio = np.array([_median_of_parts(excess[:, s], square[:, s]) for s in range(excess.shape[1])])
+    ratio = np.array([_median_of_parts(excess[order, s], square[order, s]) for s, order in enumerate(rank.T)])
     return np.clip(_smooth(ratio, precision), 0.0, maximum)
 
 
@@ -99,18 +104,32 @@ def usable_frames(sums: DispersionSums) -> NDArray[np.bool_]:
     return kept
 
 
+def _rank_by_other_shells(sums: DispersionSums) -> NDArray[np.int64]:
+    """(D, n_shells): for each shell the frames in the order of how strange they are in all other shells.
+
+    A frame of something else has too many photons in some shells and too few in others.  The shell itself has
+    no say, or parts in this order would be biased.
+    """
+    excess, square, photons, residual = sums
+    information = square.sum(axis=0)
+    typical = np.maximum(excess.sum(axis=0) / np.where(information > 0, information, 1.0), 0.0)
+    variance = photons + typical * square
+    some = variance > 0
+    strange = np.where(some, residual**2 / np.where(some, variance, 1.0), 0.0)
+    return np.argsort(strange.sum(axis=1, keepdims=True) - strange, axis=0, kind="stable")
+
+
 def _median_of_parts(excess: NDArray[np.float64], square: NDArray[np.float64]) -> float:
+    """Median of the ratio over parts of frames that follow each other."""
     information = square.sum()
     if information <= 0:
         return 0.0
     n_parts = int(np.clip(information / _INFORMATION_PER_PART, 1, _PARTS))
     n_parts -= 1 - n_parts % 2  # odd, so that the median is one of them
-    ratios = []
-    for part in range(n_parts):
-        part_square = square[part::n_parts].sum()
-        if part_square > 0:
-            ratios.append(excess[part::n_parts].sum() / part_square)
-    return float(np.median(ratios))
+    parts = [np.array_split(array, n_parts) for array in (excess, square)]
+    sums = np.array([[part.sum() for part in array] for array in parts])
+    lit = sums[1] > 0
+    return float(np.median(sums[0, lit] / sums[1, lit]))
 
 
 def _smooth(ratio: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:

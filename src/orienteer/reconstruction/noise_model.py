@@ -98,7 +98,7 @@ class NoiseModel:
         n_shells = int(work.shell.max()) + 1
         shell = work.xp.asarray(work.shell[: work.n_scored])
         for h in range(len(models)):
-            batch = work.sample(h, fluence)
+            batch = work.sample(h, fluence, _FRAMES)
             if batch is None:
                 continue
             for group in batch.groups:
