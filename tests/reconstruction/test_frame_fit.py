@@ -8,6 +8,7 @@ from scipy.stats import nbinom, poisson
 from orienteer.reconstruction.frame_fit import (
     DenseFrames,
     log_probability,
+    log_probability_dense,
     log_probability_of_anything,
     particle_probability,
 )
@@ -40,6 +41,19 @@ def test_without_dispersion_they_are_those_of_poisson_and_hidden_pixels_do_not_c
     seen = counts[:, 7:].astype(np.float64)
     wanted = poisson.logpmf(seen, expected[:, 7:]) + gammaln(seen + 1.0)
     np.testing.assert_allclose(log_probability(counts, expected, 0.0), wanted.sum(axis=1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["one dispersion per pixel", "one per frame and pixel"])
+def test_both_twins_agree_for_faint_and_bright_pixels_and_any_dispersion(each: bool) -> None:
+    """From a series to logarithms, from products to gamma functions, and across the limits between them."""
+    expected = 10 ** RNG.uniform(-6, 5, size=(8, 400)).astype(np.float32)
+    counts = RNG.poisson(expected).astype(np.float32)
+    expected[:, :20] = counts[:, :20] = 0.0
+    dispersion = 10 ** RNG.uniform(-9, 0.5, size=(8, 400) if each else 400)
+    dispersion[..., 20:40] = 0.0
+    found, wanted = (f(counts, expected, dispersion) for f in (log_probability, log_probability_dense))
+    size = np.abs(counts * np.log(np.maximum(expected, 1e-30))).sum(axis=1)
+    assert (np.abs(found - wanted) / size).max() < 1e-10
 
 
 def test_the_right_speckles_explain_a_frame_better_than_anything_and_the_wrong_ones_worse() -> None:

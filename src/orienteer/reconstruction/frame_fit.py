@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.likelihood.base import log_rising
 from orienteer.likelihood.fluence import solve_fluence
 from orienteer.likelihood.frames import FrameBatch
@@ -88,6 +88,21 @@ def log_probability(counts: Array, expected: Array, dispersion: Array | float) -
 
     counts, expected : (D, S); where ``expected`` is 0 the pixel does not count.  dispersion : (D, S) or (S,).
     """
+    if is_on_gpu(counts):
+        return log_probability_dense(counts, expected, dispersion)
+    from orienteer.reconstruction import _frame_fit_numba as twin
+
+    e = np.asarray(dispersion, dtype=np.float64)
+    if e.ndim < 2:
+        e = np.broadcast_to(e, (1, counts.shape[1]))
+    out = np.empty(len(counts))
+    K, lam, e = (np.ascontiguousarray(x) for x in (counts, expected, e))
+    twin.log_probability(K, lam, e, out)
+    return out
+
+
+def log_probability_dense(counts: Array, expected: Array, dispersion: Array | float) -> Array:
+    """GPU twin of :func:`_frame_fit_numba.log_probability`: all pixels at once, in float64."""
     xp = array_namespace(counts)
     K, lam = counts.astype(xp.float64), expected.astype(xp.float64)
     e = xp.broadcast_to(xp.asarray(dispersion, dtype=xp.float64), K.shape)

@@ -1,0 +1,55 @@
+"""CPU twin of the probability of frames: a short series for most pixels, logarithms for the few others."""
+
+import math
+
+import numpy as np
+from numba import njit, prange
+
+# Up to here ten terms of ln(1 + y) / y are right to 1e-11.
+_SMALL = 0.1
+_FEW_PHOTONS = 32
+
+
+@njit(nogil=True, inline="always")
+def _ratio_by_series(y):  # type: ignore[no-untyped-def]
+    """ln(1 + y) / y of a small y."""
+    value = -1 / 10
+    for i in range(9, 0, -1):
+        value = (1 / i if i % 2 else -1 / i) + y * value
+    return value
+
+
+@njit(nogil=True, error_model="numpy")
+def _log_rising(K, e):  # type: ignore[no-untyped-def]
+    """sum_{i<K} ln(1 + i e)."""
+    if K * e < 1e-3:
+        pairs = K * (K - 1.0) / 2.0
+        return e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0)
+    if K <= _FEW_PHOTONS and math.floor(K) == K:
+        product = 1.0
+        for i in range(1, int(K)):
+            product *= 1.0 + i * e
+        return math.log(product)
+    r = 1.0 / e
+    return math.lgamma(K + r) - math.lgamma(r) - K * math.log(r)
+
+
+@njit(nogil=True, parallel=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def log_probability(counts, expected, dispersion, out):  # type: ignore[no-untyped-def]
+    """As ``frame_fit.log_probability``; dispersion (1 or D, S) float64, out (D,) float64."""
+    D, S = counts.shape
+    for d in prange(D):
+        K, lam, e = counts[d], expected[d], dispersion[d % len(dispersion)]
+        offset = 0.0
+        for p in range(S):
+            y = e[p] * np.float64(lam[p])
+            offset += np.float64(lam[p]) * (_ratio_by_series(y) if y <= _SMALL else 0.0)
+        total = -offset
+        for p in range(S):
+            y = e[p] * np.float64(lam[p])
+            if y > _SMALL:
+                total -= math.log1p(y) / e[p]
+            if K[p] > 0 and lam[p] > 0:
+                count = np.float64(K[p])
+                total += count * (math.log(np.float64(lam[p])) - math.log1p(y)) + _log_rising(count, e[p])
+        out[d] = total
