@@ -1,5 +1,6 @@
 """The estimate of the time that is left."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -44,3 +45,16 @@ def test_more_starts_take_longer_and_a_limit_bounds_it(tiny: Any) -> None:
     n = len(ladder(pixels.edge_inv_A(0), 2000.0, 0))
     limited = estimate(tiny, Course(0, 1, 3, iteration=2, stage=n - 1))
     assert limited == pytest.approx(2.0)
+
+
+def test_a_stage_in_two_passes_costs_its_coarse_grid(tiny: Any) -> None:
+    """All frames meet all poses of half as many divisions; of the fine grid each meets a few."""
+    pixels = pixel_table(tiny.source())
+    first = replace(ladder(pixels.edge_inv_A(0), 2000.0, 0)[0], level=12)
+    course, annealing = Course(2, 1, 4000), Annealing(8, is_first=True)
+    here, at_once, in_two, coarse = (
+        seconds_left(1.0, course, annealing, [first, *later], pixels, 1)
+        for later in ([], [first], [replace(first, in_two_passes=True)], [replace(first, level=6)])
+    )
+    assert in_two - here == pytest.approx(coarse - here)
+    assert at_once - here > 7 * (in_two - here) > 0

@@ -1,6 +1,7 @@
 """How long a run will still take, from how long its last iteration took."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orienteer.reconstruction.course import FEWEST, Course
 from orienteer.reconstruction.ladder import Stage
@@ -26,14 +27,16 @@ def seconds_left(
     """
     if course.finished:
         return 0.0
+    # In two passes the coarse grid costs most: of the fine one each frame meets only a few poses.
+    n_poses = [replace(stage, level=stage.first_level).n_poses(group_order) for stage in stages]
     cost = [
-        stage.n_poses(group_order) * len(pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
-        for stage in stages
+        n * len(pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
+        for n, stage in zip(n_poses, stages, strict=True)
     ]
     here = annealing.iterations_left + max(1, FEWEST + 1 - annealing.iterations_done)
     work = here * cost[course.stage] + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :])
     if course.stage == 0:
-        whole = Annealing(round(stages[0].n_poses(group_order)), is_first=True)
+        whole = Annealing(round(n_poses[0]), is_first=True)
         work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
     n_left = course.most_iterations - course.iteration
     return seconds * min(work, n_left * max(cost[course.stage :])) / cost[course.stage]
