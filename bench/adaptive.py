@@ -32,7 +32,6 @@ from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.course import Course, Progress
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.expectation import Expander
-from orienteer.reconstruction.ladder import Stage
 from orienteer.reconstruction.search import TwoPasses, WholeGrid, choose_search
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.workspace import Workspace
@@ -51,14 +50,14 @@ class GridStudy(Emc):
     def use_grids(self, levels: list[int], coarse_to_fine: bool) -> None:
         """Begin anew with a stage for every level."""
         stage = self.stages[-1]
-        self.stages = [Stage(stage.scored_inv_A, stage.merged_inv_A, level) for level in levels]
+        self.stages = [replace(stage, level=level, in_two_passes=False) for level in levels]
         self.stages[-1] = replace(self.stages[-1], in_two_passes=coarse_to_fine)
         self.course = Course(len(levels), 1, self.settings.iterations)
         self._begin_start(0)
 
-    def _progress(self, work: Workspace, log_likelihood: float) -> Progress:
+    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
         # A finer grid comes at the same resolution, so noise at its edge is no reason to stop.
-        return replace(super()._progress(work, log_likelihood), agreement_at_edge=None)
+        return replace(super()._progress(work, log_likelihood, change), agreement_at_edge=None)
 
 
 def frames_of(n_frames: int, photons: float, pixels: int, edge_A: float) -> Source:
@@ -112,7 +111,7 @@ def one_iteration(emc: GridStudy, device: str) -> dict[str, Any]:
     }
     seconds, evidence = {}, {}
     for name, way in ways.items():
-        deposit = emc.new_deposit(work)
+        deposit = emc.new_deposit(work, 0)
         began = clock()
         posterior, expected = way.step(likelihood, expander, batch, deposit, work.pixel_weights)
         float(expected.sum())  # waits for the GPU

@@ -31,7 +31,7 @@ def test_weights_from_scores_of_the_store_are_those_from_the_product(beta: float
     kept = store.scores(0, T)
     assert kept == pytest.approx(scores, rel=1e-4, abs=1e-3)
     of_product = gaussian.merge_weights(responsibilities, frames, product=product)
-    of_scores = gaussian.merge_weights_of_scores(responsibilities, frames, kept, offsets)
+    of_scores = gaussian.merge_weights(responsibilities, frames, scores=kept, offsets=offsets)
     assert of_scores.numerator == pytest.approx(of_product.numerator, rel=1e-4, abs=1e-7)
     assert of_scores.row == pytest.approx(of_product.row)
     assert of_scores.largest is not None

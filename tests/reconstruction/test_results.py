@@ -14,14 +14,14 @@ Q = [0.01, 0.02, 0.03, 0.04]
         ([1.0, 0.9, 0.1, 0.0], 1 / 0.025),  # half way between two shells
         ([1.0, 0.5, 0.1, 0.0], 1 / 0.02),
         ([0.2, 0.9, 0.1, 0.0], 1 / 0.025),  # few voxels near the centre
-        ([1.0, 0.1, 0.9, 0.1], 1 / 0.035),  # below it, but not for good
+        ([1.0, 0.9, 0.1, 0.9], 1 / 0.025),  # what comes after is not believed
         ([1.0, 0.9, 0.8, 0.7], 1 / 0.04),  # to the edge
         ([1.0, 0.9, np.nan, np.nan], 1 / (0.02 + 0.01 * 0.4 / 0.9)),
         ([0.4, 0.3, 0.2, 0.1], None),
         ([np.nan] * 4, None),
     ],
 )
-def test_halves_agree_to_where_their_correlation_falls_below_half_for_good(
+def test_halves_agree_to_where_their_correlation_falls_below_half(
     correlation: list[float], resolution_A: float | None
 ) -> None:
     found = agreement_A({"q_inv_A": Q, "half_correlation": correlation})

@@ -150,3 +150,24 @@ def gaussian_scores(product, offsets, inverse_squares, missing, half_precision, 
             norm = offset - missing[k, d] if some_missing else offset
             residual = norm - projected * projected * inverse_squares[d]
             out[k, d] = -half_precision * residual if inverse_squares[d] > 0 else 0.0
+
+
+@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
+def gaussian_numerators(scores, offsets, inverse_squares, p, factor, out):  # type: ignore[no-untyped-def]
+    """out[k, d] = p[k, d] * sqrt((offsets[k] + factor * scores[k, d]) * inverse_squares[d])."""
+    T, D = out.shape
+    for k in prange(T):
+        offset = offsets[k]
+        for d in range(D):
+            square = max(offset + factor * scores[k, d], 0.0)
+            out[k, d] = p[k, d] * np.sqrt(square * inverse_squares[d]) if p[k, d] > 0 else 0.0
+
+
+@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
+def subtract_expected(slices, of_row, of_column, values):  # type: ignore[no-untyped-def]
+    """values[r, c] -= slices[r, c] * of_row[r] * of_column[c]."""
+    R, C = values.shape
+    for r in prange(R):
+        factor = of_row[r]
+        for c in range(C):
+            values[r, c] -= slices[r, c] * (factor * of_column[c])

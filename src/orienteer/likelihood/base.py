@@ -110,8 +110,14 @@ class Likelihood(Protocol):
         *,
         fluence: float | Array = 1.0,
         product: Array | None = None,
+        scores: Array | None = None,
+        offsets: Array | None = None,
     ) -> MergeWeights:
-        """What responsibilities (T, D) deposit; ``product`` (T, D) is that of the scores."""
+        """What responsibilities (T, D) deposit.
+
+        A likelihood that needs it is given the ``product`` (T, D) of the scores, or ``scores`` (T, D) and
+        their ``offsets`` (T,), in which it lies where no pixel is missing.
+        """
         ...
 
     def merge_factors(

@@ -214,3 +214,34 @@ extern "C" __global__ void gaussian_scores(const float *product, const double *_
         out[at] = inverse > 0.0 ? (float)(-half_precision * (norm - projected * projected * inverse)) : 0.f;
     }
 }
+
+// out[k, d] = responsibilities[k, d] * sqrt((offsets[k] + factor * scores[k, d]) * inverse_squares[d]).
+extern "C" __global__ void gaussian_numerators(const float *__restrict__ scores, const double *__restrict__ offsets,
+                                               const double *__restrict__ inverse_squares,
+                                               const float *__restrict__ responsibilities, double factor, int T,
+                                               int D, float *__restrict__ out)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d >= D) return;
+    const float inverse = (float)inverse_squares[d], slope = (float)factor;
+    for (int k = blockIdx.y; k < T; k += gridDim.y) {
+        const long long at = (long long)k * D + d;
+        const float p = responsibilities[at];
+        const float square = fmaxf(fmaf(slope, scores[at], (float)offsets[k]), 0.f);
+        out[at] = p > 0.f ? p * sqrtf(square * inverse) : 0.f;
+    }
+}
+
+// values[r, c] -= slices[r, c] * of_row[r] * of_column[c].
+extern "C" __global__ void subtract_expected(const float *__restrict__ slices, const float *__restrict__ of_row,
+                                             const float *__restrict__ of_column, int R, int C,
+                                             float *__restrict__ values)
+{
+    const int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= C) return;
+    const float factor = of_column[c];
+    for (int r = blockIdx.y; r < R; r += gridDim.y) {
+        const long long at = (long long)r * C + c;
+        values[at] -= slices[at] * (of_row[r] * factor);
+    }
+}

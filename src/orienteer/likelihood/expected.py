@@ -84,7 +84,7 @@ def _sliced_panels(
     from orienteer.likelihood import _sliced_numba as twin
 
     S, T = pixels.n_scored, len(turned)
-    key = (S, T)
+    key = (-1, S, T)  # no shape of slices, which share this memory
     turned.memory[key], panels = aligned_panels(turned.memory.get(key), S, T)
     offsets, signal = np.empty(T), np.empty(T)
     constants = (pixels.correction, pixels.floor, pixels.background_or_zero, *own)
@@ -126,6 +126,33 @@ def gaussian_scores(
     """
     half_precision = np.float64(0.5 / sigma**2)
     return _score("gaussian_scores", (product, offsets, inverse_squares), missing, (half_precision,), out)
+
+
+def gaussian_numerators(
+    responsibilities: Array, scores: Array, offsets: Array, inverse_squares: Array, sigma: float
+) -> Array:
+    """``responsibilities ((offsets[k] + 2 sigma^2 scores[k, d]) inverse_squares[d])^1/2``, (T, D) float32."""
+    out = array_namespace(scores).empty_like(scores)
+    numbers = (np.float64(2 * sigma**2),)
+    return _score("gaussian_numerators", (scores, offsets, inverse_squares), responsibilities, numbers, out)
+
+
+def subtract_expected(values: Array, slices: Array, of_row: Array, of_column: Array) -> None:
+    """``values[r, c] -= slices[r, c] of_row[r] of_column[c]``, all float32; values and slices are (R, C)."""
+    R, C = values.shape
+    if slices.shape != (R, C) or of_row.shape != (R,) or of_column.shape != (C,):
+        raise OrienteerError(
+            f"slices of shape {slices.shape} and factors of shapes {of_row.shape} and {of_column.shape} do "
+            f"not fit values of shape {values.shape}."
+        )
+    if not is_on_gpu(values):
+        from orienteer.likelihood import _expected_numba as twin
+
+        twin.subtract_expected(slices, of_row, of_column, values)
+    elif values.size:
+        blocks = ((C + _THREADS - 1) // _THREADS, min(R, 16384))
+        arguments = (slices, of_row, of_column, np.int32(R), np.int32(C), values)
+        _module().get_function("subtract_expected")(blocks, (_THREADS,), arguments)
 
 
 def _score(

@@ -1,17 +1,19 @@
 """The Gaussian model with a fluence for every pair of row and frame (Ekeberg, Engblom and Liu, 2014)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from math import frexp, log, pi
-from typing import Any
-
-import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.base import MergeWeights, missing_scored
-from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, gaussian_scores
+from orienteer.likelihood.expected import (
+    Form,
+    SplitOperand,
+    expand_slices,
+    gaussian_numerators,
+    gaussian_scores,
+)
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
 from orienteer.likelihood.weighted_sums import sum_over_frames
@@ -115,8 +117,12 @@ class Gaussian:
         *,
         fluence: float | Array = 1.0,
         product: Array | None = None,
+        scores: Array | None = None,
+        offsets: Array | None = None,
     ) -> MergeWeights:
-        """Numerator P / phi_kd, denominator P; needs the product of the scores."""
+        """Numerator P / phi_kd, denominator P; needs the product of the scores, or the scores and offsets."""
+        if scores is not None and offsets is not None:
+            return self._merge_weights_of_scores(responsibilities, frames, scores, offsets)
         if product is None:
             raise ValueError("the Gaussian merge needs the product of the scores")
         xp = array_namespace(responsibilities)
@@ -124,7 +130,7 @@ class Gaussian:
         denominator = None if frames.missing is None else responsibilities
         return MergeWeights(responsibilities * self._inverse_fluence(product, frames), row, denominator)
 
-    def merge_weights_of_scores(
+    def _merge_weights_of_scores(
         self, responsibilities: Array, frames: FrameBatch, scores: Array, offsets: Array
     ) -> MergeWeights:
         """The same from scores (T, D) and offsets (T,): 1 / phi_kd = (|s_k|^2 + 2 sigma^2 Q_kd)^1/2 / |K_d|.
@@ -133,11 +139,8 @@ class Gaussian:
         without missing pixels.
         """
         xp = array_namespace(responsibilities)
-        inverse = self._inverse_squares(frames).astype(xp.float32)
-        squares = offsets.astype(xp.float32)[:, None]
-        numerator = _over_fluence(xp)(
-            responsibilities, scores, squares, inverse, np.float32(2 * self.sigma**2)
-        )
+        inverse = self._inverse_squares(frames)
+        numerator = gaussian_numerators(responsibilities, scores, offsets, inverse, self.sigma)
         largest = float(xp.sqrt(offsets.max() * inverse.max())) if numerator.size else 0.0
         row = sum_over_frames(responsibilities, xp.ones(len(frames)))
         return MergeWeights(numerator, row, None, largest)
@@ -158,25 +161,3 @@ class Gaussian:
         xp = array_namespace(frames.squares)
         lit = frames.squares > 0
         return xp.where(lit, 1.0 / xp.where(lit, frames.squares, 1.0), 0.0)
-
-
-@cache
-def _over_fluence(xp: Any) -> Callable[..., Array]:
-    """responsibilities (T, D) times (|s|^2 + 2 sigma^2 Q)^1/2 / |K|, in one pass on the GPU."""
-    if xp.__name__.endswith("numpy"):
-
-        def on_cpu(
-            responsibilities: Array, scores: Array, squares: Array, inverse: Array, factor: Any
-        ) -> Array:
-            root = np.sqrt(np.maximum(squares + factor * scores, np.float32(0)) * inverse)
-            return np.asarray(responsibilities * root)
-
-        return on_cpu
-    import cupy
-
-    kernel: Callable[..., Array] = cupy.ElementwiseKernel(
-        "float32 p, float32 score, float32 square, float32 inverse, float32 factor", "float32 out",
-        "out = p == 0.f ? 0.f : p * sqrtf(fmaxf(fmaf(factor, score, square), 0.f) * inverse)",
-        "responsibility_over_fluence",
-    )  # fmt: skip
-    return kernel

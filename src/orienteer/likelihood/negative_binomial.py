@@ -117,6 +117,8 @@ class NegativeBinomial:
         *,
         fluence: float | Array = 1.0,
         product: Array | None = None,
+        scores: Array | None = None,
+        offsets: Array | None = None,
     ) -> MergeWeights:
         """Numerator P, denominator P phi, each with the factors of :meth:`merge_factors`."""
         return fluence_weighted(responsibilities, frames, fluence)

@@ -115,6 +115,8 @@ class Poisson:
         *,
         fluence: float | Array = 1.0,
         product: Array | None = None,
+        scores: Array | None = None,
+        offsets: Array | None = None,
     ) -> MergeWeights:
         """The mean of counts over fluence: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)

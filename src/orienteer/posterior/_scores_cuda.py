@@ -88,3 +88,11 @@ def list_kept(
     place = cupy.cumsum(counts, axis=0) - counts + start[:-1]
     arguments = (below, tile_of_row, offset, lowest, factor, *sizes, place, row, probability)
     _kernel("list_kept")(grid, block, arguments)
+
+
+def untempered(below: Array, top: Array, log_prior: Array, beta: Array, reference: Array, out: Array) -> None:
+    """Write reference[d] + (below + top[d] - log_prior[k]) / beta[d] into out (T, D) float32."""
+    T, D = out.shape
+    arguments = (below, top, log_prior, beta, reference, np.int32(T), np.int32(D), out)
+    if T:
+        _kernel("untempered")((_blocks(D, 256), min(T, 32_768)), (256,), arguments)

@@ -176,3 +176,8 @@ def list_kept(below, tile_of_row, offset, lowest, factor, start, row, probabilit
                     row[place[d - first]] = k
                     probability[place[d - first]] = exponential(distance) * factor[d]
                     place[d - first] += 1
+
+
+def untempered(below, top, log_prior, beta, reference, out):  # type: ignore[no-untyped-def]
+    """Write reference[d] + (below + top[d] - log_prior[k]) / beta[d] into out (T, D) float32."""
+    out[...] = reference + (below + top - log_prior[:, None]) / np.maximum(beta, np.float32(1e-30))

@@ -274,3 +274,17 @@ extern "C" __global__ void list_kept(const Half *__restrict__ below, const int *
         }
     }
 }
+
+// out (T, D) = scores of a tile again, from what was kept of it.  Block 256 frames; grid (frames / 256, T).
+extern "C" __global__ void untempered(const Half *__restrict__ below, const float *__restrict__ top,
+                                      const float *__restrict__ log_prior, const float *__restrict__ beta,
+                                      const float *__restrict__ reference, int T, int D, float *__restrict__ out)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d >= D) return;
+    const float top_d = top[d], inverse = 1.f / fmaxf(beta[d], 1e-30f), reference_d = reference[d];
+    for (int k = blockIdx.y; k < T; k += gridDim.y) {
+        const long long at = (long long)k * D + d;
+        out[at] = fmaf(from_half(below[at]) + top_d - log_prior[k], inverse, reference_d);
+    }
+}

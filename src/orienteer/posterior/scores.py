@@ -1,7 +1,5 @@
 """ScoreStore: tempered scores of a batch of frames against all orientations, and probabilities from them."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -182,11 +180,16 @@ class ScoreStore:
         n_rows = self._rows_between(first_row, last_row)
         if tile < 0 or not is_start or len(log_prior) != n_rows:
             raise OrienteerError(f"rows {first_row} to {last_row} were not added as one tile.")
-        parts = (
-            self._below[first_row:last_row], self._tile_tops[tile], log_prior[:, None], self._beta,
+        out = self._xp.empty((n_rows, self.n_frames), dtype=np.float32)
+        self._kernels.untempered(
+            self._below[first_row:last_row],
+            self._tile_tops[tile],
+            log_prior,
+            self._beta,
             self._reference,
-        )  # fmt: skip
-        return _untempered(self._xp)(*parts)
+            out,
+        )
+        return out
 
     def _rows_between(self, first_row: int, last_row: int | None) -> int:
         last_row = self.n_rows if last_row is None else last_row
@@ -221,21 +224,3 @@ class ScoreStore:
             self._below, self._tiles, self._offset, lowest, self._factor, start, row, probability
         )
         return Responsibilities(self.n_rows, start, row, probability)
-
-
-@cache
-def _untempered(xp: Any) -> Callable[..., Array]:
-    """reference + (below + top - log_prior) / beta, in one pass on the GPU."""
-    if xp is np:
-
-        def on_cpu(below: Array, top: Array, log_prior: Array, beta: Array, reference: Array) -> Array:
-            return np.asarray(reference + (below + top - log_prior) / np.maximum(beta, np.float32(1e-30)))
-
-        return on_cpu
-    import cupy
-
-    kernel: Callable[..., Array] = cupy.ElementwiseKernel(
-        "float16 below, float32 top, float32 log_prior, float32 beta, float32 reference", "float32 score",
-        "score = reference + ((float)below + top - log_prior) / fmaxf(beta, 1e-30f)", "untempered_scores",
-    )  # fmt: skip
-    return kernel

@@ -45,12 +45,15 @@ class WienerFilter:
     power : (distances,) of the signal by distance in voxels of the autocorrelation, its mean over the box 1.
     noise : (shells,) noise over signal in a voxel of one half.
     correlation : (shells,) of the halves about the shell means, when distances without signal are left out.
+        Filtered halves also agree about what leaks into a shell from those around it; so it is not more than
+        the halves as they came and the filter's gain in signal over noise allow.
     """
 
     def __init__(self, first: Array, second: Array, exposure: Array) -> None:
         halves = [_deviation(values, exposure)[0] for values in (first, second)]
         self._total = np.maximum(shell_sums(exposure), 1e-300)
-        raw = np.clip(smoothed(half_correlation(first, second, exposure)), 1e-4, 1.0)
+        as_they_came = half_correlation(first, second, exposure)
+        raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
         self.noise = (1 - raw) / raw
         self.contrast = self._contrast_of(halves[0], halves[1], exposure)
         for _ in range(2):
@@ -58,12 +61,14 @@ class WienerFilter:
             scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
             self.power, number = _common_power(*(half * scale for half in halves))
             a, b = (self._filter(half, np.ones_like(self.noise)) for half in halves)
-            self.correlation = half_correlation(a, b, exposure)
+            agreement = half_correlation(a, b, exposure)
             # The filter has kept so much more of the signal than of the noise.
             gain = self.power / (self.power + 1)
             kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
-            agreed = np.clip(smoothed(self.correlation), 1e-4, 1.0)
+            agreed = np.clip(smoothed(agreement), 1e-4, 1.0)
             self.noise = (1 - agreed) / agreed * kept
+        came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
+        self.correlation = np.minimum(agreement, kept * came / (kept * came.clip(0) + 1 - came))
 
     def __call__(self, values: Array, exposure: Array, *, is_half: bool = True) -> Array:
         """The filtered cube (n, n, n) float32.

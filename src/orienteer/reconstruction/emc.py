@@ -91,6 +91,8 @@ class Emc(Preparation):
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         update_nuisances(self, deposits)
         merged = table.merged & ~self.sentinel
+        if (merged & (table.shown >= 0)).any():
+            merged &= table.shown >= 0  # what is left out has no say in how well the others fit
         now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         stage, start = course.stage, course.start
         turn = course.judge(now)
@@ -288,7 +290,6 @@ class Emc(Preparation):
             **self._learnt(),
             **candidates,
             "n_candidates": len(self.candidates),
-            "half_correlation": self.half_correlation,
             "sentinels_deg": self.sentinels_deg,
             "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
@@ -299,12 +300,14 @@ class Emc(Preparation):
         }
 
     def _learnt(self) -> dict[str, Any]:
-        """What the frames have taught so far: models, junk, fluences, noise."""
+        """What the frames have taught so far: models and their agreement, junk, fluences, noise."""
         return {
             "models": to_numpy(self.models),
             "full": to_numpy(self.full),
             "junk": None if self.junk is None else to_numpy(self.junk),
             "fluence": self.fluence,
+            "weight": self.table.weight,
+            "half_correlation": self.half_correlation,
             **self.noise.state(),
         }
 
@@ -313,6 +316,8 @@ class Emc(Preparation):
         self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
         self.junk = None if learnt["junk"] is None else xp.asarray(learnt["junk"], dtype=np.float32)
         self.fluence = np.array(learnt["fluence"], dtype=np.float64)
+        self.table.weight = np.array(learnt["weight"], dtype=np.float64)
+        self.half_correlation = np.array(learnt["half_correlation"], dtype=np.float64)
         self.noise.restore(learnt)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -329,7 +334,6 @@ class Emc(Preparation):
         self.models = None
         self._enter(int(state["course/stage"]))
         self._take(state)
-        self.half_correlation = np.array(state["half_correlation"], dtype=np.float64)
         self.sentinels_deg = None if state["sentinels_deg"] is None else float(state["sentinels_deg"])
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):

@@ -13,9 +13,9 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import Likelihood
+from orienteer.likelihood.expected import subtract_expected
 from orienteer.likelihood.fluence import expected_photons
 from orienteer.likelihood.frames import FrameBatch
-from orienteer.likelihood.gaussian import Gaussian
 from orienteer.likelihood.panels import Panels
 from orienteer.likelihood.product import Product, SparseProduct
 from orienteer.posterior.posterior import Posterior
@@ -255,6 +255,12 @@ class Deposit:
     row_mass: Array
     models: Array | None = None
 
+    def expander(self, orienting: Expander) -> Expander:
+        """Slices of the models that the frames correct, where those that orient them give others."""
+        if self.models is None:
+            return orienting
+        return Expander(self.models, orienting.points, orienting.junk)
+
     def add(
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
         pixel_weights: Array, by_pixel: bool, weights: Array | None = None,
@@ -271,11 +277,10 @@ class Deposit:
                 slices = slice_volume(self.models[model], points, matrices, by_pixel=by_pixel)
                 if weights is not None:
                     slices *= weights
-                elif by_pixel:
-                    slices *= pixel_weights[:, None] * rows
+                    values -= slices
                 else:
-                    slices *= rows[:, None] * pixel_weights
-                values -= slices
+                    factors = (pixel_weights, rows) if by_pixel else (rows, pixel_weights)
+                    subtract_expected(values, slices, *factors)
         with part("insert"):
             insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
 
@@ -297,6 +302,11 @@ def merge(
     sees_slices = (likelihood.needs_product_to_merge and not rescores) or (
         likelihood.pixels.background is not None
     )
+    # Which share of a photon is signal is asked of the model that the frames correct: asked of the one that
+    # orients them, the noise of the other half would be merged into this one.
+    with_signal = expander
+    if likelihood.pixels.background is not None:
+        with_signal = deposit.expander(expander)
     with part("posterior"):
         mass = store.row_mass()
         # One look at all of it: the GPU is not waited for in every tile.
@@ -309,9 +319,10 @@ def merge(
             responsibilities = store.responsibilities(tile.first, tile.last)
         signal = expander.signal(tile)
         with part("expand"):
-            slices = expander.slices(rows, tile, by_pixel) if sees_slices or signal is None else None
+            slices = with_signal.slices(rows, tile, by_pixel) if sees_slices else None
             if signal is None:
-                signal = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
+                sliced = expander.slices(rows, tile, by_pixel)
+                signal = likelihood.pixels.scored_signal(sliced, by_pixel=by_pixel)
         with part("fluence"):
             for group in batch.groups:
                 own = xp.ascontiguousarray(responsibilities[:, group.columns])
@@ -355,11 +366,10 @@ def _deposited(
             operand, _ = likelihood.expand(slices, group.fluence, by_pixel, group.product.operand_form)
             product = group.product.scores(operand)
         fluence = batch.fluence[group.columns]
-        if scores is None:
-            weights = likelihood.merge_weights(own, group.frames, fluence=fluence, product=product)
-        else:
-            assert isinstance(likelihood, Gaussian)
-            weights = likelihood.merge_weights_of_scores(own, group.frames, scores[:, group.columns], offsets)
+        weights = likelihood.merge_weights(
+            own, group.frames, fluence=fluence, product=product, offsets=offsets,
+            scores=None if scores is None else xp.ascontiguousarray(scores[:, group.columns]),
+        )  # fmt: skip
         merged = group.product.merge(weights.numerator, largest=weights.largest)
         if likelihood.pixels.background is not None:
             # Of every photon only the signal's share is merged; the rest is background.

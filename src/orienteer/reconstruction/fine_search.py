@@ -194,11 +194,12 @@ class FineSearch:
         kept = take_pairs(blocks, likely)
         probability = found.probability[kept.values]
         sees_slices = needs_slices_to_merge(likelihood)
+        with_signal = expander if likelihood.needs_product_to_merge else deposit.expander(expander)
         first_value = 0
         for tile, model in self._tiles(kept.blocks):
             own = probability[first_value : first_value + tile.n_values]
             first_value += tile.n_values
-            slices = self._slices(expander, tile, model, batch.by_pixel) if sees_slices else None
+            slices = self._slices(with_signal, tile, model, batch.by_pixel) if sees_slices else None
             merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
             if model is None:
                 _add_junk(

@@ -178,7 +178,7 @@ def fit_frames(
     eps = work.xp.asarray(dispersion)
     for part, own_models in work.parts(models):
         for batch in work.batches(part, fluence):
-            for places, frames in _pieces(batch, work.n_scored):
+            for places, frames in pieces(batch, work.n_scored):
                 signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
                 found = _fit(work, frames, signal, fluence[places], eps, fits_fluence)
                 for column, values in zip(
@@ -201,15 +201,16 @@ def deviation_odds(
     eps = work.xp.asarray(dispersion)
     for part, own_models in work.parts(models):
         for batch in work.batches(part, fluence):
-            for places, frames in _pieces(batch, work.n_scored):
+            for places, frames in pieces(batch, work.n_scored):
                 signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
-                expected = _expected(work, frames, signal, fluence[places])
+                expected = expected_photons(work, frames, signal, fluence[places])
                 with_model = log_probability(frames.counts, expected, eps)
                 odds[places] = to_numpy(with_model - _log_probability_deviating(frames, expected, eps))
     return odds
 
 
-def _pieces(batch: Batch, n_scored: int) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
+def pieces(batch: Batch, n_scored: int) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
+    """Places and scored pixels of a few frames of a batch at a time."""
     step = max(1, _NUMBERS_AT_ONCE // n_scored)
     for group in batch.groups:
         places = batch.places[group.columns]
@@ -227,14 +228,16 @@ def _fit(
     if fits_fluence:
         behind = xp.zeros(S) if background is None else background
         fluence = to_numpy(solve_fluence(frames.counts, xp.ascontiguousarray(signal), behind))
-    expected = _expected(work, frames, signal, fluence)
+    expected = expected_photons(work, frames, signal, fluence)
     with_model = log_probability(frames.counts, expected, dispersion)
     anything = log_probability_of_anything(frames, pixels.safe_reference[:S], background, work.shell[:S])
     deviating = _log_probability_deviating(frames, expected, dispersion)
     return fluence, to_numpy(with_model - anything), to_numpy(with_model - deviating)
 
 
-def _expected(work: "Workspace", frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]) -> Array:
+def expected_photons(
+    work: "Workspace", frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]
+) -> Array:
     """Photons (D, S) expected of signal (D, S) at unit fluence, with the background."""
     expected = signal * work.xp.asarray(fluence[:, None].astype(np.float32))
     background = work.pixel_model.background

@@ -15,6 +15,7 @@ from orienteer.likelihood.fluence import (
 from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_fit import deviation_odds, fit_frames, particle_probability
+from orienteer.reconstruction.ring_deviation import ring_odds, ring_sums
 from orienteer.reconstruction.unknown_background import even_share
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
         # Of several models some are known less well than others: to deviate from one's own is no crime.
         if emc.settings.models == 1:
-            odds = np.minimum(odds, fit.log_deviation_odds)
+            sums = ring_sums(work, emc.models, table.quaternion, table.model, fit.fluence)
+            by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
+            odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
         odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
     if emc.estimates_fluence:

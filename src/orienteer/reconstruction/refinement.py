@@ -134,6 +134,9 @@ def refine_and_merge(
         unit = likelihood.pixels.scored_signal(slices, by_pixel=batch.by_pixel)
         expected += sum_by_frame(weights * unit[row_of_values(own)], own)
         seen = slices if needs_slices_to_merge(likelihood) else None
+        if likelihood.pixels.background is not None:
+            own_models = deposit.expander(expander).models
+            seen = slice_volume(own_models[m], expander.points, matrices, by_pixel=batch.by_pixel)
         merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
         deposit.add(
             m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,

@@ -11,6 +11,8 @@ from orienteer.volume.volume import Volume
 
 # The correlation of two halves above which they show the same.
 _AGREES = 0.5
+# Shells about the centre that say little.
+_FEW_VOXELS = 2
 
 
 def intensity_volumes(
@@ -46,20 +48,24 @@ def radial_summary(
 
 
 def agreement_A(radial: Mapping[str, Sequence[float]]) -> float | None:
-    """The full-period resolution at which the correlation of the halves falls below 0.5 for good.
+    """The full-period resolution at which the correlation of the halves first falls below 0.5.
 
     radial : ``q_inv_A`` in rising order, and ``half_correlation``, as :func:`radial_summary` has them.
-    None where no shell has such a correlation; that of the last shell where all outer ones have.
+    None where it is below from the first shells on; that of the last shell where it never falls.  The two
+    innermost shells have few voxels and are passed over.
 
     >>> agreement_A({"q_inv_A": [0.01, 0.02, 0.03], "half_correlation": [0.9, 0.7, 0.3]})
     40.0
     """
     q, correlation = np.asarray(radial["q_inv_A"]), np.nan_to_num(np.asarray(radial["half_correlation"]))
-    agreeing = np.flatnonzero(correlation >= _AGREES)
-    if not len(agreeing):
+    if len(q) == 0:
         return None
-    last = int(agreeing[-1])
-    if last == len(q) - 1:
-        return float(1 / q[last])
+    first = min(_FEW_VOXELS, len(q) - 1)
+    fallen = first + np.flatnonzero(correlation[first:] < _AGREES)
+    if not len(fallen):
+        return float(1 / q[-1])
+    last = int(fallen[0]) - 1
+    if last < 0 or correlation[last] < _AGREES:
+        return None
     share = (correlation[last] - _AGREES) / (correlation[last] - correlation[last + 1])
     return float(1 / (q[last] + share * (q[last + 1] - q[last])))
