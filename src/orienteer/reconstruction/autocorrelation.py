@@ -60,7 +60,7 @@ class WienerFilter:
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
             scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
             self.power, number = _common_power(*(half * scale for half in halves))
-            a, b = (self._filter(half, np.ones_like(self.noise)) for half in halves)
+            a, b = self._filter(halves, [np.ones_like(self.noise)] * 2)
             agreement = half_correlation(a, b, exposure)
             # The filter has kept so much more of the signal than of the noise.
             gain = self.power / (self.power + 1)
@@ -75,31 +75,43 @@ class WienerFilter:
 
         is_half : whether the values have the noise of one half, and not that of both together.
         """
-        xp = array_namespace(values)
-        deviation, mean = _deviation(values, exposure)
-        result = mean + self._filter(deviation, self.noise if is_half else self.noise / 2)
-        return xp.maximum(result, np.float32(_LEAST_INTENSITY))
+        return self.filtered([(values, exposure, is_half)])[0]
 
-    def _filter(self, deviation: Array, noise: NDArray[np.float64]) -> Array:
+    def filtered(self, cubes: list[tuple[Array, Array, bool]]) -> list[Array]:
+        """Several filtered cubes: values, exposure and is_half of each, in less time than one by one."""
+        parts = [_deviation(values, exposure) for values, exposure, _ in cubes]
+        noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
+        kept = self._filter([deviation for deviation, _ in parts], noise)
+        xp = array_namespace(kept[0])
+        return [
+            xp.maximum(mean + deviation, np.float32(_LEAST_INTENSITY))
+            for (_, mean), deviation in zip(parts, kept, strict=True)
+        ]
+
+    def _filter(self, deviations: list[Array], noise: list[NDArray[np.float64]]) -> list[Array]:
         """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them."""
-        xp = array_namespace(deviation)
+        cube = deviations[0]
+        xp, n = array_namespace(cube), len(cube)
         known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
-        transform = _transform(deviation * self._by_shell(known / self.contrast, deviation))
-        weights = _transform(self._by_shell(known, deviation))
-        n = len(deviation)
-        place = np.interp(
-            np.log(np.maximum(noise, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS))
-        )
-        needed, least = self._by_shell(place, deviation), self._by_shell(known / 2, deviation)
-        result = xp.zeros(deviation.shape, dtype=np.float32)
+        scale, contrast = self._by_shell(known / self.contrast, cube), self._by_shell(self.contrast, cube)
+        transforms = [_transform(deviation * scale) for deviation in deviations]
+        weights, least = _transform(self._by_shell(known, cube)), self._by_shell(known / 2, cube)
+        places = [
+            np.interp(np.log(np.maximum(N, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS)))
+            for N in noise
+        ]
+        results = [xp.zeros(cube.shape, dtype=np.float32) for _ in deviations]
         for i, level in enumerate(_NOISE_LEVELS):
-            if np.abs(place - i).min() < 1:
-                share = xp.maximum(1 - abs(needed - np.float32(i)), np.float32(0))
-                gain = self.power / (self.power + level)
-                even = np.append(1.0, gain[1:] / max(gain[1:].max(), 1e-6))
-                weight = xp.maximum(_filtered(weights, even, n), least)
-                result += share * _filtered(transform, gain, n) / weight
-        return result * self._by_shell(self.contrast, deviation)
+            share = [np.maximum(1 - np.abs(place - i), 0.0) for place in places]
+            if not any(each.any() for each in share):
+                continue
+            gain = self.power / (self.power + level)
+            even = np.append(1.0, gain[1:] / max(gain[1:].max(), 1e-6))
+            weight = contrast / xp.maximum(_filtered(weights, even, n), least)
+            for result, transform, each in zip(results, transforms, share, strict=True):
+                if each.any():
+                    result += self._by_shell(each, cube) * _filtered(transform, gain, n) * weight
+        return results
 
     def _contrast_of(self, first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
         """Rms of what two halves have in common in each shell, or what they might have by chance if more."""

@@ -70,8 +70,10 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
             continue
         keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
         correlations.append(keep_signal.correlation)
-        new.append([keep_signal(solved[h][m], sums[h][m][..., 1]) for h in range(2)])
-        full.append(keep_signal(together, exposure, is_half=False))
+        halves = [(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]
+        *filtered, whole = keep_signal.filtered([*halves, (together, exposure, False)])
+        new.append(filtered)
+        full.append(whole)
     return Compressed(
         xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
         xp.stack(full),
