@@ -92,9 +92,10 @@ def true_intensity(particle: Particle, n: int, voxel_inv_A: float) -> Array:
 def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
     """The frames merged with their true orientations, (n, n, n), and filtered as a reconstruction is."""
     used = np.flatnonzero(experiment.detector.mask < PixelUse.NEVER)
-    points = (experiment.detector.q_inv_A(BEAM.wavelength_A)[used] / voxel_inv_A).astype(np.float32)
-    correction = experiment.detector.correction(BEAM.polarisation)[used]
-    length = experiment.detector.q_length_inv_A(BEAM.wavelength_A)[used]
+    beam = experiment.beam
+    points = (experiment.detector.q_inv_A(beam.wavelength_A)[used] / voxel_inv_A).astype(np.float32)
+    correction = experiment.detector.correction(beam.polarisation)[used]
+    length = experiment.detector.q_length_inv_A(beam.wavelength_A)[used]
     batches = list(experiment.batches(1000))
     photons = sum(to_numpy(batch.dense())[:, used].sum(axis=0, dtype=np.float64) for batch in batches)
     exposure = correction / correction.mean() * experiment.settings.frames
