@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, help="default: 10 000 on the GPU, 2 000 on the CPU")
     parser.add_argument("--seeds", type=int, help="runs of each kind; default: 5 on the GPU, 1 on the CPU")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--processes", type=int, help="runs at a time; default: 6 on the GPU, 1 on the CPU")
+    parser.add_argument("--processes", type=int, help="runs at a time; default: 4 on the GPU, 1 on the CPU")
     parser.add_argument("--method", choices=["emc", "perfect"], default="emc")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
@@ -245,7 +245,7 @@ def main() -> None:
     options.objects = options.objects or (OBJECTS if on_gpu else OBJECTS[1:])
     options.frames = options.frames or (10_000 if on_gpu else 2_000)
     options.seeds = options.seeds or (5 if on_gpu else 1)
-    options.processes = options.processes or (6 if on_gpu else 1)
+    options.processes = options.processes or (4 if on_gpu else 1)
     start = time.perf_counter()
     rows = list(run_all(options))
     result = {
