@@ -25,6 +25,9 @@ from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 from orienteer.slicing.turned import TurnedVolume
 
+# Copying the rows that hold frames pays where they are fewer than this share.
+_MANY_ROWS = 0.8
+
 
 @dataclass(frozen=True, eq=False)
 class Poses:
@@ -274,6 +277,13 @@ class Deposit:
         rows = row_weights.astype(np.float32)
         if self.models is not None:
             with part("expand"):
+                if not is_on_gpu(values):
+                    # Late in a run few rows hold frames; of the others no slice is needed.
+                    used = np.flatnonzero(rows)
+                    if len(used) < _MANY_ROWS * len(rows):
+                        chosen = (slice(None), used) if by_pixel else (used, slice(None))
+                        matrices, rows, values = matrices[used], rows[used], values[chosen]
+                        weights = None if weights is None else weights[chosen]
                 slices = slice_volume(self.models[model], points, matrices, by_pixel=by_pixel)
                 if weights is not None:
                     slices *= weights
