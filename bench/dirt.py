@@ -184,15 +184,14 @@ def compare(emc: Emc, experiment: Experiment, thing: Object) -> dict[str, Any]:
     result: dict[str, Any] = {
         "correlation": float(np.nan_to_num(correlation[round(speckle) :]).mean()),
         "q_inv_A": resolution_inv_A(correlation, voxel, speckle),
-        "shells": np.round(correlation, 3).tolist(),
+        "shells": [round(float(c), 3) if np.isfinite(c) else None for c in correlation],
     }
     result["resolution_A"] = 1 / result["q_inv_A"]
     possible = shell_correlation(truth, perfect_merge(emc, experiment, len(values))).correlation[: last + 1]
     result["photon_limit_A"] = 1 / resolution_inv_A(possible, voxel, speckle)
-    if emc.estimates_fluence:
-        result["fluence_pearson"] = float(
-            np.corrcoef(emc.fluence[found], np.asarray(columns["truth_fluence"])[found])[0, 1]
-        )
+    true = np.asarray(columns["truth_fluence"])[found]
+    if emc.estimates_fluence and true.std() > 0:
+        result["fluence_pearson"] = float(np.corrcoef(emc.fluence[found], true)[0, 1])
     result["fluence_mean"] = float(emc.fluence[kept].mean())
     if not good.all() or not kept.all():
         result["rejected"] = float((~kept).mean())
