@@ -210,7 +210,9 @@ def test_pixels_that_only_merge_orient_nothing(tiny: Any) -> None:
     mask[60:100] = PixelUse.MERGE_ONLY
     counts = np.array(tiny.patterns.dense())
     emc = Emc(
-        tiny.source(detector=tiny.detector.with_mask(mask)), EmcSettings(**PLAIN, level=4), device="cpu"
+        tiny.source(detector=tiny.detector.with_mask(mask)),
+        EmcSettings(**PLAIN, level=4, reject_junk=False),
+        device="cpu",
     )
     work = emc.work
     used = emc.pixels.index[work.places]

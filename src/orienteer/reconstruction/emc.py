@@ -91,8 +91,10 @@ class Emc(Preparation):
         self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
         update_nuisances(self, deposits)
         merged = table.merged & ~self.sentinel
-        if (merged & (table.shown >= 0)).any():
-            merged &= table.shown >= 0  # what is left out has no say in how well the others fit
+        if (merged & (self.first_weight > 0)).any():
+            # What looks like something else has no say in how well the others fit.  What is left out later
+            # has: likelihoods of the same frames can be compared, from step to step and start to start.
+            merged &= self.first_weight > 0
         now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         stage, start = course.stage, course.start
         turn = course.judge(now)
