@@ -45,7 +45,9 @@ def test_every_folder_has_its_place_in_the_order() -> None:
 def test_the_architecture_page_shows_the_same_order() -> None:
     page = Path(__file__).parent.parent / "docs" / "explanation" / "architecture.md"
     names = [line.split("`")[1] for line in page.read_text().splitlines() if line.startswith("| `")]
-    rows = [name.rstrip("/").removesuffix(".py") for name in names if name.endswith("/") or name == "errors.py"]
+    rows = [
+        name.rstrip("/").removesuffix(".py") for name in names if name.endswith("/") or name == "errors.py"
+    ]
     assert rows == ORDER
 
 

@@ -126,3 +126,9 @@ def test_a_run_that_ends_by_itself_at_its_limit_is_not_reopened() -> None:
     higher = Course(1, 1, 9)
     higher.restore(ended.state())
     assert (higher.reopen(), higher.finished) == ("go on", True)
+
+
+def test_a_model_that_explains_the_frames_less_and_less_well_goes_no_further() -> None:
+    course = Course(2, 1, 400)
+    steps = [progress(-100.0 - i, change=0.5, iterations_done=i + 1) for i in range(8)]
+    assert turns(course, *steps) == ["go on"] * 6 + ["next stage"] + ["next stage"]

@@ -10,6 +10,8 @@ import numpy as np
 _SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
 # Change that is still to come when a model has settled, relative to its contrast.
 _SMALL_REST = 0.1
+# Iterations in a row below the best likelihood of a stage after which it is over.
+_WORSE = 6
 # Share of the last ratio of changes in the mean ratio.
 _RATIO_SHARE = 0.3
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
@@ -49,6 +51,7 @@ class Course:
     iteration : iterations done; stage, start : counted from 0.
     last_log_likelihood, last_agreement, last_change : of the iteration before, in the same stage.
     log_ratio : mean logarithm of the ratio of one change to the next.
+    best_log_likelihood, since_best : of a stage after annealing, and iterations that have not come near it.
     after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
     """
 
@@ -62,6 +65,8 @@ class Course:
     last_agreement: float = -np.inf
     last_change: float = 0.0
     log_ratio: float = 0.0
+    best_log_likelihood: float = -np.inf
+    since_best: int = 0
     finished: bool = False
     reason: str = ""
     after_limit: str = ""
@@ -76,6 +81,7 @@ class Course:
         self.stage = stage
         self.last_log_likelihood = self.last_agreement = -np.inf
         self.last_change = self.log_ratio = 0.0
+        self.best_log_likelihood, self.since_best = -np.inf, 0
 
     def judge(self, now: Progress) -> Turn:
         """Count an iteration and say what comes next."""
@@ -103,7 +109,14 @@ class Course:
         )
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
         out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
-        settled = out_of_patience or (now.iterations_done >= FEWEST and not is_better)
+        self.since_best += 1
+        if now.iterations_done == 0 or now.log_likelihood > self.best_log_likelihood - _SMALL_GAIN:
+            self.since_best = 0
+        if now.iterations_done > 0:
+            self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
+        # A model that explains the frames less and less well is led astray by its own noise.
+        is_worse = self.since_best >= _WORSE
+        settled = out_of_patience or (now.iterations_done >= FEWEST and (is_worse or not is_better))
         if not settled:
             return "go on"
         if self.stage == 0 and self.n_starts > 1:
