@@ -8,10 +8,7 @@ from orienteer.reconstruction.relative_intensity import (
     half_correlation,
     random_start,
     resized,
-    shell_sums,
-    shrink,
     solve,
-    wiener_gain,
 )
 
 
@@ -38,18 +35,6 @@ def test_halves_correlate_as_their_noise_says() -> None:
     correlation = half_correlation(halves[0], halves[1], exposure)
     assert correlation[8:20] == pytest.approx(np.full(12, 0.5), abs=0.1)
     assert half_correlation(halves[0], halves[0], exposure)[5] == pytest.approx(1.0)
-    assert wiener_gain(np.array([-0.5, -0.2, 0.9, 0.9, 0.9])).tolist() == pytest.approx(
-        [0, 0.0667, 0.533, 0.9, 0.9], abs=1e-3
-    )
-
-
-def test_shrinking_keeps_the_mean_of_every_shell() -> None:
-    rng = np.random.default_rng(3)
-    values, exposure = rng.uniform(1, 2, (15, 15, 15)), rng.uniform(0, 1, (15, 15, 15))
-    gain = np.linspace(1, 0, len(shell_sums(values)))
-    drawn = shrink(values, exposure, gain)
-    assert shell_sums(drawn * exposure) == pytest.approx(shell_sums(values * exposure), rel=1e-5)
-    assert np.allclose(drawn[7, 7, 7], values[7, 7, 7])
 
 
 @pytest.mark.parametrize(("old", "new"), [(9, 15), (15, 9), (9, 9)])

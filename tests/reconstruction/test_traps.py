@@ -61,10 +61,10 @@ def test_the_truth_stays_what_it_is_when_frames_have_no_noise(simulated: Any, ti
     for _ in range(6):
         emc.step()
         found.append(shell_correlation(truth, emc.volumes()[0].values).correlation[2:12])
-    # The innermost shell has few voxels, and takes something from the shells around it.
-    assert found[-1][0] > 0.95
-    assert found[-1][1:].min() > 0.97
-    assert np.abs(found[-1] - found[1])[1:].max() < 0.02
+    # The grid of poses blurs the outer shells a little, once and not more with every iteration.
+    assert found[-1][:6].min() > 0.98
+    assert found[-1].min() > 0.95
+    assert np.abs(found[-1] - found[1]).max() < 0.02
 
 
 def test_the_likelihood_rises_without_halves_and_temperature(tiny: Any) -> None:
@@ -97,7 +97,7 @@ def test_what_no_frame_shows_keeps_the_mean_of_its_shell(tiny: Any) -> None:
     few = tiny.detector.with_mask(mask.ravel().astype(np.uint8))
     emc = models_after(tiny.source(detector=few))
     centre = emc.work.edge_voxels // 2
-    assert emc.full[0, centre, centre, centre] == pytest.approx(1.0, abs=1e-3)
+    assert emc.full[0, centre, centre, centre] == pytest.approx(1.0)
     assert emc.full.min() > 0
 
 

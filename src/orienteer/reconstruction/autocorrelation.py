@@ -29,6 +29,8 @@ _NOISE_LEVELS = np.array([1e-6, *8.0 ** np.arange(-2, 5)])
 _LEAST_INTENSITY = 0.02
 # What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
 _LEAST_KNOWN = 0.02
+# Correlation of voxels as they are from which on it is known well.
+_AGREE_AS_THEY_ARE = 0.5
 # Standard errors of a shell's covariance below which it says nothing.
 _CHANCE = 3.0
 # Fully developed speckles deviate by as much as their mean, those of a symmetric particle by 2^0.5 of it.
@@ -52,21 +54,23 @@ class WienerFilter:
     def __init__(self, first: Array, second: Array, exposure: Array) -> None:
         halves = [_deviation(values, exposure)[0] for values in (first, second)]
         self._total = np.maximum(shell_sums(exposure), 1e-300)
-        as_they_came = half_correlation(first, second, exposure)
+        as_they_came = _of_whole_shells(half_correlation(first, second, exposure))
         raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
         self.noise = (1 - raw) / raw
+        most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
         self.contrast = self._contrast_of(halves[0], halves[1], exposure)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
             scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
             self.power, number = _common_power(*(half * scale for half in halves))
             a, b = self._filter(halves, [np.ones_like(self.noise)] * 2)
-            agreement = half_correlation(a, b, exposure)
+            agreement = _of_whole_shells(half_correlation(a, b, exposure))
             # The filter has kept so much more of the signal than of the noise.
             gain = self.power / (self.power + 1)
             kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
             agreed = np.clip(smoothed(agreement), 1e-4, 1.0)
-            self.noise = (1 - agreed) / agreed * kept
+            # Where voxels agree as they are, what filtered ones disagree about has leaked in.
+            self.noise = np.minimum((1 - agreed) / agreed * kept, most_noise)
         came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
         self.correlation = np.minimum(agreement, kept * came / (kept * came.clip(0) + 1 - came))
 
@@ -83,9 +87,11 @@ class WienerFilter:
         noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
         kept = self._filter([deviation for deviation, _ in parts], noise)
         xp = array_namespace(kept[0])
+        # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
+        shown = [self._by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
         return [
-            xp.maximum(mean + deviation, np.float32(_LEAST_INTENSITY))
-            for (_, mean), deviation in zip(parts, kept, strict=True)
+            xp.maximum(mean + deviation * seen, np.float32(_LEAST_INTENSITY))
+            for (_, mean), deviation, seen in zip(parts, kept, shown, strict=True)
         ]
 
     def _filter(self, deviations: list[Array], noise: list[NDArray[np.float64]]) -> list[Array]:
@@ -126,7 +132,7 @@ class WienerFilter:
         return np.sqrt(np.minimum(likely, _LARGEST_CONTRAST**2))
 
     @staticmethod
-    def _by_shell(curve: NDArray[np.float64], cube: Array) -> Array:
+    def _by_shell(curve: NDArray[Any], cube: Array) -> Array:
         xp = array_namespace(cube)
         return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
 
@@ -137,6 +143,11 @@ def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
     mean = shell_means(values, exposure).astype(np.float32)
     inside = shells_of(values) < n_shells_of(values) - 1
     return xp.where(inside, values - mean, np.float32(0)), mean
+
+
+def _of_whole_shells(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Correlations by shell; the centre, a single voxel that has none, is as its neighbour."""
+    return np.append(correlation[1], correlation[1:])
 
 
 def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

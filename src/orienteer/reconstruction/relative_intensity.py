@@ -1,7 +1,6 @@
 """From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,23 +73,9 @@ def shell_sums(values: Array) -> NDArray[np.float64]:
 
 def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
     """Correlation of two halves in every shell about its mean, weighted by exposure, (shells,)."""
-    total = np.maximum(shell_sums(exposure), 1e-300)
-    xp = array_namespace(first)
-    index = shells_of(first)
-    parts = []
-    for values in (first, second):
-        mean = xp.asarray(shell_sums(values * exposure) / total)
-        parts.append(values - mean[index])
-    a, b = parts
+    a, b = (values - shell_means(values, exposure) for values in (first, second))
     cross, square_a, square_b = (shell_sums(x * y * exposure) for x, y in ((a, b), (a, a), (b, b)))
     return np.asarray(cross / np.sqrt(np.maximum(square_a * square_b, 1e-300)))
-
-
-def shrink(values: Array, exposure: Array, gain: NDArray[Any]) -> Array:
-    """Values drawn towards the mean of their shell: ``gain`` (shells,) of the difference is kept."""
-    xp = array_namespace(values)
-    mean = shell_means(values, exposure)
-    return (mean + (values - mean) * xp.asarray(gain)[shells_of(values)]).astype(xp.float32)
 
 
 def shell_means(values: Array, exposure: Array) -> Array:
@@ -105,11 +90,6 @@ def smoothed(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means of three neighbours of a curve over shells."""
     padded = np.pad(curve, 1, mode="edge")
     return np.asarray((padded[:-2] + padded[1:-1] + padded[2:]) / 3)
-
-
-def wiener_gain(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of a half's detail that is signal, by shell: its correlation with the other half, smoothed."""
-    return np.clip(smoothed(correlation), 0.0, 1.0)
 
 
 def resized(values: Array, n: int, zoom: float = 1.0) -> Array:
