@@ -1,10 +1,12 @@
 """The command line, run in this process as a user would run it, and a reconstruction that takes no time."""
 
 import json
+import signal
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,8 +38,24 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+def handlers_of_signals() -> Iterator[None]:
+    """The command line takes signals for good, as a program may; other tests must find them as they were."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    handlers_of_signals: None,
+) -> Run:
     """``run("simulate", "--frames", 3)`` in an empty folder, with its exit status and what it printed."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 

@@ -50,7 +50,7 @@ class Stage:
 
 
 def ladder(
-    edge_inv_A: float, diameter_A: float, finest_level: int, first_inv_A: float = 0.0, *,
+    edge_inv_A: float, diameter_A: float, finest_level: int, *,
     device: DeviceName = "cpu", group_order: int = 1, voxel_inv_A: float = 0.0,
 ) -> list[Stage]:  # fmt: skip
     """The stages from the first radius to the edge.
@@ -58,11 +58,10 @@ def ladder(
     edge_inv_A : largest |q| to be merged.
     diameter_A : of the particle; 1 / diameter is a speckle.
     finest_level : limit of the grids; 0: none.
-    first_inv_A : least first radius, where the data carry no information nearer to the centre.
     voxel_inv_A : of the later stages.
     device, group_order : what scores frames, and how many poses a symmetric particle has in one.
     """
-    radii = [min(edge_inv_A, max(_FIRST_SPECKLES / diameter_A, first_inv_A))]
+    radii = [min(edge_inv_A, _FIRST_SPECKLES / diameter_A)]
     if radii == [edge_inv_A]:
         radii.append(edge_inv_A)  # the same radius again, on a finer grid
     while radii[-1] < edge_inv_A:

@@ -34,8 +34,8 @@ class NoiseModel:
     background : (U,) photons per shot at the usable pixels, or None.
     """
 
-    def __init__(self, settings: EmcSettings, pixels: PixelTable, n_frames: int) -> None:
-        self._kind, self._n_frames = settings.likelihood, n_frames
+    def __init__(self, settings: EmcSettings, pixels: PixelTable) -> None:
+        self._kind = settings.likelihood
         n_junk = settings.junk_classes
         self._n_junk = n_junk
         self.background = _read_background(settings.background_file, pixels)

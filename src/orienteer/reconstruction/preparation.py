@@ -48,7 +48,7 @@ class Preparation:
         self.remarks = [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
         self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
         self._split()
-        self.noise = NoiseModel(settings, self.pixels, self.frames.n_frames)
+        self.noise = NoiseModel(settings, self.pixels)
         if settings.background == "estimate":
             self.noise.background = uneven_background(
                 self.pixels.q_inv_A, self.pixels.correction, self.frames.pixel_photons,
