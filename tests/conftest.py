@@ -1,5 +1,8 @@
 """What all tests share: options, and skips that say why."""
 
+import signal
+from collections.abc import Iterator
+
 import pytest
 
 from orienteer.compute.arrays import import_cupy
@@ -17,3 +20,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(no_gpu)
         if "slow" in item.keywords and not config.getoption("--slow"):
             item.add_marker(not_asked)
+
+
+@pytest.fixture
+def handlers_of_signals() -> Iterator[None]:
+    """The command line takes signals for good, as a program may; other tests must find them as they were."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)

@@ -1,12 +1,11 @@
 """The command line, run in this process as a user would run it, and a reconstruction that takes no time."""
 
 import json
-import signal
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,16 +34,6 @@ class Result:
 
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def handlers_of_signals() -> Iterator[None]:
-    """The command line takes signals for good, as a program may; other tests must find them as they were."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
-    yield
-    for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
 
 
 @pytest.fixture
