@@ -1,0 +1,1 @@
+"""How good a result is, from the data alone: half sets, agreement, coverage, errors."""
