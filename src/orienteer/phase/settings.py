@@ -1,0 +1,75 @@
+"""The ``[phase]`` section: how an intensity becomes a density, with defaults that need no word."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import Field, field_validator
+
+from orienteer.errors import OrienteerError
+from orienteer.orientation.point_group import as_point_group
+from orienteer.phase.schedule import parse_schedule
+from orienteer.settings.section import Section
+
+T = TypeVar("T")
+DEFAULT_SCHEDULE = "500*raar(0.87) 100*er"
+
+
+class PhaseSettings(Section):
+    """Phase retrieval from many random starts, with a support of a given volume."""
+
+    starts: int = Field(default=20, ge=1, le=10000, description="Random starts that are phased and compared.")
+    schedule: str = Field(
+        default=DEFAULT_SCHEDULE,
+        description="Iterations in their order: er, hio(b), raar(b) or dm(b), as in '500*raar(0.87) 100*er'.",
+    )
+    symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
+    diameter_A: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="Largest extent of the particle; 0: from the autocorrelation.",
+    )
+    support_volume_A3: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e18,
+        description="Volume that the density may fill; 0: the one that foretells voxels left out best.",
+    )
+    support_every: int = Field(
+        default=20, ge=1, le=100000, description="Iterations between two looks at where the density lies."
+    )
+    positivity: bool = Field(default=True, description="Whether the density is nowhere negative.")
+    background: bool = Field(
+        default=True, description="Whether a flat background of the intensity is fitted and taken off."
+    )
+    resolution_A: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="Full-period resolution to phase to; 0: the edge of the data.",
+    )
+    held_out: float = Field(
+        default=0.04,
+        ge=0.005,
+        le=0.2,
+        description="Share of the measured voxels that are left out, to judge the densities by.",
+    )
+
+    @field_validator("schedule")
+    @classmethod
+    def _schedule_can_be_read(cls, text: str) -> str:
+        _as_value_error(parse_schedule, text)
+        return text
+
+    @field_validator("symmetry")
+    @classmethod
+    def _symmetry_is_known(cls, name: str) -> str:
+        return str(_as_value_error(as_point_group, name))
+
+
+def _as_value_error(work: Callable[[str], T], text: str) -> T:
+    """What the work makes of a text; its complaint becomes one that settings can tell the place of."""
+    try:
+        return work(text)
+    except OrienteerError as error:
+        raise ValueError(f"{error.message} {error.hint}") from None
