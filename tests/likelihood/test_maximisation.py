@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.fluence import expected_photons, normalise_fluence, update_fluence
 from orienteer.likelihood.negative_binomial import NegativeBinomial
 from orienteer.likelihood.poisson import Poisson
@@ -72,7 +73,7 @@ def test_poisson_over_a_background(make_problem) -> None:
         history.append((evidence + likelihood.frame_constant(frames))[lit].mean())
         responsibilities[:, ~lit] = 0.0
         weights = likelihood.merge_weights(responsibilities, frames)
-        share, _ = likelihood.merge_factors(model)
+        share = signal_share(model, problem.pixels, 1.0)
         merged = product.merge(weights.numerator)
         rows = np.maximum(weights.row[:, None], 1e-9)
         model = (share * merged / rows / problem.pixels.correction).astype(np.float32)
@@ -101,9 +102,8 @@ def test_negative_binomial_in_groups_of_fluence(make_problem) -> None:
             evidences.append(evidence + likelihood.frame_constant(group, phi))
             rows.append(scores.argmax(0))
             weights = likelihood.merge_weights(responsibilities, group, fluence=phi)
-            numerator, denominator = likelihood.merge_factors(model, phi)
-            above = above + numerator * product.merge(weights.numerator)
-            below = below + denominator * weights.row[:, None] * problem.pixels.correction
+            above = above + product.merge(weights.numerator)
+            below = below + weights.row[:, None] * problem.pixels.correction
         history.append(np.concatenate(evidences).mean())
         model = np.where(below > 1e-9, above / np.maximum(below, 1e-9), model).astype(np.float32)
     assert (np.diff(history) > -1e-2).all()

@@ -1,7 +1,5 @@
 """Negative binomial scores: SciPy's log-likelihood, Poisson in the limit, and the weights of the merge."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -74,40 +72,6 @@ def test_poisson_is_the_limit(make_problem, dispersion) -> None:
     )
 
 
-@pytest.mark.parametrize("background", [0.0, 0.2])
-def test_the_merge_finds_the_model_of_greatest_likelihood(make_problem, background) -> None:
-    """At the fixed point of the weighted merge, the derivative of the log-likelihood by each W vanishes."""
-    problem = make_problem(photons=2000.0, T=1, P=60, S=60, D=80, background=background)
-    likelihood = NegativeBinomial(problem.pixels, dispersion_of(problem, 0.3))
-    fluence = np.array([0.5, 2.0])  # two groups of frames
-    group = np.arange(80) % 2
-    rng = np.random.default_rng(3)
-    lam = fluence[group][:, None] * problem.slices * problem.pixels.correction
-    counts = rng.poisson(lam * rng.gamma(1 / 0.3, 0.3, lam.shape) + problem.pixels.background_or_zero)
-    model = problem.slices.copy()
-    for _ in range(400):
-        above, below = np.zeros((1, 60)), np.zeros((1, 60))
-        for g in range(2):
-            batch = replace(problem, counts=counts[group == g], fluence=np.full(40, fluence[g]))
-            weights = likelihood.merge_weights(
-                np.ones((1, 40), np.float32), batch.frames(), fluence=fluence[g]
-            )
-            numerator, denominator = likelihood.merge_factors(model, fluence[g])
-            above += numerator * (weights.numerator @ batch.counts)
-            below += denominator * weights.row[:, None] * problem.pixels.correction
-        model = (above / below).astype(np.float32)
-    lam = (
-        fluence[group][:, None] * model.astype(float) * problem.pixels.correction
-        + problem.pixels.background_or_zero
-    )
-    r = 1 / 0.3
-    slope = (fluence[group][:, None] * (counts / lam - (counts + r) / (r + lam))).sum(0)
-    scale = (fluence[group][:, None] * counts / lam).sum(0)
-    inside = model[0] > 10 * problem.pixels.floor
-    assert inside.sum() > 40
-    assert np.abs(slope / scale)[inside].max() < 1e-3
-
-
 def test_wrong_dispersions_are_refused(make_problem) -> None:
     problem = make_problem()
     with pytest.raises(OrienteerError, match="does not fit"):
@@ -132,9 +96,3 @@ def test_the_gpu_gives_the_same(make_problem) -> None:
         np.testing.assert_allclose(
             there.frame_constant(far, 1.3).get(), here.frame_constant(frames, 1.3), rtol=1e-8
         )
-    for x, y in zip(
-        here.merge_factors(problem.slices, 1.3),
-        there.merge_factors(cupy.asarray(problem.slices), 1.3),
-        strict=True,
-    ):
-        np.testing.assert_allclose(y.get(), x, rtol=1e-5)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.poisson import Poisson
 from orienteer.likelihood.product import product_of
 
@@ -144,8 +145,7 @@ def test_merging_true_rows_gives_back_the_model(make_problem) -> None:
     np.testing.assert_allclose(weights.row, responsibilities @ problem.fluence, rtol=1e-6)
     assert weights.denominator is None
     for _ in range(60):
-        share, factor = likelihood.merge_factors(model, 1.0)
-        assert factor is None
+        share = signal_share(model, problem.pixels, 1.0)
         merged = weights.numerator @ problem.counts.astype(np.float32)
         model = share * merged / (weights.row[:, None] * problem.pixels.correction)
     bright = problem.slices > 1.0
@@ -186,8 +186,8 @@ def test_the_gpu_gives_the_same_scores_and_constants(make_problem, background, l
     weights = there.merge_weights(cupy.asarray(p), far, fluence=cupy.asarray(problem.fluence))
     np.testing.assert_allclose(weights.row.get(), p @ problem.fluence, rtol=1e-6)
     if background:
-        share, _ = there.merge_factors(cupy.asarray(problem.slices), 1.2)
-        np.testing.assert_allclose(share.get(), here.merge_factors(problem.slices, 1.2)[0], rtol=1e-5)
+        share = signal_share(cupy.asarray(problem.slices), there.pixels, 1.2)
+        np.testing.assert_allclose(share.get(), signal_share(problem.slices, here.pixels, 1.2), rtol=1e-5)
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])

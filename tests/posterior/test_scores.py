@@ -91,16 +91,13 @@ def test_what_is_kept_has_the_mass_and_sums_to_one(device: Any, kept_mass: float
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_row_mass_and_lists_are_the_same_responsibilities(device: Any) -> None:
+def test_row_mass_and_lists_are_the_same_responsibilities(device: Any, matrix_of: Any) -> None:
     scores, log_prior, beta = problem(700, 150, spread=12)
     store = filled(device, scores, log_prior, beta)
     dense = to_numpy(store.responsibilities(0, 700))
     np.testing.assert_allclose(to_numpy(store.row_mass()), dense.sum(axis=1), rtol=1e-5, atol=1e-30)
-    weights = np.random.default_rng(3).uniform(0.1, 3, 150)
-    found = to_numpy(store.row_mass(200, 300, to_device(weights, device)))
-    np.testing.assert_allclose(found, dense[200:300] @ weights, rtol=1e-5, atol=1e-30)
     lists = store.kept()
-    np.testing.assert_allclose(to_numpy(lists.dense()), dense, rtol=1e-6)
+    np.testing.assert_allclose(matrix_of(lists), dense, rtol=1e-6)
     np.testing.assert_array_equal(to_numpy(lists.row), np.nonzero(dense.T)[1])
 
 
@@ -132,7 +129,7 @@ def test_equal_scores_give_the_prior_and_impossible_rows_nothing(device: Any) ->
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_frames_and_rows_that_nothing_explains_stay_empty(device: Any) -> None:
+def test_frames_and_rows_that_nothing_explains_stay_empty(device: Any, matrix_of: Any) -> None:
     scores, log_prior, beta = problem(300, 4)
     scores[:, 1] = -np.inf
     scores[:, 2] = np.nan
@@ -149,7 +146,7 @@ def test_frames_and_rows_that_nothing_explains_stay_empty(device: Any) -> None:
     assert not responsibilities[300:].any()
     assert responsibilities[5, 3] == 0
     assert to_numpy(store.row_mass())[300:].sum() == 0
-    np.testing.assert_allclose(to_numpy(store.kept().dense()), responsibilities, rtol=1e-6)
+    np.testing.assert_allclose(matrix_of(store.kept()), responsibilities, rtol=1e-6)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -166,23 +163,6 @@ def test_a_maximum_that_rises_by_thousands_is_mended(device: Any) -> None:
         found = to_numpy(store.responsibilities(0, 40))
         near = p > p.max(axis=0) * math.exp(-16)
         np.testing.assert_allclose(found[near], p[near], rtol=0.015)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_half_precision_with_a_scale_keeps_flat_posteriors(device: Any) -> None:
-    scores, log_prior = np.zeros((30_000, 2), np.float32), np.full(30_000, -math.log(30_000))
-    store = filled(device, scores, log_prior, np.ones(2, np.float32), tile=10_000)
-    half = to_numpy(store.responsibilities(0, 30_000, np.float16, scale=2**14)).astype(np.float64)
-    np.testing.assert_allclose(half.sum(axis=0), 2**14, rtol=1e-3)
-
-
-def test_the_store_is_ready_for_the_next_batch_after_clear() -> None:
-    scores, log_prior, beta = problem(200, 20)
-    store = filled("cpu", scores, log_prior, beta)
-    first = store.responsibilities(0, 200)
-    store.clear()
-    store.add(0, scores[:, ::-1].copy(), log_prior, beta[::-1].copy())
-    np.testing.assert_allclose(store.responsibilities(0, 200), first[:, ::-1], rtol=1e-5)
 
 
 def test_threads_change_no_bit() -> None:

@@ -1,4 +1,4 @@
-"""Tempering: perplexity as asked for, and calibration by two disjoint sets of pixels."""
+"""Tempering: perplexity as asked for."""
 
 import math
 
@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from orienteer.errors import OrienteerError
 from orienteer.posterior.evidence import tempered_evidence
 from orienteer.posterior.tempering import (
-    calibrate,
     even_sample,
     inverse_temperature_for_perplexity,
-    overlap_nats,
     perplexity_at,
 )
 
@@ -31,19 +29,10 @@ def uniform(n_rows: int) -> NDArray[np.float64]:
     return np.full(n_rows, -math.log(n_rows))
 
 
-def line_scores(
-    rng: np.random.Generator, n_frames: int, nominal: float, actual: float
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]]:
-    """Scores of orientations on a line for two sets that measure the position of each frame.
-
-    The scores claim the variance ``nominal``; the measurements have the variance ``actual``.
-    """
+def line_scores(rng: np.random.Generator, n_frames: int, variance: float) -> NDArray[np.float32]:
+    """Scores of 1501 orientations on a line, each frame somewhere near its middle."""
     place = np.linspace(-12, 12, 1501)
-    truth = rng.uniform(-3, 3, n_frames)
-    a, b = truth + math.sqrt(actual) * rng.normal(size=(2, n_frames))
-    scores_a = -((place[:, None] - a) ** 2) / (2 * nominal)
-    scores_b = -((place[:, None] - b) ** 2) / (2 * nominal)
-    return scores_a.astype(np.float32), scores_b.astype(np.float32), uniform(len(place))
+    return (-((place[:, None] - rng.uniform(-3, 3, n_frames)) ** 2) / (2 * variance)).astype(np.float32)
 
 
 @pytest.mark.parametrize(("n_rows", "n_frames"), [(1, 1), (7, 3), (333, 70), (1000, 129)])
@@ -97,62 +86,10 @@ def test_blank_frames_hardly_change_the_temperature() -> None:
     )
 
 
-def test_overlap_is_the_sum_of_products_over_the_prior() -> None:
-    rng = np.random.default_rng(5)
-    a, b = rng.normal(0, 3, (2, 50, 6)).astype(np.float32)
-    weights = rng.dirichlet(np.ones(50))
-    p_a, _ = reference_posterior(a, np.log(weights), 0.7)
-    p_b, _ = reference_posterior(b, np.log(weights), 0.7)
-    expected = np.log((p_a * p_b / weights[:, None]).sum(axis=0))
-    # A prior that is not normalised is the same prior.
-    np.testing.assert_allclose(overlap_nats(a, b, np.log(weights) + 3, 0.7), expected, atol=1e-4)
-
-
-@pytest.mark.parametrize(("nominal", "actual"), [(0.05, 0.05), (0.01, 0.1), (0.002, 0.2), (0.1, 0.05)])
-def test_calibration_finds_nominal_over_actual_variance(nominal: float, actual: float) -> None:
-    scores_a, scores_b, log_prior = line_scores(np.random.default_rng(6), 2000, nominal, actual)
-    found = calibrate(scores_a, scores_b, log_prior, n_frames=2000, limit=8)
-    # The mean of 2 000 squares is known to 3 per cent.
-    assert found.inverse_temperature == pytest.approx(nominal / actual, rel=0.1)
-    # Two Gaussians of the actual variance over a line of length 24, at best agreement on average.
-    assert found.shared_nats == pytest.approx(math.log(24 / math.sqrt(4 * math.pi * actual)) - 0.5, abs=0.05)
-
-
-def test_a_few_frames_do_not_dominate_the_calibration() -> None:
-    scores_a, scores_b, log_prior = line_scores(np.random.default_rng(7), 500, 0.01, 0.05)
-    clean = calibrate(scores_a, scores_b, log_prior, n_frames=500)
-    for d in range(10):  # their halves contradict by thousands of nats
-        scores_b[:, d] = np.roll(scores_b[:, d], 700) * 50
-    spoilt = calibrate(scores_a, scores_b, log_prior, n_frames=500)
-    assert spoilt.inverse_temperature == pytest.approx(clean.inverse_temperature, rel=0.1)
-    assert spoilt.frame_nats[:10].max() < -3
-
-
-def test_posteriors_narrower_than_the_grid_are_not_sharpened_further() -> None:
-    scores = np.where(np.eye(50) > 0, 0.0, -1000.0).astype(np.float32)
-    found = calibrate(scores, scores, uniform(50))
-    assert found.inverse_temperature < 0.1  # 100 nats between neighbours would be certainty already
-    assert found.shared_nats == pytest.approx(math.log(50), abs=0.01)
-
-
-def test_scores_without_information_share_nothing() -> None:
-    a, b = np.random.default_rng(8).normal(0, 5, (2, 400, 200)).astype(np.float32)
-    found = calibrate(a, b, uniform(400))
-    assert abs(found.shared_nats) < 0.01
-    assert found.shared_nats < 3 * found.standard_error
-    wrong = overlap_nats(a, b, uniform(400), 1.0)  # as sure as the scores claim: they contradict each other
-    assert wrong.mean() < -1
-
-
 def test_a_constant_in_the_scores_changes_nothing() -> None:
-    scores_a, scores_b, log_prior = line_scores(np.random.default_rng(9), 100, 0.01, 0.05)
-    scores_a, scores_b = np.round(scores_a, 1), np.round(scores_b, 1)
-    plain = calibrate(scores_a, scores_b, log_prior)
-    moved = calibrate(scores_a + np.float32(1024), scores_b - np.float32(1024), log_prior)
-    assert moved.inverse_temperature == pytest.approx(plain.inverse_temperature, rel=1e-2)
-    assert perplexity_at(scores_a + np.float32(1024), log_prior, 0.2) == pytest.approx(
-        perplexity_at(scores_a, log_prior, 0.2), rel=1e-4
-    )
+    scores = np.round(line_scores(np.random.default_rng(9), 100, 0.01), 1)
+    plain, moved = (perplexity_at(x, uniform(1501), 0.2) for x in (scores, scores + np.float32(1024)))
+    assert moved == pytest.approx(plain, rel=1e-4)
 
 
 def test_a_sample_has_frames_from_the_whole_range() -> None:
@@ -164,14 +101,9 @@ def test_a_sample_has_frames_from_the_whole_range() -> None:
 
 
 @pytest.mark.gpu
-def test_calibration_and_perplexity_are_the_same_on_the_gpu() -> None:
+def test_the_perplexity_is_the_same_on_the_gpu() -> None:
     import cupy
 
-    scores_a, scores_b, log_prior = line_scores(np.random.default_rng(10), 200, 0.01, 0.05)
-    on_gpu = [cupy.asarray(x) for x in (scores_a, scores_b, log_prior)]
-    expected, found = calibrate(scores_a, scores_b, log_prior), calibrate(*on_gpu)
-    assert found.inverse_temperature == pytest.approx(expected.inverse_temperature, rel=0.01)
-    np.testing.assert_allclose(found.frame_nats, expected.frame_nats, atol=0.05)
-    assert inverse_temperature_for_perplexity(on_gpu[0], on_gpu[2], 20) == pytest.approx(
-        inverse_temperature_for_perplexity(scores_a, log_prior, 20), rel=0.02
-    )
+    scores, log_prior = line_scores(np.random.default_rng(10), 200, 0.01), uniform(1501)
+    found = inverse_temperature_for_perplexity(cupy.asarray(scores), cupy.asarray(log_prior), 20)
+    assert found == pytest.approx(inverse_temperature_for_perplexity(scores, log_prior, 20), rel=0.02)

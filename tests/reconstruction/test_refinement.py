@@ -17,15 +17,13 @@ from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
-from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Group, Poses, RowSpace
-from orienteer.reconstruction.fine_search import FineSearch
+from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Group
 from orienteer.reconstruction.refinement import (
     CLOUD,
     STENCIL,
     local_scores,
     refine_and_merge,
     refine_poses,
-    search_and_refine,
     turned,
 )
 from orienteer.slicing.patches import PointPatches
@@ -139,7 +137,9 @@ def test_errors_fall_from_the_grid_to_the_noise(device: Any, photons: float) -> 
     least = rms(world.least_error_deg())
     assert after < 1.25 * least + 0.03
     assert after < before or photons < 500
-    assert rms(to_numpy(refined.precision_deg)) == pytest.approx(least, rel=0.25)
+    # Its axes say how wrong a pose is to be expected.
+    spread = np.sqrt((to_numpy(refined.axes_rad) ** 2).sum(axis=(1, 2)))
+    assert rms(np.degrees(spread)) == pytest.approx(least, rel=0.25)
 
 
 def test_a_climb_never_ends_lower_than_it_began() -> None:
@@ -243,45 +243,6 @@ def test_only_the_given_frames_are_merged() -> None:
     assert deposit.sums[0].finish()[..., 0].sum() == pytest.approx(total[some].sum(), rel=1e-4)
     np.testing.assert_array_equal(np.flatnonzero(expected), some)
     np.testing.assert_array_equal(np.flatnonzero(np.isfinite(posterior.log_evidence)), some)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_frames_that_know_their_pose_leave_the_grid_and_the_others_stay(device: Any) -> None:
-    world = make_world(1500.0, device=device, n_groups=2)
-    xp = namespace_of_device(device)
-    grid = make_grid("600-cell", LEVEL // 2)
-    matrices = np.swapaxes(to_matrix(grid.quaternions), 1, 2).astype(np.float32)
-    log_weights = xp.asarray(grid.log_weights.astype(np.float32))
-    poses = Poses(xp.asarray(np.ascontiguousarray(matrices)), log_weights)
-    junk = xp.ones((1, N_PIXELS), dtype=np.float32)
-    log_prior = xp.concatenate([log_weights + np.float32(np.log(0.9)), xp.full(1, np.float32(np.log(0.1)))])
-    search = FineSearch(RowSpace(poses, 1, log_prior, 1, 64), grid)
-    expander = replace(world.expander, junk=junk)
-    pixel_weights = xp.asarray(world.weights.astype(np.float32))
-    merged, numbers = [], []
-    for most_poses in (0.0, 1.5, 1e9):
-        deposit = Deposit(
-            [make_sums(EDGE, device)], xp.zeros((1, N_PIXELS, 2)), xp.zeros(len(search.parents))
-        )
-        posterior, expected, refined = search_and_refine(
-            search, world.likelihood, expander, world.batch, 0.03, deposit, pixel_weights,
-            step_deg=covering_bound_deg(LEVEL), most_poses=most_poses,
-        )  # fmt: skip
-        sums = to_numpy(deposit.sums[0].finish())
-        merged.append(float(sums[..., 0].sum() + deposit.junk[..., 0].sum()))
-        numbers.append(len(refined))
-        assert float(deposit.row_mass.sum()) == pytest.approx(len(world.poses), rel=1e-5)
-        assert np.all(to_numpy(expected) > 0)
-    photons = sum(float(group.frames.photons_total.sum()) for group in world.batch.groups)
-    np.testing.assert_allclose(merged, photons, rtol=1e-4)
-    assert numbers[0] == 0 < numbers[1] < numbers[2]
-    members = to_numpy(refined.frames)
-    row = to_numpy(posterior.best_row)[members]
-    on_grid = angular_distance_deg(search.quaternions[row], world.poses[members])
-    beyond = angular_distance_deg(to_numpy(refined.quaternions), world.poses[members])
-    found = on_grid < 2 * covering_bound_deg(LEVEL)  # a flat pattern may be taken for its own half turn
-    assert np.mean(found) > 0.8
-    assert rms(beyond[found]) < 0.5 * rms(on_grid[found])
 
 
 def test_a_turn_is_by_the_length_of_its_vector() -> None:

@@ -155,8 +155,6 @@ def test_float32_sums_of_many_calls_go_to_float64(problem, monkeypatch) -> None:
         insert_slices(sums, *arguments)
     expected = 7 * cpu_sums(problem)
     np.testing.assert_allclose(sums.finish().get(), expected, atol=2e-5 * expected.max())
-    sums.clear()
-    assert not sums.finish().any()
 
 
 @pytest.mark.gpu

@@ -19,19 +19,14 @@ def sum_over_frames(table, per_frame, out):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def sum_over_rows(table, per_row, missing, out):  # type: ignore[no-untyped-def]
-    """out[d] = sum_k table[k, d] * (per_row[k] - missing[k, d]); missing may be (0, 0)."""
+def sum_over_rows(table, per_row, out):  # type: ignore[no-untyped-def]
+    """out[d] = sum_k table[k, d] * per_row[k]."""
     T, D = table.shape
-    some_missing = missing.shape[0] > 0
     for part in prange((D + _FRAMES_PER_PART - 1) // _FRAMES_PER_PART):
         first, last = part * _FRAMES_PER_PART, min(D, (part + 1) * _FRAMES_PER_PART)
         for d in range(first, last):
             out[d] = 0.0
         for k in range(T):
             value = per_row[k]
-            if some_missing:
-                for d in range(first, last):
-                    out[d] += np.float64(table[k, d]) * (value - missing[k, d])
-            else:
-                for d in range(first, last):
-                    out[d] += np.float64(table[k, d]) * value
+            for d in range(first, last):
+                out[d] += np.float64(table[k, d]) * value

@@ -120,12 +120,6 @@ class Likelihood(Protocol):
         """
         ...
 
-    def merge_factors(
-        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
-    ) -> tuple[Array | None, Array | None]:
-        """Factors of numerator and denominator at each pixel of each row, shaped like slices; None is 1."""
-        ...
-
 
 def fluence_of_frames(fluence: float | Array, frames: FrameBatch) -> Array:
     """The fluence of each frame, (D,) float64, from one number or one for each."""

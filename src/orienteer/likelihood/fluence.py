@@ -14,16 +14,15 @@ _FAR = 4.0
 _CHUNK = 1 << 22
 
 
-def expected_photons(responsibilities: Array, offsets: Array, missing: Array | None = None) -> Array:
-    """Photons expected at unit fluence by a tile of rows: sum_k P_kd (u_k - missing_kd), (D,) float64.
+def expected_photons(responsibilities: Array, offsets: Array) -> Array:
+    """Photons expected at unit fluence by a tile of rows: sum_k P_kd u_k, (D,) float64.
 
     responsibilities : (T, D) float32.
     offsets : (T,) float64, u_k of the Poisson expansion without background.
-    missing : (T, D), expected photons in the pixels that each frame forbids.
 
     The sum of it over all tiles is what :func:`update_fluence` needs.
     """
-    return sum_over_rows(responsibilities, offsets, missing)
+    return sum_over_rows(responsibilities, offsets)
 
 
 def update_fluence(scored_photons: Array, expected: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -145,11 +144,6 @@ class FrameBatch:
             return self
         device: DeviceName = "cuda" if self.is_on_gpu else "cpu"
         return replace(self, dense=spread_photons(self.photons, device, compact=False), photons=None)
-
-    @cached_property
-    def nbytes(self) -> int:
-        """Memory of the frames and their lists in bytes."""
-        return sum(int(array.nbytes) for array in self.arrays[3:])
 
 
 def scored_stop(photons: SparsePhotons, n_scored: int) -> Array:

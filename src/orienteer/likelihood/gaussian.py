@@ -104,12 +104,6 @@ class Gaussian:
         n = self.pixels.n_scored - missing_scored(frames)
         return -0.5 * n * log(2 * pi * self.sigma**2)
 
-    def fluence(self, product: Array, frames: FrameBatch) -> Array:
-        """phi_kd = |K_d|^2 / (s_k . K_d), (T, D) float32; infinite where row and frame share no light."""
-        xp = array_namespace(product)
-        inverse = self._inverse_fluence(product, frames)
-        return xp.where(inverse > 0, 1.0 / xp.where(inverse > 0, inverse, 1.0), xp.inf).astype(xp.float32)
-
     def merge_weights(
         self,
         responsibilities: Array,
@@ -144,12 +138,6 @@ class Gaussian:
         largest = float(xp.sqrt(offsets.max() * inverse.max())) if numerator.size else 0.0
         row = sum_over_frames(responsibilities, xp.ones(len(frames)))
         return MergeWeights(numerator, row, None, largest)
-
-    def merge_factors(
-        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
-    ) -> tuple[Array | None, Array | None]:
-        """None: every pixel counts the same."""
-        return None, None
 
     def _inverse_fluence(self, product: Array, frames: FrameBatch) -> Array:
         """(T, D) float32; 0 for a frame without light."""

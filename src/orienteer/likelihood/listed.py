@@ -52,30 +52,18 @@ def listed_scores(
 
 
 def listed_merge(
-    product: AnyProduct, values: Array, block_start: Array, pair_start: Array, frame: Array,
-    n_rows: int | None = None, out: Array | None = None,
-) -> Array:  # fmt: skip
-    """Sum over the listed pairs of values * K: (P, T) or (T, P) float32 in the product's layout.
+    product: AnyProduct, values: Array, block_start: Array, pair_start: Array, frame: Array
+) -> Array:
+    """Sum over the listed pairs of values * K: (P, T) or (T, P) float32, T = ``block_start[-1]``.
 
     values : (n_values,) float32, as :func:`listed_scores` gives them.
-    n_rows : T; by default that of ``out``, else ``block_start[-1]``.  Rows of no block are zero.
-    out : memory for the result, to be used again; what it holds is lost.
     """
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
     if values.shape != (n_values,):
         raise OrienteerError(f"{values.shape} values were given for pairs that have {n_values}.")
-    needed = int(block_start[-1])
-    if n_rows is None:
-        n_rows = needed if out is None else out.shape[1 if product.by_pixel else 0]
-    if needed > n_rows:
-        raise OrienteerError(f"the blocks need {needed} rows, not {n_rows}.")
-    xp = array_namespace(values)
-    if out is None:
-        n_pixels = product.frames.n_pixels
-        out = xp.zeros((n_pixels, n_rows) if product.by_pixel else (n_rows, n_pixels), dtype=np.float32)
-    else:
-        out[...] = 0
+    xp, n_rows, n_pixels = array_namespace(values), int(block_start[-1]), product.frames.n_pixels
+    out = xp.zeros((n_pixels, n_rows) if product.by_pixel else (n_rows, n_pixels), dtype=np.float32)
     if n_values:
         product.add_listed_merge(xp.ascontiguousarray(values, dtype=np.float32), blocks, out)
     return out

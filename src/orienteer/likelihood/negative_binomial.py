@@ -7,7 +7,6 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import MergeWeights, fluence_steps, sum_log_factorials, sum_over_scored
 from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
 from orienteer.likelihood.frames import FrameBatch
@@ -120,23 +119,8 @@ class NegativeBinomial:
         scores: Array | None = None,
         offsets: Array | None = None,
     ) -> MergeWeights:
-        """Numerator P, denominator P phi, each with the factors of :meth:`merge_factors`."""
+        """The mean of counts over fluence, as of Poisson counts: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)
-
-    def merge_factors(
-        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
-    ) -> tuple[Array | None, Array | None]:
-        """The likelihood's own weight w = 1 / (1 + eps^2 lambda) on both sides; the signal's share on counts.
-
-        Setting the derivative of ln P to zero gives W = sum P K w share / sum P phi c w.
-        """
-        shape = (-1, 1) if by_pixel else (1, -1)
-        expected = fluence * self.pixels.signal(slices, by_pixel)
-        expected += self.pixels.background_or_zero.reshape(shape)
-        weight = 1.0 / (1.0 + expected * self.dispersion.reshape(shape))
-        if self.pixels.background is None:
-            return weight, weight
-        return weight * signal_share(slices, self.pixels, fluence, by_pixel), weight
 
     @cached_property
     def _scored_dispersion(self) -> Array:

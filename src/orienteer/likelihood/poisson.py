@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orienteer.compute.arrays import Array, array_namespace
-from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import (
     MergeWeights,
     fluence_of_frames,
@@ -120,14 +119,6 @@ class Poisson:
     ) -> MergeWeights:
         """The mean of counts over fluence: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)
-
-    def merge_factors(
-        self, slices: Array, fluence: float = 1.0, by_pixel: bool = False
-    ) -> tuple[Array | None, Array | None]:
-        """With a background only the signal's share of the photons is merged."""
-        if self.pixels.background is None:
-            return None, None
-        return signal_share(slices, self.pixels, fluence, by_pixel), None
 
     def _expanded_at(self, fluence: float) -> float:
         return float(fluence) if self.needs_fluence_groups else 1.0

@@ -3,9 +3,6 @@
 On the CPU in float64, on the GPU by matrix products in float32, whose result is handed on as float64.
 """
 
-from functools import cache
-from typing import Any
-
 import numpy as np
 
 from orienteer.compute.arrays import Array, is_on_gpu
@@ -22,24 +19,12 @@ def sum_over_frames(table: Array, per_frame: Array) -> Array:
     return out
 
 
-def sum_over_rows(table: Array, per_row: Array, missing: Array | None = None) -> Array:
-    """``sum_k table[k, d] * (per_row[k] - missing[k, d])``, (D,) float64, for a table (T, D)."""
+def sum_over_rows(table: Array, per_row: Array) -> Array:
+    """``sum_k table[k, d] * per_row[k]``, (D,) float64, for a table (T, D)."""
     if is_on_gpu(table):
-        total = (per_row.astype(table.dtype) @ table).astype(np.float64)
-        return total if missing is None else total - _reduction()(table, missing, axis=0)
+        return (per_row.astype(table.dtype) @ table).astype(np.float64)
     from orienteer.likelihood import _weighted_sums_numba as twin
 
     out = np.empty(table.shape[1])
-    none = np.empty((0, 0), np.float32)
-    per_row = np.ascontiguousarray(per_row, np.float64)
-    twin.sum_over_rows(table, per_row, none if missing is None else missing, out)
+    twin.sum_over_rows(table, np.ascontiguousarray(per_row, np.float64), out)
     return out
-
-
-@cache
-def _reduction() -> Any:
-    import cupy
-
-    return cupy.ReductionKernel(
-        "X x, Y y", "float64 z", "(double)x * (double)y", "a + b", "z = a", "0", "weighted_sum"
-    )

@@ -42,9 +42,8 @@ def keep_listed(
 
 
 def listed_row_mass(
-    probability: Array, value_start: Array, block_start: Array, pair_start: Array, frame: Array,
-    weights: Array, mass: Array,
-) -> None:  # fmt: skip
-    """Sum over the frames of a block of weights[d] p, for each of its rows: mass (T,) float64."""
-    arguments = (probability, value_start, block_start, pair_start, frame, weights, mass)
+    probability: Array, value_start: Array, block_start: Array, pair_start: Array, mass: Array
+) -> None:
+    """Sum of p over the frames of a block, for each of its rows: mass (T,) float64."""
+    arguments = (probability, value_start, block_start, pair_start, mass)
     _launch("listed_row_mass", len(block_start) - 1, 32, arguments)

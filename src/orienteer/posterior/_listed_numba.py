@@ -83,12 +83,11 @@ def keep_listed(distance, value_start, frame_start, frame_pair, lowest, probabil
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def listed_row_mass(probability, value_start, block_start, pair_start, frame, weights, mass):  # type: ignore[no-untyped-def]
-    """Sum over the frames of a block of weights[d] p, for each of its rows: mass (T,) float64."""
+def listed_row_mass(probability, value_start, block_start, pair_start, mass):  # type: ignore[no-untyped-def]
+    """Sum of p over the frames of a block, for each of its rows: mass (T,) float64."""
     for b in prange(block_start.size - 1):
         first, last = block_start[b], block_start[b + 1]
         mass[first:last] = 0.0
         for pair in range(pair_start[b], pair_start[b + 1]):
-            weight = weights[frame[pair]]
             for i in range(last - first):
-                mass[first + i] += weight * probability[value_start[pair] + i]
+                mass[first + i] += probability[value_start[pair] + i]

@@ -56,21 +56,19 @@ def kept_sums(below: Array, tile_of_row: Array, offset: Array, lowest: Array, su
 def responsibilities(
     below: Array, tile_of_row: Array, offset: Array, lowest: Array, factor: Array, first: int, out: Array
 ) -> None:
-    """Write factor[d] exp(distance) of rows first .. first + T into out (T, D) float32 or float16."""
+    """Write factor[d] exp(distance) of rows first .. first + T into out (T, D) float32."""
     T, D = out.shape
-    name = "responsibilities_half" if out.dtype == np.float16 else "responsibilities_single"
     arguments = (below, tile_of_row, offset, lowest, factor, np.int32(first), np.int32(T), np.int32(D), out)
     if T:
-        _kernel(name)((_blocks(D, 256), min(T, 32_768)), (256,), arguments)
+        _kernel("responsibilities")((_blocks(D, 256), min(T, 32_768)), (256,), arguments)
 
 
 def row_mass(
-    below: Array, tile_of_row: Array, offset: Array, lowest: Array, factor: Array, first: int, out: Array
+    below: Array, tile_of_row: Array, offset: Array, lowest: Array, factor: Array, out: Array
 ) -> None:
-    """Write the sum over frames of factor[d] exp(distance) of rows first .. first + T, out (T,) float64."""
-    arguments = (below, tile_of_row, offset, lowest, factor, np.int32(first), np.int32(below.shape[1]), out)
-    if len(out):
-        _kernel("row_mass")((len(out),), (256,), arguments)
+    """Write the sum over frames of factor[d] exp(distance) of every row, out (K,) float64."""
+    K, D = below.shape
+    _kernel("row_mass")((K,), (256,), (below, tile_of_row, offset, lowest, factor, np.int32(D), out))
 
 
 def list_kept(

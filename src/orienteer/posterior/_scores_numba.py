@@ -145,15 +145,15 @@ def sum_of(p):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def row_mass(below, tile_of_row, offset, lowest, factor, first, out):  # type: ignore[no-untyped-def]
-    """Write the sum over frames of factor[d] exp(distance) of rows first .. first + T, out (T,) float64."""
+def row_mass(below, tile_of_row, offset, lowest, factor, out):  # type: ignore[no-untyped-def]
+    """Write the sum over frames of factor[d] exp(distance) of every row, out (K,) float64."""
     D = below.shape[1]
     for k in prange(out.shape[0]):
-        tile = tile_of_row[first + k]
+        tile = tile_of_row[k]
         total = 0.0
         if tile >= 0:
             p = np.empty(D, np.float32)
-            probabilities(below[first + k], offset[tile], lowest, factor, p)
+            probabilities(below[k], offset[tile], lowest, factor, p)
             total = sum_of(p)
         out[k] = total
 

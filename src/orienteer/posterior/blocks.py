@@ -1,6 +1,5 @@
 """BlockList: the blocks of fine orientations that single frames are to be compared with."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,18 +79,6 @@ class BlockList:
             self.frame[first_pair:last_pair],
         )
 
-    def tiles(self, max_rows: int) -> Iterator[tuple["BlockList", slice]]:
-        """Tiles of whole blocks with up to ``max_rows`` rows (or one block), and where their values lie."""
-        block_start = [int(start) for start in self.block_start]
-        first = first_value = 0
-        while first < len(self):
-            last = first + 1
-            while last < len(self) and block_start[last + 1] - block_start[first] <= max_rows:
-                last += 1
-            tile = self.tile(first, last)
-            yield tile, slice(first_value, first_value + tile.n_values)
-            first, first_value = last, first_value + tile.n_values
-
 
 def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
     """The blocks for a fine pass: each frame is paired with the children of the coarse rows it keeps.
@@ -107,7 +94,7 @@ def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
             f"responsibilities over {coarse.n_rows} rows need {coarse.n_rows + 1} starts of children; "
             f"got {child_start.shape}."
         )
-    start, frame, _ = coarse.by_row()
+    start, order = group_by(coarse.row, coarse.n_rows)
     width = xp.diff(child_start)
     count = xp.where(width > 0, xp.diff(start), 0)
     chosen = xp.nonzero(count)[0]
@@ -117,7 +104,9 @@ def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
     pair_start = _starts(count[chosen])
     pair_block = owner_of(pair_start)
     entry = xp.arange(len(pair_block)) - pair_start[pair_block] + start[chosen][pair_block]
-    return BlockList(coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, frame[entry])
+    return BlockList(
+        coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, coarse.frame[order[entry]]
+    )
 
 
 def _starts(counts: Array) -> Array:

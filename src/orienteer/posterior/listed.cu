@@ -127,18 +127,17 @@ extern "C" __global__ void keep_listed(const float *distance, const Index *__res
     }
 }
 
-// mass (T,): sum over the frames of a block of weights[d] p for each of its rows.  One block of threads per block.
+// mass (T,): sum of p over the frames of a block for each of its rows.  One block of threads per block.
 extern "C" __global__ void listed_row_mass(const float *__restrict__ probability,
                                            const Index *__restrict__ value_start,
                                            const Index *__restrict__ block_start,
-                                           const Index *__restrict__ pair_start, const int *__restrict__ frame,
-                                           const double *__restrict__ weights, double *__restrict__ mass)
+                                           const Index *__restrict__ pair_start, double *__restrict__ mass)
 {
     const Index b = blockIdx.x, first = block_start[b], width = block_start[b + 1] - first;
     for (Index i = threadIdx.x; i < width; i += blockDim.x) {
         double sum = 0.;
         for (Index pair = pair_start[b]; pair < pair_start[b + 1]; ++pair)
-            sum += weights[frame[pair]] * probability[value_start[pair] + i];
+            sum += probability[value_start[pair] + i];
         mass[first + i] = sum;
     }
 }

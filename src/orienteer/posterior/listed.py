@@ -8,9 +8,7 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.errors import OrienteerError
 from orienteer.posterior.blocks import BlockList
-from orienteer.posterior.grouping import group_by, owner_of
 from orienteer.posterior.posterior import Posterior
-from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.threshold import N_BINS, threshold_of_counts
 
 
@@ -27,26 +25,14 @@ class BlockResponsibilities:
     probability: Array
     posterior: Posterior
 
-    def row_mass(self, frame_weights: Array | None = None) -> Array:
-        """Sum over frames of the (weighted) probabilities of every chosen row, (T,) float64."""
+    def row_mass(self) -> Array:
+        """Sum over frames of the probabilities of every chosen row, (T,) float64."""
         blocks, xp = self.blocks, array_namespace(self.probability)
-        weights = xp.ones(blocks.n_frames) if frame_weights is None else frame_weights.astype(np.float64)
         mass = xp.empty(blocks.n_rows, dtype=np.float64)
         _kernels(self.probability).listed_row_mass(
-            self.probability, blocks.value_start, blocks.block_start, blocks.pair_start, blocks.frame,
-            weights, mass,
-        )  # fmt: skip
+            self.probability, blocks.value_start, blocks.block_start, blocks.pair_start, mass
+        )
         return mass
-
-    def to_rows(self, n_rows: int) -> Responsibilities:
-        """The same as plain lists over all ``n_rows`` rows of the fine grid, zeros left out."""
-        blocks, xp = self.blocks, array_namespace(self.probability)
-        value = xp.nonzero(self.probability > 0)[0]
-        pair = owner_of(blocks.value_start)[value]
-        chosen_row = blocks.block_start[blocks.pair_block[pair]] + value - blocks.value_start[pair]
-        start, order = group_by(blocks.frame[pair], blocks.n_frames)
-        row = blocks.row[chosen_row[order]].astype(np.int32)
-        return Responsibilities(n_rows, start, row, self.probability[value[order]])
 
 
 def normalise_blocks(

@@ -202,34 +202,29 @@ extern "C" __global__ void kept_sums(const Half *__restrict__ below, const int *
 }
 
 // out (T, D) = probabilities of rows first .. first + T.  Block 256 frames; grid (frames / 256, T up to 65535 ...).
-#define PROBABILITIES(name, type, convert)                                                                         \
-    extern "C" __global__ void name(const Half *__restrict__ below, const int *__restrict__ tile_of_row,           \
-                                    const float *__restrict__ offset, const float *__restrict__ lowest,            \
-                                    const float *__restrict__ factor, int first, int T, int D,                     \
-                                    type *__restrict__ out)                                                        \
-    {                                                                                                              \
-        const int d = blockIdx.x * blockDim.x + threadIdx.x;                                                       \
-        if (d >= D) return;                                                                                        \
-        const float lowest_d = lowest[d], factor_d = factor[d];                                                    \
-        for (int k = blockIdx.y; k < T; k += gridDim.y) {                                                          \
-            const float distance = distance_at(below, tile_of_row, offset, first + k, D, d);                       \
-            const float p = distance > lowest_d ? factor_d * expf(distance) : 0.f;                                 \
-            out[(long long)k * D + d] = convert(p);                                                                \
-        }                                                                                                          \
+extern "C" __global__ void responsibilities(const Half *__restrict__ below, const int *__restrict__ tile_of_row,
+                                            const float *__restrict__ offset, const float *__restrict__ lowest,
+                                            const float *__restrict__ factor, int first, int T, int D,
+                                            float *__restrict__ out)
+{
+    const int d = blockIdx.x * blockDim.x + threadIdx.x;
+    if (d >= D) return;
+    const float lowest_d = lowest[d], factor_d = factor[d];
+    for (int k = blockIdx.y; k < T; k += gridDim.y) {
+        const float distance = distance_at(below, tile_of_row, offset, first + k, D, d);
+        out[(long long)k * D + d] = distance > lowest_d ? factor_d * expf(distance) : 0.f;
     }
+}
 
-PROBABILITIES(responsibilities_single, float, )
-PROBABILITIES(responsibilities_half, Half, to_half)
-
-// out (T,) = sum over frames of the probabilities of row first + k.  One block of 256 threads per row.
+// out (K,) = sum over frames of the probabilities of each row.  One block of 256 threads per row.
 extern "C" __global__ void row_mass(const Half *__restrict__ below, const int *__restrict__ tile_of_row,
                                     const float *__restrict__ offset, const float *__restrict__ lowest,
-                                    const float *__restrict__ factor, int first, int D, double *__restrict__ out)
+                                    const float *__restrict__ factor, int D, double *__restrict__ out)
 {
     __shared__ double part[256];
     double total = 0.;
     for (int d = threadIdx.x; d < D; d += 256) {
-        const float distance = distance_at(below, tile_of_row, offset, first + blockIdx.x, D, d);
+        const float distance = distance_at(below, tile_of_row, offset, blockIdx.x, D, d);
         if (distance > lowest[d]) total += factor[d] * expf(distance);
     }
     part[threadIdx.x] = total;

@@ -45,16 +45,7 @@ class ScoreStore:
             self._kernels = _scores_numba
         self._dtype: Any = np.float32 if self._xp is np else np.float16
         self._below = self._xp.empty((n_rows, n_frames), dtype=self._dtype)
-        self.clear()
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of the scores in bytes."""
-        return int(self._below.nbytes)
-
-    def clear(self) -> None:
-        """Forget all scores and keep the memory, for the next batch of as many frames."""
-        xp, D = self._xp, self.n_frames
+        xp, D = self._xp, n_frames
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
         self._log_priors: list[Array] = []
@@ -104,7 +95,7 @@ class ScoreStore:
         if self._posterior is not None or (self._tile_of_row[first_row : first_row + T] >= 0).any():
             raise OrienteerError(
                 f"rows {first_row} to {first_row + T} come twice or after the end of the batch.",
-                "Call clear() before the next batch of frames.",
+                "Every batch of frames has a store of its own.",
             )
         return T
 
@@ -137,36 +128,14 @@ class ScoreStore:
         )
         return self._posterior
 
-    def responsibilities(
-        self,
-        first_row: int,
-        last_row: int,
-        dtype: Any = np.float32,
-        *,
-        scale: float = 1.0,
-        out: Array | None = None,
-    ) -> Array:
-        """Probabilities of rows first_row .. last_row, (T, D): every frame sums to ``scale`` over all rows.
-
-        dtype : float32 or float16.  In float16 give a scale like 2**14, or small probabilities lose digits.
-        out : (at least T, D) of what is to be written, float32 on the CPU; its first T rows are used.
-        """
+    def responsibilities(self, first_row: int, last_row: int) -> Array:
+        """Probabilities of rows first_row .. last_row, (T, D) float32; a frame sums to 1 over all rows."""
         self.finish()
-        n_rows, written = self._rows_between(first_row, last_row), self._written_as(dtype)
-        if out is None:
-            out = self._xp.empty((n_rows, self.n_frames), dtype=written)
-        elif out.shape[1:] != (self.n_frames,) or len(out) < n_rows or out.dtype != written:
-            raise OrienteerError(
-                f"{n_rows} rows of {self.n_frames} responsibilities do not fit into an array of shape "
-                f"{out.shape} and type {out.dtype}.",
-                f"It needs {np.dtype(written)} and at least as many rows.",
-            )
-        out = out[:n_rows]
-        factor = self._factor * np.float32(scale)
+        out = self._xp.empty((self._rows_between(first_row, last_row), self.n_frames), dtype=np.float32)
         self._kernels.responsibilities(
-            self._below, self._tiles, self._offset, self._lowest, factor, first_row, out
+            self._below, self._tiles, self._offset, self._lowest, self._factor, first_row, out
         )
-        return out.astype(dtype, copy=False)
+        return out
 
     def scores(self, first_row: int, last_row: int) -> Array:
         """Log-likelihoods (T, D) float32 of a tile as it was added, to 0.01 nat over the inverse temperature.
@@ -191,26 +160,16 @@ class ScoreStore:
         )
         return out
 
-    def _rows_between(self, first_row: int, last_row: int | None) -> int:
-        last_row = self.n_rows if last_row is None else last_row
+    def _rows_between(self, first_row: int, last_row: int) -> int:
         if not 0 <= first_row <= last_row <= self.n_rows:
             raise OrienteerError(f"rows {first_row} to {last_row} do not lie within {self.n_rows} rows.")
         return last_row - first_row
 
-    def _written_as(self, dtype: Any) -> Any:
-        """What the kernel writes: float16 only where it can."""
-        return np.float16 if dtype == np.float16 and self._dtype == np.float16 else np.float32
-
-    def row_mass(
-        self, first_row: int = 0, last_row: int | None = None, frame_weights: Array | None = None
-    ) -> Array:
-        """Sum over frames of the (weighted) probabilities of every row, (T,) float64; 0: skip the row."""
+    def row_mass(self) -> Array:
+        """Sum over frames of the probabilities of every row, (K,) float64; 0: skip the row."""
         self.finish()
-        out = self._xp.empty(self._rows_between(first_row, last_row), dtype=np.float64)
-        weights = np.float32(1) if frame_weights is None else frame_weights.astype(np.float32)
-        self._kernels.row_mass(
-            self._below, self._tiles, self._offset, self._lowest, self._factor * weights, first_row, out
-        )
+        out = self._xp.empty(self.n_rows, dtype=np.float64)
+        self._kernels.row_mass(self._below, self._tiles, self._offset, self._lowest, self._factor, out)
         return out
 
     def kept(self) -> Responsibilities:

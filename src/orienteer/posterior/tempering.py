@@ -1,24 +1,20 @@
 """How far to trust the scores: the inverse temperature beta in p_kd ~ w_k exp(beta S_kd).
 
-Scores of a model that is still wrong are far too sure of themselves.  Two ways to tame them: ask for a number
-of orientations over which a frame is to be spread (perplexity), or let two disjoint sets of pixels say how
-well they agree about the orientation of the same frame (calibration).
+Scores of a model that is still wrong are far too sure of themselves.  They are tamed by asking for a number
+of orientations over which a frame is to be spread: its perplexity.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 from orienteer.posterior.evidence import tempered_evidence
 
 LOWEST_INVERSE_TEMPERATURE = 1e-8
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_PLATEAU = 1e-3
 
 
 def perplexity_at(
@@ -114,118 +110,6 @@ def _crossing(excess: Callable[[float], float], high: float, tolerance: float) -
             high, below = middle, value
         halve = not halve
     return low
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """What two disjoint sets of pixels say about the scores.
-
-    inverse_temperature : beta at which the two posteriors agree best.
-    shared_nats : mean logarithm of their overlap there, in nats: 0 when they know nothing in common.
-    standard_error : of ``shared_nats``, from the spread of the frames.  Below two or three of them nothing is
-        shared for certain, and the inverse temperature is as uncertain.
-    frame_nats : (D,) float64, the same for every frame; strongly negative where the two sets contradict.
-    """
-
-    inverse_temperature: float
-    shared_nats: float
-    standard_error: float
-    frame_nats: NDArray[np.float64]
-
-
-def overlap_nats(scores_a: Array, scores_b: Array, log_prior: Array, inverse_temperature: float) -> Array:
-    """ln sum_k p_a p_b / w for every frame, (D,) float64: how much two posteriors agree, in nats.
-
-    With ln Z(S) = ln sum_k w_k exp(beta S_k) this is ln Z(S_a + S_b) - ln Z(S_a) - ln Z(S_b) for weights w
-    that sum to 1.  A frame that one of the sets cannot explain shares nothing: 0.
-    """
-    return _overlap(scores_a, scores_b, scores_a + scores_b, _normalised(log_prior), inverse_temperature)
-
-
-def calibrate(
-    scores_a: Array,
-    scores_b: Array,
-    log_prior: Array,
-    *,
-    lowest: float = 1e-6,
-    limit: float = 1.0,
-    n_frames: int = 256,
-    outlier_share: float = 0.02,
-) -> Calibration:
-    """The inverse temperature at which posteriors from two disjoint sets of pixels agree best.
-
-    Maximises the mean over frames of :func:`overlap_nats`.  For scores that are Gaussian in the orientation
-    the answer is their nominal over their actual variance: 1 when the model is right, less the more its
-    errors move the two sets apart.
-
-    scores_a, scores_b : (K, D) float32, log-likelihoods of the same frames by disjoint pixels.  Of more than
-        ``n_frames`` frames, as many at even distances are used.
-    log_prior : (K,).
-    lowest, limit : range of the answer.
-    outlier_share : a frame counts as ln((1 - share) overlap + share), as if this share of frames were junk
-        whose halves share nothing: no frame can cost more than -ln(share) nats.
-    """
-    if scores_a.shape != scores_b.shape:
-        raise OrienteerError(
-            f"the two sets of scores must belong to the same frames and rows; "
-            f"their shapes are {scores_a.shape} and {scores_b.shape}."
-        )
-    if not (0 < lowest < limit and 0 < outlier_share < 1):
-        raise OrienteerError(
-            f"calibration between inverse temperatures {lowest:g} and {limit:g} with a share of outliers of "
-            f"{outlier_share:g} is not possible.",
-            "Give 0 < lowest < limit, and a share between 0 and 1.",
-        )
-    a, b = _some_frames(scores_a, n_frames), _some_frames(scores_b, n_frames)
-    both, log_weights = a + b, _normalised(log_prior)
-
-    def agreement(log_beta: float) -> float:
-        nats = _overlap(a, b, both, log_weights, math.exp(log_beta))
-        return float(np.logaddexp(nats + math.log1p(-outlier_share), math.log(outlier_share)).mean())
-
-    beta = math.exp(_highest(agreement, math.log(lowest), math.log(limit)))
-    frame_nats = _overlap(a, b, both, log_weights, beta)
-    bounded = np.maximum(frame_nats, math.log(outlier_share))
-    standard_error = float(bounded.std() / math.sqrt(len(bounded)))
-    return Calibration(beta, float(bounded.mean()), standard_error, frame_nats)
-
-
-def _overlap(a: Array, b: Array, both: Array, log_weights: Array, beta: float) -> NDArray[np.float64]:
-    evidence = [to_numpy(tempered_evidence(scores, log_weights, beta)[0]) for scores in (both, a, b)]
-    possible = np.isfinite(evidence[0]) & np.isfinite(evidence[1]) & np.isfinite(evidence[2])
-    joint, alone_a, alone_b = (np.where(possible, part, 0.0) for part in evidence)
-    return np.asarray(joint - alone_a - alone_b)
-
-
-def _normalised(log_prior: Array) -> Array:
-    """ln w with weights that sum to 1."""
-    xp = array_namespace(log_prior)
-    log_prior = xp.asarray(log_prior, dtype=xp.float64)
-    top = log_prior.max()
-    return log_prior - top - xp.log(xp.exp(log_prior - top).sum())
-
-
-def _highest(function: Callable[[float], float], low: float, high: float, tolerance: float = 0.01) -> float:
-    """Place of the maximum: a scan, since there may be several, then golden sections about the best."""
-    places = np.linspace(low, high, max(3, math.ceil((high - low) / math.log(3)) + 1))
-    values = np.array([function(place) for place in places])
-    # Posteriors narrower than the grid no longer change: on such a plateau the lowest place is the answer.
-    # (Relative, or scores that share next to nothing would count as flat down to the lowest place.)
-    highest = values.max()
-    best = int(np.flatnonzero(values >= highest - _PLATEAU * abs(highest))[0])
-    low, high = places[max(best - 1, 0)], places[min(best + 1, len(places) - 1)]
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    while high - low > tolerance:
-        if at_left >= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = function(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = function(right)
-    return float((low + high) / 2)
 
 
 def _some_frames(scores: Array, n_wanted: int) -> Array:

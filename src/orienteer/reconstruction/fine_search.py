@@ -32,7 +32,6 @@ from orienteer.reconstruction.listed_rows import (
     sum_by_frame,
     take_pairs,
 )
-from orienteer.reconstruction.neighbours import neighbours_of, widen
 from orienteer.slicing.trilinear import slice_volume
 
 # On the CPU few frames meet each row of the second pass, and starting a tile costs as much as its products.
@@ -62,7 +61,6 @@ class FineSearch:
     parents : the coarse rows: M models times K poses, then J junk classes.
     grid : their PoseGrid.
     kept_mass : share of each frame's coarse probability whose children are searched.
-    widened : search below the nearest neighbours of these, too; for posteriors as narrow as the grid.
     score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
@@ -70,9 +68,8 @@ class FineSearch:
     """
 
     def __init__(
-        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, widened: bool = False,
-        score_bytes: int = 0,
-    ) -> None:  # fmt: skip
+        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0
+    ) -> None:
         self.parents, self.kept_mass = parents, kept_mass
         device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
         self._device, self.most_scores = device, _MOST_SCORES[device]
@@ -88,7 +85,6 @@ class FineSearch:
         )
         starts = [grid.child_start[:-1] + m * len(fine) for m in range(parents.n_models)]
         self._child_start = xp.asarray(np.concatenate([*starts, [parents.n_models * len(fine)]]))
-        self._neighbours = xp.asarray(neighbours_of(grid)) if widened else None
 
     @property
     def rows(self) -> RowSpace:
@@ -99,11 +95,6 @@ class FineSearch:
         models = (classes[:, None] + self.poses.log_weights).reshape(-1)
         log_prior = xp.concatenate([models, parents.log_prior[M * K :]]).astype(np.float32)
         return RowSpace(self.poses, M, log_prior, parents.n_junk, parents.tile_rows)
-
-    def parent_of(self, row: Array) -> Array:
-        """The coarse row above each fine row of a model, (n,) int64."""
-        xp = array_namespace(row)
-        return xp.searchsorted(self._child_start, row, side="right") - 1
 
     def mass_of_parents(self, mass: Array) -> Array:
         """What lies below each coarse row, (M K + J,) float64, of masses of all fine rows."""
@@ -130,8 +121,6 @@ class FineSearch:
 
         Frames that keep nothing are left out.
         """
-        if self._neighbours is not None:
-            coarse = widen(coarse, self._neighbours)
         frames = array_namespace(coarse.row).nonzero(coarse.start[1:] > coarse.start[:-1])[0]
         return self._with_junk(select_blocks(coarse, self._child_start), frames)
 

@@ -91,7 +91,7 @@ class NoiseModel:
 
     def update(
         self, work: "Workspace", models: Array, poses: NDArray[Any], model: NDArray[Any],
-        fluence: NDArray[np.float64], half: NDArray[np.int64],
+        fluence: NDArray[np.float64],
     ) -> None:  # fmt: skip
         """Learn the dispersion from frames at their best poses in the model that oriented them."""
         parts, residuals = [], []

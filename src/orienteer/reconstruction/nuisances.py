@@ -71,7 +71,7 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         if exact:
             emc.models = emc.models * emc.xp.float32(mean)
             emc.full = emc.full * emc.xp.float32(mean)
-    emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence, emc.half)
+    emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence)
     mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
     work.update_prior(mass)
     if emc.junk is not None:

@@ -7,7 +7,7 @@ faint frames spread as far as they must be.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,7 @@ from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.listed import normalise_blocks
 from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander
-from orienteer.reconstruction.fine_search import FineSearch, joined_posteriors
 from orienteer.reconstruction.listed_rows import (
-    frame_of_values,
     merge_listed,
     needs_slices_to_merge,
     row_of_values,
@@ -61,12 +59,6 @@ class Refined:
 
     def __len__(self) -> int:
         return len(self.frames)
-
-    @property
-    def precision_deg(self) -> Array:
-        """Expected rms angle between the pose and the true one, (F,), if the model is right."""
-        xp = array_namespace(self.axes_rad)
-        return xp.sqrt((self.axes_rad**2).sum(axis=(1, 2))) * (180 / np.pi)
 
 
 def refine_poses(
@@ -143,45 +135,6 @@ def refine_and_merge(
             merged.weights,
         )  # fmt: skip
     return found.posterior, expected
-
-
-def search_and_refine(
-    search: FineSearch, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array,
-    deposit: Deposit, pixel_weights: Array, *, step_deg: float, most_poses: float = 64.0,
-) -> tuple[Posterior, Array, Refined]:  # fmt: skip
-    """Search from coarse to fine, refine the frames that know their pose, and merge all.
-
-    beta : inverse temperatures of the first pass; the second is not tempered.
-    step_deg : as in :func:`refine_poses`, of the fine grid.
-    most_poses : frames spread over more fine rows than this, and junk, are merged on the fine grid.
-    Returns posteriors over the fine rows, expected photons (D,), and the poses of the refined frames.
-    """
-    xp = array_namespace(batch.fluence)
-    expected = xp.zeros(len(batch), dtype=np.float64)
-    posteriors, climbed = [], []
-    for part in search.in_parts(search.coarse(likelihood, expander, batch, beta)):
-        scored = search.score(likelihood, expander, batch, search.blocks(part))
-        found = search.posterior(scored, 1.0, search.kept_mass)
-        row, L = found.posterior.best_row, len(search.poses)
-        is_sharp = found.posterior.perplexity <= most_poses
-        is_sharp &= xp.isfinite(found.posterior.log_evidence) & (row < search.rows.n_models * L)
-        frames = xp.nonzero(is_sharp)[0]
-        first = xp.asarray(search.quaternions[to_numpy(row[frames] % L)])
-        refined = refine_poses(
-            likelihood, expander, batch, frames, row[frames] // L, first, step_deg, tile_rows=search.tile_rows
-        )
-        expected += refine_and_merge(
-            likelihood, expander, batch, refined, deposit, pixel_weights, tile_rows=search.tile_rows
-        )[1]
-        # What was merged off the grid counts for the class of the pose that it came from.
-        parents = xp.bincount(search.parent_of(row[frames]), minlength=len(search.parents))
-        deposit.row_mass += parents.astype(np.float64)
-        left = replace(found, probability=found.probability * ~is_sharp[frame_of_values(found.blocks)])
-        expected += search.merge(likelihood, expander, batch, scored, left, deposit, pixel_weights)
-        posteriors.append(found.posterior)
-        climbed.append(refined)
-    columns = [xp.concatenate([getattr(part, field.name) for part in climbed]) for field in fields(Refined)]
-    return joined_posteriors(posteriors), expected, Refined(*columns)
 
 
 def local_scores(

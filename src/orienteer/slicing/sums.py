@@ -43,12 +43,6 @@ class CpuSums:
         self._move()
         return self.double
 
-    def clear(self) -> None:
-        """Start again from nothing."""
-        self.single[:] = 0
-        self.double[:] = 0
-        self._rows = 0
-
     def _move(self) -> None:
         if self._rows:
             from orienteer.slicing._insert_numba import move_sums
@@ -117,13 +111,6 @@ class GpuSums:
         if self._total is not None:
             joined += self._total
         return joined
-
-    def clear(self) -> None:
-        """Start again from nothing."""
-        for array in (self.quads, self.fixed):
-            if array is not None:
-                array[...] = 0
-        self.exponents, self._magnitudes, self._total, self._rows = None, [0.0, 0.0], None, 0
 
 
 def make_sums(n: int, device: DeviceName = "auto", deterministic: bool = False) -> Any:
