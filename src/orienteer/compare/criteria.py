@@ -1,0 +1,115 @@
+"""From a Fourier shell correlation to one number: the resolution, and what it rests on.
+
+A resolution is where the curve first falls below a threshold.  Three are in use: 0.143 for two densities from
+independent halves of the data (Rosenthal and Henderson 2003), 0.5 for a density against a known one, and the
+half-bit curve (van Heel and Schatz 2005), which asks for half a bit of information in each voxel and so asks
+for more where a shell has few voxels.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.fsc import Fsc
+from orienteer.errors import OrienteerError
+
+Criterion: TypeAlias = Literal["0.143", "0.5", "half-bit"]
+FIXED: Mapping[str, float] = MappingProxyType({"0.143": 0.143, "0.5": 0.5})
+HALF_BIT = "half-bit"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Where a curve falls below a threshold.
+
+    resolution_A : in A; None where the densities agree on no shell.
+    q_inv_A : 1 / resolution_A; 0 where there is none.
+    reaches_edge : whether the curve never falls below the threshold: the voxels, not the data, are the limit.
+    words : the same in a sentence.
+    """
+
+    resolution_A: float | None
+    q_inv_A: float
+    reaches_edge: bool
+    words: str
+
+
+def resolution_at(fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1) -> Resolution:
+    """The resolution at the first crossing of a threshold, linear in q between two shells.
+
+    criterion : "0.143", "0.5", "half-bit" or any number between 0 and 1.
+    filled, order : see :func:`half_bit_curve`; only that one looks at them.
+
+    >>> q = np.arange(4) * 0.01
+    >>> resolution_at(Fsc(q, np.array([1, 0.9, 0.6, 0.4]), np.ones(4, int), 10.0), "0.5").resolution_A
+    40.0
+    """
+    threshold = threshold_curve(fsc, criterion, filled, order)
+    name = HALF_BIT if criterion == HALF_BIT else f"{float(criterion):g}"
+    # A shell without a value says nothing, so it supports no claim.
+    excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
+    if len(excess) < 2:
+        return Resolution(None, 0.0, False, "The box is too small to have shells.")
+    below = np.flatnonzero(excess[1:] < 0) + 1
+    if not len(below):
+        q = float(fsc.q_inv_A[-1])
+        words = (
+            f"The curve stays above {name} up to the edge, {1 / q:.4g} A: the voxels are the limit, "
+            "and the resolution is that or better."
+        )
+        return Resolution(1 / q, q, True, words)
+    end = int(below[0])
+    if end == 1:
+        inner_A = 1 / fsc.q_inv_A[1]
+        words = f"The densities agree nowhere: even the innermost shell, {inner_A:.4g} A, is below {name}."
+        return Resolution(None, 0.0, False, words)
+    if np.isnan(fsc.correlation[end]):
+        q = float(fsc.q_inv_A[end - 1])
+        words = f"The curve is above {name} wherever both densities have content, up to {1 / q:.4g} A."
+        return Resolution(1 / q, q, True, words)
+    share = excess[end - 1] / (excess[end - 1] - excess[end])
+    q = float(fsc.q_inv_A[end - 1] + share * (fsc.q_inv_A[end] - fsc.q_inv_A[end - 1]))
+    return Resolution(1 / q, q, False, f"The curve falls below {name} at {1 / q:.4g} A.")
+
+
+def threshold_curve(
+    fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1
+) -> NDArray[np.float64]:
+    """The threshold at every shell of a curve, (S,); arguments as in :func:`resolution_at`."""
+    if criterion == HALF_BIT:
+        return half_bit_curve(fsc.n_voxels, filled, order)
+    try:
+        level = float(criterion)
+    except ValueError:
+        level = np.nan
+    if not 0 < level < 1:
+        raise OrienteerError(
+            f"'{criterion}' is no criterion of resolution.",
+            'Give "0.143", "0.5", "half-bit" or a number between 0 and 1.',
+        )
+    return np.full(len(fsc.q_inv_A), level)
+
+
+def half_bit_curve(n_voxels: NDArray[np.int64], filled: float = 1.0, order: int = 1) -> NDArray[np.float64]:
+    """The FSC of two halves when their mean holds half a bit per voxel, (S,) (van Heel and Schatz 2005).
+
+    T = (0.2071 + 1.9102 / √n) / (1.2071 + 0.9102 / √n), at most 1, with n the voxels that are independent.
+
+    n_voxels : (S,), of q and -q only one counted.
+    filled : share of the box that the particle fills, by volume; a small particle in a large box has a
+        transform that is smooth from voxel to voxel, so that so many fewer of them are independent.
+    order : of the symmetry imposed on the densities, 60 for icosahedral; equivalent voxels count once.
+    """
+    if not 0 < filled <= 1 or order < 1:
+        raise OrienteerError(
+            f"a particle that fills {filled:g} of its box with a symmetry of order {order} is impossible.",
+            "filled lies between 0 and 1, and the order is 1 for a particle without symmetry.",
+        )
+    n = np.maximum(np.asarray(n_voxels, np.float64) * filled / order, 1e-12)
+    root = 1 / np.sqrt(n)
+    # (SNR + 2 √SNR / √n + 1 / √n) / (SNR + 2 √SNR / √n + 1) for log2(1 + 2 SNR) = 1/2.
+    return np.minimum((0.2071 + 1.9102 * root) / (1.2071 + 0.9102 * root), 1.0)

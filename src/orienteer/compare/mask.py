@@ -1,0 +1,120 @@
+"""Soft masks: 1 where the particle is, 0 in the empty box, and a smooth edge between.
+
+Outside of the particle a density holds only noise, which lowers a Fourier shell correlation; a mask takes it
+away.  A mask is itself alike in both densities, though, and a sharp one makes them agree where they do not:
+hence the edge, and the correction of :mod:`orienteer.compare.phase_randomisation`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from orienteer.compare.fsc import check_density
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.errors import OrienteerError
+
+# Islands smaller than this share of the largest one are noise.
+_LEAST_ISLAND = 0.05
+_BLUR_VOXELS = 1.5
+
+
+def soft_mask(
+    density: Array, voxel_size_A: float, *, threshold: float | None = None, volume_A3: float | None = None,
+    dilate_A: float | None = None, edge_A: float | None = None,
+) -> Array:  # fmt: skip
+    """A mask around the particle, (n, n, n) float32 from 0 to 1, on the device of the density.
+
+    The density is blurred a little, so that single bright voxels count for nothing; what is above the
+    threshold is the particle, without islands that are small against the largest.
+
+    density : (n, n, n) real without NaN.
+    threshold : level of the blurred density.  By default the one that best parts it into two classes
+        (Otsu 1979).
+    volume_A3 : take instead of a threshold the densest voxels of so many cubic angstrom.
+    dilate_A : how far the mask reaches beyond the particle; two voxels unless told.
+    edge_A : width of the cosine edge beyond that; four voxels unless told.
+    """
+    n = check_density(density)
+    if not 0 < voxel_size_A < np.inf:
+        raise OrienteerError(f"a voxel of {voxel_size_A} A has no size.")
+    dilate = 2.0 if dilate_A is None else dilate_A / voxel_size_A
+    edge = 4.0 if edge_A is None else edge_A / voxel_size_A
+    if not (0 <= dilate < np.inf and 0 <= edge < np.inf):
+        raise OrienteerError(f"a mask cannot reach out by {dilate_A} A with an edge of {edge_A} A.")
+    if threshold is not None and volume_A3 is not None:
+        raise OrienteerError("a mask has a threshold or a volume, not both.", "Leave one of them out.")
+    xp = array_namespace(density)
+    functions = _image_functions(density)
+    blurred = functions.gaussian_filter(xp.astype(density, xp.float64), _BLUR_VOXELS)
+    if volume_A3 is not None:
+        threshold = _level_of_volume(blurred, volume_A3 / voxel_size_A**3)
+    elif threshold is None:
+        threshold = _parting_level(blurred)
+    inside = _without_islands(blurred > threshold)
+    if not bool(xp.any(inside)):
+        raise OrienteerError(
+            f"no voxel of the density is above {threshold:.4g}, so there is nothing to mask.",
+            "Give a lower threshold, or a volume.",
+        )
+    if bool(xp.all(inside)):
+        return xp.ones((n, n, n), dtype=xp.float32)
+    distance = functions.distance_transform_edt(~inside) - dilate
+    slope = xp.clip(distance / max(edge, 1e-9), 0.0, 1.0)
+    return xp.astype((1 + xp.cos(np.pi * slope)) / 2, xp.float32)
+
+
+def filled_share(mask: Array) -> float:
+    """Share of the box that a mask leaves, by volume: what the half-bit curve asks for."""
+    xp = array_namespace(mask)
+    return float(min(1.0, max(float(xp.mean(xp.astype(mask, xp.float64))), 1.0 / mask.size)))
+
+
+def _parting_level(values: Array) -> float:
+    """The level that parts the values into two classes of least variance (Otsu 1979)."""
+    flat = to_numpy(values).ravel()
+    counts, edges = np.histogram(flat, bins=512)
+    middle = (edges[1:] + edges[:-1]) / 2
+    below, total = np.cumsum(counts), np.cumsum(counts * middle)
+    above = below[-1] - below
+    parts = (below > 0) & (above > 0)
+    if not parts.any():
+        raise OrienteerError("the density is the same everywhere, so there is nothing to mask.")
+    apart = np.zeros(len(middle))
+    mean_below = total[parts] / below[parts]
+    mean_above = (total[-1] - total[parts]) / above[parts]
+    apart[parts] = below[parts] * above[parts] * (mean_below - mean_above) ** 2
+    return float(edges[1 + int(np.argmax(apart))])
+
+
+def _level_of_volume(values: Array, n_voxels: float) -> float:
+    """The level above which as many voxels lie."""
+    flat = to_numpy(values).ravel()
+    keep = round(n_voxels)
+    if not 1 <= keep <= len(flat):
+        raise OrienteerError(
+            f"the volume of the mask is {n_voxels:.4g} voxels, but the box has {len(flat)}.",
+            "Give the volume of the particle in cubic angstrom; a protein has 1.21 A³ per dalton.",
+        )
+    if keep == len(flat):
+        return -np.inf
+    return float(np.partition(flat, len(flat) - keep - 1)[len(flat) - keep - 1])
+
+
+def _without_islands(inside: Array) -> Array:
+    """The voxels that hang together in pieces not small against the largest."""
+    xp = array_namespace(inside)
+    labels, n_pieces = _image_functions(inside).label(inside)
+    if int(n_pieces) < 2:
+        return inside
+    sizes = xp.bincount(xp.reshape(labels, (-1,)))
+    sizes[0] = 0
+    return (sizes >= _LEAST_ISLAND * xp.max(sizes))[labels]
+
+
+def _image_functions(values: Array) -> Any:
+    """``scipy.ndimage`` or its twin for the GPU."""
+    if is_on_gpu(values):
+        import cupyx.scipy.ndimage as functions
+    else:
+        import scipy.ndimage as functions
+    return functions
