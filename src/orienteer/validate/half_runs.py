@@ -1,0 +1,83 @@
+"""Two runs that know nothing of each other, one for each half of the frames.
+
+They lie below the run that is validated, ``validation/half_1`` and ``validation/half_2``, and are runs like
+any other: they can be stopped, resumed and looked at.  Each has its own seed, its own random start, its own
+estimate of the size of the particle and its own choice of frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from orienteer.errors import OrienteerError
+from orienteer.run.run import Run
+from orienteer.validate.half_sets import Parts
+from orienteer.validate.independence import check_independence, facts_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orienteer.compute.arrays import DeviceName
+    from orienteer.run.method import Step
+
+FOLDER = "validation"
+# "half" in ASCII: sets these seeds apart from all others that are drawn from the seed of a run.
+_SPAWN_KEY = 0x68616C66
+
+
+class HalfStep(NamedTuple):
+    """A step of one of the halves.  half : 1 or 2."""
+
+    half: int
+    step: Step
+
+
+def half_seed(seed: int, half: int) -> int:
+    """The seed of a half, 1 or 2, drawn from that of the run.
+
+    >>> half_seed(0, 1) != half_seed(0, 2)
+    True
+    """
+    state = np.random.SeedSequence(seed, spawn_key=(_SPAWN_KEY, half)).generate_state(1, np.uint32)
+    return int(state[0])
+
+
+def half_runs(
+    run: Run, parts: Parts, folder: Path | None = None, device: DeviceName | None = None
+) -> tuple[Run, Run]:
+    """The runs of the two halves with the settings of a run; begun, or found where they were begun.
+
+    parts : its data in halves.
+    folder : where they lie; by default in ``validation`` below the run.
+    device : where they are worked on; by default where the run was.
+    """
+    if getattr(run.settings, "models", 1) != 1:
+        raise OrienteerError(
+            f"{run.path} has {run.settings.models} models, and only runs of one model can be validated.",
+            "Reconstruct the frames of each model by themselves first.",
+        )
+    place = run.path / FOLDER if folder is None else folder
+    section = run.settings
+    if getattr(section, "dragonfly_output", False):
+        section = section.model_copy(update={"dragonfly_output": False})
+    first, second = (
+        Run.create(
+            place / f"half_{half}", part, section, seed=half_seed(run.seed, half), method=run.method,
+            device=run.device if device is None else device,
+        )
+        for half, part in ((1, parts.half_1), (2, parts.half_2))
+    )  # fmt: skip
+    check_independence(facts_of(first, parts.half_1.event_ids()), facts_of(second, parts.half_2.event_ids()))
+    return first, second
+
+
+def iterate_halves(runs: tuple[Run, Run]) -> Generator[HalfStep]:
+    """Do the steps that are left, one half after the other; stops and goes on as any run does."""
+    for half, run in enumerate(runs, start=1):
+        with closing(run.iterate()) as steps:
+            for step in steps:
+                yield HalfStep(half, step)
