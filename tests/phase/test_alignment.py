@@ -1,36 +1,22 @@
 """Starts come to one place, hand and sign, to a small part of a voxel."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from orienteer.phase.alignment import StartAlignment, align_starts, apply_alignment, level_shells, shifted
 from orienteer.phase.half_grid import density_of, half_grid_shells, transform_of, voxel_counts
 
-
-def blobs(n: int, seed: int = 0, at: Any = (0.0, 0.0, 0.0)) -> NDArray[np.float64]:
-    """A few Gaussians, which have no symmetry, around the centre of the box, (n, n, n)."""
-    rng = np.random.default_rng(seed)
-    axis = np.arange(n) - n // 2
-    density = np.zeros((n, n, n))
-    for _ in range(6):
-        x, y, z = rng.uniform(-0.15, 0.15, 3) * n + at
-        width = rng.uniform(1.5, 2.0)
-        square = (axis[:, None, None] - x) ** 2 + (axis[:, None] - y) ** 2 + (axis - z) ** 2
-        density += rng.uniform(0.5, 1.5) * np.exp(-square / (2 * width**2))
-    return density
-
-
-def everywhere(n: int) -> NDArray[np.bool_]:
-    return np.ones((n, n, n // 2 + 1), bool)
+Blobs = Callable[..., NDArray[np.float64]]
+Everywhere = Callable[[int], NDArray[np.bool_]]
 
 
 @pytest.mark.parametrize("n", [32, 33])
-def test_a_shift_by_a_fraction_moves_the_density_by_it(n: int) -> None:
+def test_a_shift_by_a_fraction_moves_the_density_by_it(n: int, blobs: Blobs) -> None:
     moved = density_of(shifted(transform_of(blobs(n)), (0.3, -1.7, 2.0)))
     np.testing.assert_allclose(moved, blobs(n, at=(0.3, -1.7, 2.0)), atol=2e-4)
 
@@ -54,7 +40,7 @@ def test_levelled_shells_have_the_same_power_and_one_in_all() -> None:
         assert power[0][half_grid_shells(n) == shell].sum() == pytest.approx(1 / 5, rel=1e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     n=st.sampled_from([20, 21]),
     shift=st.tuples(*[st.floats(-9, 9)] * 3),
@@ -62,7 +48,12 @@ def test_levelled_shells_have_the_same_power_and_one_in_all() -> None:
     negative=st.booleans(),
 )
 def test_hand_sign_and_shift_are_found(
-    n: int, shift: tuple[float, float, float], flipped: bool, negative: bool
+    n: int,
+    shift: tuple[float, float, float],
+    flipped: bool,
+    negative: bool,
+    blobs: Blobs,
+    everywhere: Everywhere,
 ) -> None:
     reference = transform_of(blobs(n))
     start = np.conj(reference) if flipped else reference
@@ -77,7 +68,9 @@ def test_hand_sign_and_shift_are_found(
     assert np.abs(aligned - density_of(reference)).max() < 2e-3
 
 
-def test_the_shift_of_noisy_starts_is_found_to_a_small_part_of_a_voxel() -> None:
+def test_the_shift_of_noisy_starts_is_found_to_a_small_part_of_a_voxel(
+    blobs: Blobs, everywhere: Everywhere
+) -> None:
     n, shift = 24, np.array([3.4, -2.3, 0.6])
     rng = np.random.default_rng(5)
     pair = transform_of(np.stack([blobs(n), blobs(n, at=-shift)]))
@@ -88,7 +81,7 @@ def test_the_shift_of_noisy_starts_is_found_to_a_small_part_of_a_voxel() -> None
     assert 0.1 < found.agreement[0] < 0.9
 
 
-def test_agreement_is_the_mean_of_the_fourier_shell_correlation() -> None:
+def test_agreement_is_the_mean_of_the_fourier_shell_correlation(blobs: Blobs, everywhere: Everywhere) -> None:
     n = 16
     rng = np.random.default_rng(6)
     first = blobs(n)
@@ -107,7 +100,9 @@ def test_agreement_is_the_mean_of_the_fourier_shell_correlation() -> None:
     assert found.agreement[0] == pytest.approx(np.mean(by_shell), abs=1e-4)
 
 
-def test_many_starts_are_aligned_in_parts_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_starts_are_aligned_in_parts_as_in_one(
+    monkeypatch: pytest.MonkeyPatch, blobs: Blobs, everywhere: Everywhere
+) -> None:
     n = 12
     levelled = level_shells(transform_of(np.stack([blobs(n, seed) for seed in range(5)])), everywhere(n))
     whole = align_starts(levelled[0], levelled)
@@ -118,7 +113,7 @@ def test_many_starts_are_aligned_in_parts_as_in_one(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.gpu
-def test_the_gpu_aligns_as_the_cpu_does() -> None:
+def test_the_gpu_aligns_as_the_cpu_does(blobs: Blobs, everywhere: Everywhere) -> None:
     import cupy
 
     n = 20

@@ -1,12 +1,12 @@
 """Starts brought to one place, hand and sign, so that they can be compared and averaged.
 
-Amplitudes say nothing of where the particle lies, of its hand (rho(-r) has the same amplitudes) or of its sign.
-Each start picks these at random.  In Fourier space all three are exact: a shift of any fraction of a voxel is a
-phase ramp, the other hand is the complex conjugate, and nothing is blurred.
+Amplitudes say nothing of where the particle lies, of its hand (rho(-r) has the same ones) or of its sign, and
+each start picks these at random.  In Fourier space all three are exact: a shift of any fraction of a voxel is
+a phase ramp, the other hand is the complex conjugate, and nothing is blurred.
 
-Two starts agree as far as their phases agree.  The bright shells near the centre must not decide alone, so every
-measured shell is given the same power first: the correlation of such *levelled* transforms is the mean over
-shells of the Fourier shell correlation.
+Two starts agree as far as their phases agree.  The bright shells near the centre must not decide alone, so
+every measured shell is given the same power first: the correlation of such *levelled* transforms is the mean
+over shells of the Fourier shell correlation.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The half of Fourier space that says all about a real density: (n, n, n // 2 + 1), in the order of the FFT.
 
-A real density has F(-q) = conj(F(q)), so real FFTs keep only voxels with q_z >= 0.  Most of them stand for two
-voxels of the whole grid, and every sum over the grid has to count them twice.
+A real density has F(-q) = conj(F(q)), so real FFTs keep only voxels with q_z >= 0.  Most of them stand for
+two voxels of the whole grid, and every sum over the grid has to count them twice.
 """
 
 from functools import lru_cache
@@ -69,9 +69,9 @@ def voxel_counts(n: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=4)
 def half_grid_shells(n: int) -> NDArray[np.int32]:
-    """Shell of each voxel of the half-grid: the distance from q = 0 in voxels, rounded; -1 beyond whole shells.
+    """Shell of each voxel of the half-grid, (n, n, n // 2 + 1) int32: its rounded distance from q = 0.
 
-    The shells are those of ``compare.shells``, one voxel thick.
+    The shells are those of ``compare.shells``, one voxel thick; -1 beyond the last whole one.
     """
     whole, half = frequencies(n)
     radius = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)

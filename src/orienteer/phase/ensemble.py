@@ -1,0 +1,278 @@
+"""From many starts to one density: which of them found the same, and their mean.
+
+Phase retrieval that has failed fails in a different way each time; what many starts find is likely to be what
+the data say.  The rule is meant to be checked by eye:
+
+1. The start that foretells held-out voxels best leads the first cluster.
+2. All other starts are aligned with it.  Those whose agreement with it (mean over shells of the Fourier shell
+   correlation) lies above a threshold belong to it.  Where the agreements of all pairs clearly fall into two
+   groups, high ones and low ones, the threshold lies between them; else it is 0.4.
+3. The best of the starts that are left leads the next cluster, and so on.
+4. Of clusters with at least a tenth of the starts (and two of them), the one whose members foretell held-out
+   voxels best in the mean is averaged.  Where there is none, the first one is taken, and it is said so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.phase.alignment import StartAlignment, align_starts, apply_alignment, level_shells, shifted
+from orienteer.phase.half_grid import density_of, edge_of, transform_of, voxel_counts
+
+# Below this agreement two starts show different things in any case, above the other one the same.
+DIFFERENT, SAME = 0.4, 0.98
+# Share of the variance that must lie between two groups for them to be two; an even spread has 0.75.
+CLEARLY_TWO = 0.85
+# Two groups that lie nearer to each other, on the scale artanh(agreement), are one.
+SMALLEST_GAP = 0.2
+MOST_CLUSTERS = 6
+SMALLEST_SHARE = 0.1
+# The mean of a cluster has less noise than its leader: the members are aligned with it again.
+ROUNDS_TO_THE_MEAN = 2
+# A cluster of this share of the winning one is a rival.
+RIVAL = 0.5
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Starts that found the same.
+
+    members : numbers of the starts, the leader first, then by agreement with it.
+    agreement : of each member with the leader, from -1 to 1; 1 for the leader itself.
+    threshold : agreement that was needed.
+    score : mean over the members of what judges a start, such as the free log-likelihood.
+    """
+
+    members: tuple[int, ...]
+    agreement: tuple[float, ...]
+    threshold: float
+    score: float
+
+    @property
+    def leader(self) -> int:
+        """The best start of the cluster."""
+        return self.members[0]
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """All starts in clusters, the one to average first.
+
+    clusters : the chosen one first, the others in the order in which they were found.
+    agreement : (B, B) float64, agreement of each pair, each aligned with the leader that suits the pair best.
+    scores : (B,) float64, larger is better.
+    """
+
+    clusters: tuple[Cluster, ...]
+    agreement: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+    @property
+    def n_starts(self) -> int:
+        """Starts in all."""
+        return len(self.scores)
+
+    @property
+    def share(self) -> float:
+        """Share of all starts that the chosen cluster has."""
+        return len(self.clusters[0]) / self.n_starts
+
+    def remarks(self) -> list[str]:
+        """What a user has to know before believing the mean."""
+        chosen, *others = self.clusters
+        said = []
+        if self.n_starts == 1:
+            return ["There was one start only, so nothing tells whether another would find the same."]
+        if len(chosen) == 1:
+            said.append(
+                "No two starts agree: the density is that of the best start and hardly to be trusted."
+            )
+        elif self.share < 0.5:
+            said.append(f"Only {len(chosen)} of {self.n_starts} starts found the density that is shown.")
+        rivals = [other for other in others if len(other) > 1 and len(other) >= RIVAL * len(chosen)]
+        if rivals:
+            better = " and it fits better" if rivals[0].score > chosen.score else ""
+            said.append(f"Another density was found by {len(rivals[0])} starts{better}.")
+        return said
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """The mean of the starts of a cluster.
+
+    density : (n, n, n) float32, its centre of mass at voxel n // 2.
+    support : (n, n, n) bool, where more than half of the members have theirs.
+    transforms : (M, n, n, n // 2 + 1) complex, the members as they were averaged.
+    alignment : what brought each member there.
+    """
+
+    density: Array
+    support: Array
+    transforms: Array
+    alignment: StartAlignment
+
+
+def cluster_starts(transforms: Array, measured: Array, scores: Any) -> Clusters:
+    """Sort starts into clusters of those that found the same, whatever their place, hand and sign.
+
+    transforms : (B, n, n, n // 2 + 1) complex, of the densities.
+    measured : (n, n, n // 2 + 1) bool; only there starts are compared.
+    scores : (B,), how good each start is, larger is better; such as the free log-likelihood.
+    """
+    scores = to_numpy(scores).astype(np.float64)
+    if scores.shape != (len(transforms),) or len(scores) == 0:
+        raise OrienteerError(f"{len(transforms)} starts came with scores of shape {scores.shape}.")
+    # A start without a score, such as one that has come to nothing, is the last to lead.
+    ranked = np.where(np.isfinite(scores), scores, -np.inf)
+    levelled = level_shells(transforms, measured)
+    if not float(array_namespace(levelled).abs(levelled).max()) > 0:
+        raise OrienteerError(
+            "every start has ended with an empty density.",
+            "Look at the intensity with 'orienteer inspect', and at the diameter that was taken.",
+        )
+    left = np.argsort(-ranked, kind="stable").tolist()
+    agreement = np.full((len(scores), len(scores)), -1.0)
+    found: list[Cluster] = []
+    while left and len(found) < MOST_CLUSTERS:
+        leader, others = left[0], left[1:]
+        found.append(_cluster(levelled, leader, others, agreement, ranked))
+        left = [start for start in left if start not in found[-1].members]
+    np.fill_diagonal(agreement, 1.0)
+    return Clusters(_chosen_first(found, len(scores)), agreement, scores)
+
+
+def threshold_of(agreement: Any) -> float:
+    """The agreement above which starts found the same, from the agreements of all pairs of them.
+
+    They are split where the variance between the two groups is largest (Otsu's rule), on the scale
+    artanh(agreement), which makes steps near 1 count.  Where that leaves much variance inside of the groups,
+    they are no two, and the threshold is 0.4.
+
+    >>> [round(threshold_of(a), 2) for a in ([0.99, 0.97, 0.6, 0.5], [0.9, 0.88], [0.9, 0.3], [0.2, 0.1])]
+    [0.88, 0.4, 0.74, 0.4]
+    """
+    values = np.sort(np.arctanh(np.clip(np.asarray(agreement, np.float64).ravel(), DIFFERENT, SAME)))
+    n = len(values)
+    if n < 2 or values[-1] - values[0] < 1e-6:
+        return DIFFERENT
+    below = np.arange(1, n)
+    sums = np.cumsum(values)
+    mean_below, mean_above = sums[:-1] / below, (sums[-1] - sums[:-1]) / (n - below)
+    between = below * (n - below) / n**2 * (mean_above - mean_below) ** 2
+    split = int(np.argmax(between))
+    if between[split] < CLEARLY_TWO * values.var() or values[split + 1] - values[split] < SMALLEST_GAP:
+        return DIFFERENT
+    return float(np.tanh((values[split] + values[split + 1]) / 2))
+
+
+def average_cluster(
+    densities: Array, supports: Array, measured: Array, members: Sequence[int], centred: bool = True
+) -> Average:
+    """The mean of the members, aligned to a small part of a voxel, centred in the box.
+
+    densities : (B, n, n, n) real.
+    supports : (B, n, n, n) bool.
+    measured : (n, n, n // 2 + 1) bool.
+    members : numbers of the starts; the others are aligned with the first one, then with their mean.
+    centred : whether the centre of mass is moved to voxel n // 2.  A particle with imposed symmetry stays
+        where the symmetry axes are.
+    """
+    xp: Any = array_namespace(densities)
+    chosen = list(members)
+    transforms = transform_of(densities[chosen])
+    levelled = level_shells(transforms, measured)
+    reference = levelled[0]
+    for _ in range(ROUNDS_TO_THE_MEAN + 1):
+        alignment = align_starts(reference, levelled)
+        reference = level_shells(apply_alignment(levelled, alignment).mean(axis=0)[None], measured)[0]
+    alignment = _in_the_frame_of_the_first(alignment)
+    masks = apply_alignment(transform_of(supports[chosen].astype(xp.float32)), _without_sign(alignment))
+    aligned = apply_alignment(transforms, alignment)
+    mean = density_of(aligned.mean(axis=0))
+    if float((mean * xp.abs(mean)).sum()) < 0:  # scattering density is positive where there is much of it
+        aligned, mean = -aligned, -mean
+        alignment = replace(alignment, sign=-alignment.sign)
+    if centred:
+        by = centre_index(mean) - centre_of_mass(mean)
+        alignment = replace(alignment, shift=alignment.shift + by)
+        for start in range(len(chosen)):
+            aligned[start] = shifted(aligned[start], by)
+            masks[start] = shifted(masks[start], by)
+        mean = density_of(aligned.mean(axis=0))
+    support = density_of(masks.mean(axis=0)) > 0.5
+    return Average(mean.astype(xp.float32), support, aligned, alignment)
+
+
+def centre_index(density: Array) -> NDArray[np.float64]:
+    """The centre voxel n // 2, (3,)."""
+    return np.array([n // 2 for n in density.shape], np.float64)
+
+
+def centre_of_mass(density: Array) -> NDArray[np.float64]:
+    """Centre of the positive density (n, n, n) in voxels, (3,); opposite sides of the box are neighbours.
+
+    >>> centre_of_mass(np.eye(4)[:, :, None] * np.array([1.0, 0, 0, 1.0])).round(2).tolist()[2]
+    3.5
+    """
+    xp: Any = array_namespace(density)
+    positive = xp.where(density > 0, density, 0)
+    centre = []
+    for axis, n in enumerate(density.shape):
+        others = tuple(a for a in range(3) if a != axis)
+        profile = to_numpy(positive.sum(axis=others, dtype=xp.float64))
+        angle = np.angle((profile * np.exp(2j * np.pi * np.arange(n) / n)).sum())
+        centre.append(angle * n / (2 * np.pi) % n)
+    return np.array(centre)
+
+
+def _cluster(
+    levelled: Array,
+    leader: int,
+    others: Sequence[int],
+    agreement: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> Cluster:
+    """The cluster of a leader among the others; what is learned of pairs goes into ``agreement``."""
+    xp: Any = array_namespace(levelled)
+    group = [leader, *others]
+    found = align_starts(levelled[leader], levelled[group])
+    aligned = apply_alignment(levelled[group], found).reshape(len(group), -1)
+    counts = xp.asarray(voxel_counts(edge_of(levelled)), dtype=xp.float32)
+    counted = xp.broadcast_to(counts, levelled.shape[1:]).reshape(-1)
+    pairs = to_numpy(((aligned * counted) @ xp.conj(aligned).T).real)
+    at = np.ix_(group, group)
+    agreement[at] = np.maximum(agreement[at], pairs)
+    with_leader = dict(zip(others, found.agreement[1:].tolist(), strict=True))
+    threshold = threshold_of(pairs[np.triu_indices(len(group), 1)])
+    joined = [start for start in others if with_leader[start] > threshold]
+    joined.sort(key=lambda start: -with_leader[start])
+    members = (leader, *joined)
+    kept = (1.0, *(with_leader[start] for start in joined))
+    return Cluster(members, kept, threshold, float(np.mean(scores[list(members)])))
+
+
+def _chosen_first(found: Sequence[Cluster], n_starts: int) -> tuple[Cluster, ...]:
+    large = [cluster for cluster in found if len(cluster) >= max(2, SMALLEST_SHARE * n_starts)]
+    chosen = max(large, key=lambda cluster: cluster.score) if large else found[0]
+    return (chosen, *(cluster for cluster in found if cluster is not chosen))
+
+
+def _in_the_frame_of_the_first(alignment: StartAlignment) -> StartAlignment:
+    """The alignment that leaves the first start in its hand, sign and place; means may drift."""
+    if alignment.hand[0] < 0:  # inverting a moved density moves it the other way
+        alignment = replace(alignment, hand=-alignment.hand, shift=-alignment.shift)
+    return replace(
+        alignment, sign=alignment.sign * alignment.sign[0], shift=alignment.shift - alignment.shift[0]
+    )
+
+
+def _without_sign(alignment: StartAlignment) -> StartAlignment:
+    return replace(alignment, sign=np.ones_like(alignment.sign))

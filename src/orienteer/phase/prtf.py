@@ -1,0 +1,85 @@
+"""The phase retrieval transfer function: how well the phases repeat from start to start, shell by shell.
+
+It is |<F>| / <|F|> over the averaged starts, then its mean over the measured voxels of each shell.  Where all
+starts have the same phases it is 1; where phases are random it falls to about 0.9 / sqrt(number of starts).
+By custom the density is called resolved to where it falls below 1/e.
+
+It measures repeatability and not truth.  Starts that share a wrong support agree with each other on a wrong
+density; starts that are averaged without being aligned disagree on a right one.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.phase.half_grid import shell_sums
+
+THRESHOLD = math.exp(-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Prtf:
+    """Repeatability of the phases, by shell.
+
+    q_inv_A : (S,) float64, of the shells in which something was measured.
+    values : (S,) float64, from 0 to 1.
+    n_voxels : (S,) int64, measured voxels; those at q and -q are one.
+    n_starts : starts that were averaged.
+    """
+
+    q_inv_A: NDArray[np.float64]
+    values: NDArray[np.float64]
+    n_voxels: NDArray[np.int64]
+    n_starts: int
+
+    @property
+    def floor(self) -> float:
+        """What so many starts with random phases would give: the mean length of a random walk, per step."""
+        return math.sqrt(math.pi / (4 * self.n_starts)) if self.n_starts > 1 else 1.0
+
+    @property
+    def resolution_A(self) -> float | None:
+        """Full period at which the curve first falls below 1/e; the edge of the data where it never does.
+
+        None where it is below from the beginning, or where so few starts were averaged that random phases
+        would not fall below either.
+        """
+        if self.floor >= THRESHOLD or not len(self.values) or not self.values[0] >= THRESHOLD:
+            return None
+        below = np.flatnonzero(self.values < THRESHOLD)
+        if not len(below):
+            return float(1 / self.q_inv_A[-1]) if self.q_inv_A[-1] > 0 else None
+        last = int(below[0]) - 1
+        high, low = self.values[last], self.values[last + 1]
+        share = (high - THRESHOLD) / (high - low)
+        return float(1 / (self.q_inv_A[last] + share * (self.q_inv_A[last + 1] - self.q_inv_A[last])))
+
+    @property
+    def reaches_the_edge(self) -> bool:
+        """Whether the curve stays above 1/e as far as there are data."""
+        return bool(len(self.values)) and bool((self.values >= THRESHOLD).all())
+
+
+def prtf(transforms: Array, measured: Array, voxel_inv_A: float) -> Prtf:
+    """How well the phases of aligned starts repeat.
+
+    transforms : (M, n, n, n // 2 + 1) complex, of the densities, aligned with each other.
+    measured : (n, n, n // 2 + 1) bool.
+    voxel_inv_A : edge of a voxel of Fourier space, 1 / (n voxel_A).
+    """
+    xp: Any = array_namespace(transforms)
+    if not len(transforms):
+        raise OrienteerError("there are no starts whose phases could be compared.")
+    length = xp.abs(transforms).mean(axis=0)
+    ratio = xp.where(length > 0, xp.abs(transforms.mean(axis=0)) / xp.where(length > 0, length, 1), 0)
+    total, count = (to_numpy(shell_sums(part, measured)) for part in (ratio, xp.ones_like(ratio)))
+    seen = count > 0
+    q_inv_A = np.arange(len(total)) * voxel_inv_A
+    return Prtf(
+        q_inv_A[seen], total[seen] / count[seen], np.ceil(count[seen] / 2).astype(np.int64), len(transforms)
+    )
