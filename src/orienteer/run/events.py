@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import json_line, plain
 from orienteer.compute.reading import reading, writing
-from orienteer.run.plain_json import json_line, plain
 
 STEP = "step"
 

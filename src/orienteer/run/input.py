@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.plain_json import plain
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
-from orienteer.run.plain_json import plain
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device
+from orienteer.compute.plain_json import plain
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.checkpoint import LAST
@@ -29,7 +30,6 @@ from orienteer.run.input import (
 )
 from orienteer.run.lock import Holder, RunLock, lock_holder
 from orienteer.run.method import Method, MethodKind, Step, find_method
-from orienteer.run.plain_json import plain
 from orienteer.run.session import Session, how_to_resume
 from orienteer.run.settings_file import (
     changeable,

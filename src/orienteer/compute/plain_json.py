@@ -1,4 +1,4 @@
-"""Values as JSON knows them, for the lines of the event log and the description of a run."""
+"""Values as JSON knows them, for logs and descriptions of results."""
 
 from __future__ import annotations
 
