@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from machine import describe_machine, report
+from machine import report_runs
 from orienteer.compare.alignment import align_intensities
 from orienteer.compare.shells import shell_correlation
 from orienteer.compare.signal import SIGNAL_LIMIT, photons_in_shells, shells_with_signal
@@ -246,20 +246,15 @@ def main() -> None:
     options.frames = options.frames or (10_000 if on_gpu else 2_000)
     options.seeds = options.seeds or (5 if on_gpu else 1)
     options.processes = options.processes or (4 if on_gpu else 1)
-    start = time.perf_counter()
+    began = time.perf_counter()
     rows = list(run_all(options))
-    result = {
-        "problem": f"{options.frames} frames with Poisson noise ({_MORE_FAINT} times as many at {_FAINT} "
-        "photons), default settings; success: "
-        f"mean correlation >= {SUCCESS} over shells with a signal over noise of {SIGNAL_LIMIT:g} "
-        "and more per Shannon voxel",
-        "machine": describe_machine(options.device),
-        "method": options.method,
-        "seconds": time.perf_counter() - start,
-        "successes": table(rows),
-        "runs": rows,
-    }
-    report(f"blind_{options.method}_{options.device}", result, options.keep)
+    problem = (
+        f"{options.frames} frames with Poisson noise ({_MORE_FAINT} times as many at {_FAINT} photons), "
+        f"default settings; success: mean correlation >= {SUCCESS} over shells with a signal over noise of "
+        f"{SIGNAL_LIMIT:g} and more per Shannon voxel"
+    )
+    name = f"blind_{options.method}_{options.device}"
+    report_runs(name, problem, began, options, method=options.method, successes=table(rows), runs=rows)
 
 
 if __name__ == "__main__":

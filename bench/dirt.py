@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from blind import BEAM, OBJECTS, PDB, Object, make_object, true_intensity
-from machine import describe_machine, report
+from machine import report_runs
 from orienteer.compare.alignment import align_intensities
 from orienteer.compare.shells import shell_correlation, shell_index
 from orienteer.compute.arrays import to_numpy
@@ -308,15 +308,11 @@ def main() -> None:
     options.processes = options.processes or (6 if on_gpu else 1)
     began = time.perf_counter()
     rows = run_all(options)
-    result = {
-        "problem": f"{options.object}, {options.frames} frames of one particle, {options.photons:g} photons "
-        "each; blind; resolution where the correlation with the truth falls below 0.5; losses in per cent",
-        "machine": describe_machine(options.device),
-        "seconds": time.perf_counter() - began,
-        "summary": summary(rows),
-        "runs": rows,
-    }
-    report(f"dirt_{options.device}", result, options.keep)
+    problem = (
+        f"{options.object}, {options.frames} frames of one particle, {options.photons:g} photons each; "
+        "blind; resolution where the correlation with the truth falls below 0.5; losses in per cent"
+    )
+    report_runs(f"dirt_{options.device}", problem, began, options, summary=summary(rows), runs=rows)
 
 
 if __name__ == "__main__":

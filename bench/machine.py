@@ -4,6 +4,8 @@ import json
 import os
 import platform
 import sys
+import time
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -41,3 +43,13 @@ def report(name: str, result: dict[str, Any], keep: bool) -> None:
     if keep:
         (RESULTS / f"{name}.json").write_text(text + "\n")
         print(f"kept as bench/results/{name}.json", file=sys.stderr)
+
+
+def report_runs(name: str, problem: str, began: float, options: Namespace, **figures: Any) -> None:
+    """Report what runs gave, with the seconds since ``began`` (perf_counter) and the machine.
+
+    options : its ``device`` and ``keep`` are used.
+    """
+    seconds = time.perf_counter() - began
+    machine = describe_machine(options.device)
+    report(name, {"problem": problem, "machine": machine, "seconds": seconds, **figures}, options.keep)

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from orienteer.likelihood._expected_numba import terms
-from orienteer.slicing._trilinear_numba import FAST, sample_at
+from orienteer.slicing._trilinear_numba import FAST, matrix_of, sample_at, turned
 
 ROWS = 16  # of a block: a cache line of a panel
 PIXELS = 256  # of a block; their offsets are added in float32, then go to float64
@@ -44,14 +44,10 @@ def compiled_kernel(kind: int) -> Any:
                     m = min(PIXELS, S - p0)
                     for r in range(count):
                         k = first + r
-                        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
-                        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
-                        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+                        matrix = matrix_of(matrices, k)
                         for i in range(m):
                             p = np.uint64(p0 + i)
-                            x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
-                            y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
-                            z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+                            x, y, z = turned(matrix, points, p)
                             block[worker, r, i] = sample_at(flat, n, x, y, z)
                         total, total_signal = np.float32(0), np.float32(0)
                         for i in range(m):

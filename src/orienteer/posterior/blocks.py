@@ -7,7 +7,7 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.posterior.grouping import group_by, owner_of
+from orienteer.posterior.grouping import group_by, owner_of, starts_of
 from orienteer.posterior.responsibilities import Responsibilities
 
 
@@ -58,8 +58,7 @@ class BlockList:
     def value_start(self) -> Array:
         """First value of every pair, and the number of all values at the end, (n_pairs + 1,) int64."""
         xp = array_namespace(self.row)
-        width = xp.diff(self.block_start)[self.pair_block]
-        return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(width, dtype=np.int64)])
+        return starts_of(xp.diff(self.block_start)[self.pair_block])
 
     @cached_property
     def pairs_of_frames(self) -> tuple[Array, Array]:
@@ -98,17 +97,12 @@ def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
     width = xp.diff(child_start)
     count = xp.where(width > 0, xp.diff(start), 0)
     chosen = xp.nonzero(count)[0]
-    block_start = _starts(width[chosen])
+    block_start = starts_of(width[chosen])
     block = owner_of(block_start)
     row = xp.arange(len(block)) - block_start[block] + child_start[chosen][block]
-    pair_start = _starts(count[chosen])
+    pair_start = starts_of(count[chosen])
     pair_block = owner_of(pair_start)
     entry = xp.arange(len(pair_block)) - pair_start[pair_block] + start[chosen][pair_block]
     return BlockList(
         coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, coarse.frame[order[entry]]
     )
-
-
-def _starts(counts: Array) -> Array:
-    xp = array_namespace(counts)
-    return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])

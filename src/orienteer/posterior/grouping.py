@@ -18,13 +18,22 @@ def group_by(keys: Array, n_groups: int) -> tuple[Array, Array]:
     n = len(keys)
     if is_on_gpu(keys):
         order = xp.sort(keys.astype(np.int64) * max(n, 1) + xp.arange(n, dtype=np.int64)) % max(n, 1)
-        count = xp.bincount(keys, minlength=n_groups).astype(np.int64)
-        return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(count)]), order
+        return starts_of(xp.bincount(keys, minlength=n_groups)), order
     from orienteer.posterior._grouping_numba import counting_sort
 
     start, order = np.zeros(n_groups + 1, dtype=np.int64), np.empty(n, dtype=np.int64)
     counting_sort(np.ascontiguousarray(keys), start, order)
     return start, order
+
+
+def starts_of(counts: Array) -> Array:
+    """Where groups of these sizes begin, and their sum at the end: (G,) to (G + 1,) int64.
+
+    >>> starts_of(np.array([2, 0, 1]))
+    array([0, 2, 2, 3])
+    """
+    xp = array_namespace(counts)
+    return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
 
 
 def owner_of(start: Array) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device
 from orienteer.errors import OrienteerError
+from orienteer.posterior.grouping import starts_of
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.threshold import N_BINS, threshold_of_counts
@@ -175,7 +176,7 @@ class ScoreStore:
     def kept(self) -> Responsibilities:
         """The probabilities that were kept as lists: small when the posteriors are narrow."""
         xp, n_kept = self._xp, self.finish().n_kept
-        start = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(n_kept)])
+        start = starts_of(n_kept)
         row = xp.empty(int(start[-1]), dtype=np.int32)
         probability = xp.empty(int(start[-1]), dtype=np.float32)
         lowest = xp.where(self._total > 0, self._lowest, np.inf).astype(np.float32)

@@ -294,6 +294,22 @@ class Deposit:
         with part("insert"):
             insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
 
+    def add_junk(
+        self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,
+        weights: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Leave merged frames behind in junk classes; the other arguments are those of :meth:`add`.
+
+        classes : (T,) each class at most once, or a slice of them.
+        """
+        assert self.junk is not None
+        if weights is None:
+            denominator = row_weights[:, None] * pixel_weights[None, :]
+        else:
+            denominator = weights.T if by_pixel else weights
+        self.junk[classes, :, 0] += values.T if by_pixel else values
+        self.junk[classes, :, 1] += denominator
+
 
 def merge(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
@@ -345,7 +361,7 @@ def merge(
                 likelihood, slices, batch, responsibilities, pixel_weights, scores, offsets
             )
         if tile.model is None:
-            _add_junk(deposit, values, row_weights, weights, pixel_weights, by_pixel)
+            deposit.add_junk(slice(None), values, row_weights, pixel_weights, by_pixel, weights)
             continue
         matrices = rows.poses.matrices[tile.poses]
         deposit.add(
@@ -397,21 +413,3 @@ def _deposited(
         )
         denominator = full.astype(xp.float32)
     return values, row_weights, denominator
-
-
-def _add_junk(
-    deposit: Deposit,
-    values: Array,
-    row_weights: Array,
-    weights: Array | None,
-    pixel_weights: Array,
-    by_pixel: bool,
-) -> None:
-    numerator = values.T if by_pixel else values
-    if weights is None:
-        denominator = row_weights[:, None] * pixel_weights[None, :]
-    else:
-        denominator = weights.T if by_pixel else weights
-    assert deposit.junk is not None
-    deposit.junk[..., 0] += numerator
-    deposit.junk[..., 1] += denominator

@@ -18,7 +18,7 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.blocks import BlockList, select_blocks
-from orienteer.posterior.grouping import owner_of
+from orienteer.posterior.grouping import owner_of, starts_of
 from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
@@ -130,9 +130,7 @@ class FineSearch:
         Narrow posteriors are one part; faint frames, which keep nearly every pose, are many.
         """
         xp = array_namespace(coarse.row)
-        children = xp.concatenate(
-            [xp.zeros(1, dtype=np.int64), xp.cumsum(xp.diff(self._child_start)[coarse.row])]
-        )
+        children = starts_of(xp.diff(self._child_start)[coarse.row])
         scores = to_numpy(children[coarse.start])
         first = 0
         while first < coarse.n_frames:
@@ -191,9 +189,10 @@ class FineSearch:
             slices = self._slices(with_signal, tile, model, batch.by_pixel) if sees_slices else None
             merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
             if model is None:
-                _add_junk(
-                    deposit, tile.row - self.parents.n_models * len(self.poses), merged, pixel_weights, batch
-                )
+                deposit.add_junk(
+                    tile.row - self.parents.n_models * len(self.poses), merged.values, merged.row_weights,
+                    pixel_weights, batch.by_pixel, merged.weights,
+                )  # fmt: skip
                 continue
             deposit.add(
                 model, expander.points, self._matrices(tile, model), merged.values, merged.row_weights,
@@ -266,17 +265,6 @@ class FineSearch:
         # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
         total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
         deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])
-
-
-def _add_junk(deposit: Deposit, junk: Array, merged: Any, pixel_weights: Array, batch: Batch) -> None:
-    numerator = merged.values.T if batch.by_pixel else merged.values
-    if merged.weights is None:
-        denominator = merged.row_weights[:, None] * pixel_weights[None, :]
-    else:
-        denominator = merged.weights.T if batch.by_pixel else merged.weights
-    assert deposit.junk is not None
-    deposit.junk[junk, :, 0] += numerator
-    deposit.junk[junk, :, 1] += denominator
 
 
 def joined_posteriors(parts: list[Posterior]) -> Posterior:

@@ -15,7 +15,7 @@ from orienteer.likelihood.base import Likelihood, fluence_steps
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.product import SparseProduct, listed_merge, listed_scores
 from orienteer.posterior.blocks import BlockList
-from orienteer.posterior.grouping import owner_of
+from orienteer.posterior.grouping import owner_of, starts_of
 from orienteer.reconstruction.expectation import Batch, Group
 from orienteer.source.sparse_photons import SparsePhotons
 
@@ -39,14 +39,14 @@ class Taken(NamedTuple):
 def take_pairs(blocks: BlockList, chosen: Array) -> Taken:
     """The pairs where ``chosen`` (n_pairs,) is true."""
     xp = array_namespace(chosen)
-    before = _starts(chosen)
+    before = starts_of(chosen)
     count = xp.diff(before[blocks.pair_start])
     some = xp.nonzero(count)[0]
     width = xp.diff(blocks.block_start)
-    block_start = _starts(width[some])
+    block_start = starts_of(width[some])
     rows = _ranges(blocks.block_start[some], block_start)
     pair = xp.nonzero(chosen)[0]
-    pair_start = _starts(count[some])
+    pair_start = starts_of(count[some])
     sub = BlockList(
         blocks.n_frames,
         blocks.coarse_row[some],
@@ -261,11 +261,6 @@ def _frame_per_value(frames: FrameBatch, blocks: BlockList, masked: bool = False
 def _missing_of(frames: FrameBatch) -> SparseProduct:
     """A product in which the pixels that frames forbid stand in for their photons; operands by pixel."""
     return SparseProduct(replace(frames, dense=None, photons=frames.missing, missing=None))
-
-
-def _starts(counts: Array) -> Array:
-    xp = array_namespace(counts)
-    return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
 
 
 def _ranges(first: Array, start: Array) -> Array:

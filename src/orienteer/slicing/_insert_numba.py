@@ -14,7 +14,7 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 from orienteer.compute.arrays import Array
-from orienteer.slicing._trilinear_numba import FAST, cell_of, is_inside
+from orienteer.slicing._trilinear_numba import FAST, cell_of, is_inside, matrix_of, turned
 from orienteer.slicing._vectors_numba import add_four
 
 _ROWS = 16  # rows of a block: a cache line of values by pixel
@@ -69,9 +69,10 @@ def insert_rows(  # type: ignore[no-untyped-def]
                     for r in range(n_rows):
                         k = first_row + r
                         # Does the ball around the patch touch the slab?
-                        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
-                        x = m00 * centres[patch, 0] + m01 * centres[patch, 1] + m02 * centres[patch, 2]
-                        stretch = np.float32(1.0001) * np.sqrt(m00 * m00 + m01 * m01 + m02 * m02)
+                        matrix = matrix_of(matrices, k)
+                        m0, m1, m2 = matrix[0], matrix[1], matrix[2]
+                        x = m0 * centres[patch, 0] + m1 * centres[patch, 1] + m2 * centres[patch, 2]
+                        stretch = np.float32(1.0001) * np.sqrt(m0 * m0 + m1 * m1 + m2 * m2)
                         reach = stretch * radii[patch] + np.float32(0.01)
                         if x + reach < lowest or x - reach > highest:
                             continue
@@ -92,23 +93,14 @@ def insert_rows(  # type: ignore[no-untyped-def]
                                             block[worker, c, i, t] = table[line, np.uint64(order[first + t])]
 
                         # Where each point goes, in vector instructions.
-                        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
-                        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
                         weight = row_weights[k]
                         for t in range(count):
                             p = np.uint64(first + t)
-                            x = m00 * coordinates[0, p] + m01 * coordinates[1, p] + m02 * coordinates[2, p]
-                            y = m10 * coordinates[0, p] + m11 * coordinates[1, p] + m12 * coordinates[2, p]
-                            z = m20 * coordinates[0, p] + m21 * coordinates[1, p] + m22 * coordinates[2, p]
+                            x, y, z = turned(matrix, coordinates, p)
                             inside = is_inside(x, y, z, n)
-                            x = x if inside else np.float32(0)
-                            y = y if inside else np.float32(0)
-                            z = z if inside else np.float32(0)
-                            bx, by, bz = cell_of(x, n), cell_of(y, n), cell_of(z, n)
-                            ix, iy, iz = np.int32(bx) + n // 2, np.int32(by) + n // 2, np.int32(bz) + n // 2
+                            ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
                             inside = inside & (ix >= low_x - 1) & (ix < high_x)
                             corner[worker, t] = np.int32((ix * n + iy) * n + iz) if inside else np.int32(-1)
-                            fx, fy, fz = x - bx, y - by, z - bz
                             gx, gy = one - fx, one - fy
                             lines[worker, 1, t] = gx * gy
                             lines[worker, 2, t] = gx * fy

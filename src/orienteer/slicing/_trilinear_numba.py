@@ -26,6 +26,26 @@ def slice_volume(volume: Array, points: Array, matrices: Array, by_pixel: bool, 
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
+def matrix_of(matrices, k):  # type: ignore[no-untyped-def]
+    """The nine numbers of a matrix, row after row: read once, they stay in registers for all points."""
+    return (
+        matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2],
+        matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2],
+        matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2],
+    )  # fmt: skip
+
+
+@njit(nogil=True, fastmath=FAST, inline="always")
+def turned(matrix, points, p):  # type: ignore[no-untyped-def]
+    """x, y, z of matrix @ points[:, p]; matrix from :func:`matrix_of`."""
+    a, b, c = points[0, p], points[1, p], points[2, p]
+    x = matrix[0] * a + matrix[1] * b + matrix[2] * c
+    y = matrix[3] * a + matrix[4] * b + matrix[5] * c
+    z = matrix[6] * a + matrix[7] * b + matrix[8] * c
+    return x, y, z
+
+
+@njit(nogil=True, fastmath=FAST, inline="always")
 def is_inside(x, y, z, n):  # type: ignore[no-untyped-def]
     """Whether a position from the centre lies in the cube; no for what is not a number."""
     low, high = np.float32(-(n // 2)), np.float32(n - 1 - n // 2)
@@ -33,21 +53,25 @@ def is_inside(x, y, z, n):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
-def cell_of(x, n):  # type: ignore[no-untyped-def]
-    """The voxel below x, from the centre; on the last voxel the one before, whose neighbour exists."""
-    return min(np.floor(x), np.float32(n - 2 - n // 2))
+def cell_of(inside, x, y, z, n):  # type: ignore[no-untyped-def]
+    """The voxel (ix, iy, iz) of a position, the centre if it is not inside, and how far it lies beyond.
+
+    On the last voxel of an edge it is the voxel before, whose neighbour exists.
+    """
+    last = np.float32(n - 2 - n // 2)
+    x = x if inside else np.float32(0)
+    y = y if inside else np.float32(0)
+    z = z if inside else np.float32(0)
+    bx, by, bz = min(np.floor(x), last), min(np.floor(y), last), min(np.floor(z), last)
+    ix, iy, iz = np.int32(bx) + n // 2, np.int32(by) + n // 2, np.int32(bz) + n // 2
+    return ix, iy, iz, x - bx, y - by, z - bz
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
 def sample_at(flat, n, x, y, z):  # type: ignore[no-untyped-def]
     """Trilinear sample of the volume (n^3,) at a position from the centre; 0 outside."""
     inside = is_inside(x, y, z, n)
-    x = x if inside else np.float32(0)
-    y = y if inside else np.float32(0)
-    z = z if inside else np.float32(0)
-    bx, by, bz = cell_of(x, n), cell_of(y, n), cell_of(z, n)
-    ix, iy, iz = np.int32(bx) + n // 2, np.int32(by) + n // 2, np.int32(bz) + n // 2
-    fx, fy, fz = x - bx, y - by, z - bz
+    ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
     at = np.uint64((ix * n + iy) * n + iz)
     a0, a1 = load_pair(flat, at)
     b0, b1 = load_pair(flat, at + np.uint64(n))
@@ -67,13 +91,9 @@ def slice_by_row(flat, n, points, matrices, out):  # type: ignore[no-untyped-def
     """out[k, p] = the volume (n^3,) at matrices[k] @ points[:, p]."""
     K, P = out.shape
     for k in prange(K):
-        m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
-        m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
-        m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+        matrix = matrix_of(matrices, k)
         for p in range(P):
-            x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
-            y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
-            z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+            x, y, z = turned(matrix, points, p)
             out[k, p] = sample_at(flat, n, x, y, z)
 
 
@@ -87,14 +107,9 @@ def slice_by_pixel(flat, n, points, matrices, rows, out):  # type: ignore[no-unt
         for first in range(mine, K, workers * _ROWS):
             count = min(_ROWS, K - first)
             for r in range(count):
-                k = first + r
-                m00, m01, m02 = matrices[k, 0, 0], matrices[k, 0, 1], matrices[k, 0, 2]
-                m10, m11, m12 = matrices[k, 1, 0], matrices[k, 1, 1], matrices[k, 1, 2]
-                m20, m21, m22 = matrices[k, 2, 0], matrices[k, 2, 1], matrices[k, 2, 2]
+                matrix = matrix_of(matrices, first + r)
                 for p in range(P):
-                    x = m00 * points[0, p] + m01 * points[1, p] + m02 * points[2, p]
-                    y = m10 * points[0, p] + m11 * points[1, p] + m12 * points[2, p]
-                    z = m20 * points[0, p] + m21 * points[1, p] + m22 * points[2, p]
+                    x, y, z = turned(matrix, points, p)
                     rows[mine + r, p] = sample_at(flat, n, x, y, z)
             if count == _ROWS:  # a loop of known length
                 for p in range(P):
