@@ -60,20 +60,21 @@ def test_starts_repeat_only_if_they_are_aligned(blobs: Blobs, everywhere: Everyw
 
 
 @pytest.mark.parametrize(
-    ("values", "n_starts", "resolution_A"),
+    ("values", "n_starts", "resolution_A", "words"),
     [
-        ([1.0, 0.8, 0.6], 20, 1 / 0.03),  # never falls: the edge
-        ([1.0, THRESHOLD + 0.1, THRESHOLD - 0.1], 20, 1 / 0.025),
-        ([0.2, 0.8, 0.9], 20, None),
-        ([1.0, 0.9, 0.1], 3, None),  # random phases of three starts would reach 0.5
-        ([1.0, 1.0, 1.0], 1, None),
+        ([1.0, 0.8, 0.6], 20, 1 / 0.03, "the edge of the data, 33.3 A"),
+        ([1.0, THRESHOLD + 0.1, THRESHOLD - 0.1], 20, 1 / 0.025, "repeat to 40 A"),
+        ([0.2, 0.8, 0.9], 20, None, "repeat nowhere"),
+        ([1.0, 0.9, 0.1], 3, None, "too few"),  # random phases of three starts would reach 0.5
+        ([1.0, 1.0, 1.0], 1, None, "One start"),
     ],
 )
 def test_the_resolution_is_where_it_first_falls(
-    values: list[float], n_starts: int, resolution_A: float | None
+    values: list[float], n_starts: int, resolution_A: float | None, words: str
 ) -> None:
     curve = Prtf(np.array([0.01, 0.02, 0.03]), np.array(values), np.array([9, 30, 60]), n_starts)
     assert curve.resolution_A == (None if resolution_A is None else pytest.approx(resolution_A))
+    assert words in curve.words()
 
 
 def test_no_starts_are_refused(everywhere: Everywhere) -> None:

@@ -64,6 +64,18 @@ class Prtf:
         """Whether the curve stays above 1/e as far as there are data."""
         return bool(len(self.values)) and bool((self.values >= THRESHOLD).all())
 
+    def words(self) -> str:
+        """The same in a sentence."""
+        if self.n_starts == 1:
+            return "One start was averaged, so nothing tells whether its phases repeat."
+        if self.floor >= THRESHOLD:
+            return f"{self.n_starts} averaged starts are too few to tell how far their phases repeat."
+        if self.resolution_A is None:
+            return "The phases repeat nowhere from start to start: there is no density to believe."
+        if self.reaches_the_edge:
+            return f"The phases repeat to the edge of the data, {self.resolution_A:.3g} A."
+        return f"The phases repeat to {self.resolution_A:.3g} A, where their transfer falls below 1/e."
+
 
 def prtf(transforms: Array, measured: Array, voxel_inv_A: float) -> Prtf:
     """How well the phases of aligned starts repeat.

@@ -1,0 +1,77 @@
+"""From phased starts to the result: choose, align, average, judge, scale."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.progress import steps
+from orienteer.phase.data import PhasingData
+from orienteer.phase.ensemble import average_cluster, cluster_starts
+from orienteer.phase.half_grid import transform_of
+from orienteer.phase.prtf import prtf
+from orienteer.phase.r_factor import r_factor
+from orienteer.phase.result import Phasing
+from orienteer.phase.scale import find_scale
+from orienteer.phase.weak_modes import weak_modes
+from orienteer.volume.volume import Volume
+
+
+def conclude(
+    densities: Array,
+    supports: Array,
+    background: Array,
+    scores: Any,
+    data: PhasingData,
+    *,
+    centred: bool = True,
+    metadata: Mapping[str, Any] | None = None,
+    electrons: float = 0.0,
+    mass_kDa: float = 0.0,
+    facts: Mapping[str, Any] | None = None,
+) -> Phasing:
+    """The density that starts agree on, and how far to trust it.
+
+    densities : (B, n, n, n) float32 that obey all constraints, in amplitude units per voxel.
+    supports : (B, n, n, n) bool.
+    background : (B,) flat background of the intensity.
+    scores : (B,), larger is better; the free log-likelihood.
+    centred : whether the mean may be moved to the middle of the box; not where symmetry axes hold it.
+    metadata : of the intensity, which may tell its unit.
+    electrons, mass_kDa : of the particle, 0 where not known.
+    facts : further fields of the :class:`Phasing`, such as ``seed`` and ``settings``.
+    """
+    xp: Any = array_namespace(densities)
+    done = iter(steps(range(4), "Comparing starts"))
+    next(done)
+    clusters = cluster_starts(transform_of(densities), data.measured, scores)
+    next(done)
+    members = clusters.clusters[0].members
+    average = average_cluster(densities, supports, data.measured, members, centred)
+    next(done)
+    flat = float(np.mean(to_numpy(background)[list(members)]))
+    voxel_inv_A = 1 / data.box_A
+    repeats = prtf(average.transforms, data.measured, voxel_inv_A)
+    wrong = r_factor(
+        transform_of(average.density), data.amplitudes, data.measured, voxel_inv_A, max(flat, 0.0)
+    )
+    next(done)
+    weak = weak_modes(average.density, average.support, data.measured)
+    next(done, None)
+    scale = find_scale(average.density, average.support, data.voxel_A, metadata, electrons, mass_kDa)
+    told = {"unit": scale.unit, "starts_averaged": len(members), "starts": clusters.n_starts}
+    values = to_numpy(average.density) * np.float32(scale.factor)
+    return Phasing(
+        density=Volume(values, data.voxel_A, "real", name=f"density, {scale.unit}", metadata=told),
+        support=Volume(to_numpy(average.support.astype(xp.float32)), data.voxel_A, "real", name="support"),
+        clusters=clusters,
+        prtf=repeats,
+        r_factor=wrong,
+        weak_modes=weak,
+        scale=scale,
+        background=flat,
+        edge_A=data.edge_A,
+        diameter_A=data.diameter_A,
+        **(facts or {}),
+    )

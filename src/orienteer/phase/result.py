@@ -1,0 +1,228 @@
+"""Phasing: the density of a particle, and everything that tells how far to trust it; its files."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import orienteer
+from orienteer.compute.arrays import to_numpy
+from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.plain_json import plain
+from orienteer.compute.reading import reading
+from orienteer.errors import FileError
+from orienteer.phase.ensemble import Cluster, Clusters
+from orienteer.phase.prtf import Prtf
+from orienteer.phase.r_factor import RFactor
+from orienteer.phase.scale import Scale
+from orienteer.phase.weak_modes import WeakModes
+from orienteer.volume.opening import open_volume, write_volume
+from orienteer.volume.volume import Volume
+
+FORMAT, VERSION = "orienteer-phasing", 1
+DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "support.mrc", "phasing.json"
+# The agreement of each pair of more starts than this would be a file of megabytes.
+MOST_STARTS_IN_PAIRS = 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Phasing:
+    """The density that the best cluster of starts agrees on.
+
+    density : in real space, the particle in the middle of the box; ``scale`` tells the unit.
+    support : 1 where the density may be, else 0, on the same grid.
+    clusters : which starts found the same, how much they agree, and the free log-likelihood of each start.
+    prtf : how well the phases of the averaged starts repeat.
+    r_factor : of the density against the measured amplitudes.
+    weak_modes : what unmeasured voxels leave open.
+    scale : the unit, and what it rests on.
+    background : flat intensity that was taken off, in the unit of the intensity.
+    edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was taken.
+    seed : of every random draw.
+    settings : as they were used.
+    origin : of the intensity: path, checksum and so on.
+    further_remarks : what was noticed on the way.
+
+    The hand of the density is not known: an intensity is the same for both.
+    """
+
+    density: Volume
+    support: Volume
+    clusters: Clusters
+    prtf: Prtf
+    r_factor: RFactor
+    weak_modes: WeakModes
+    scale: Scale
+    background: float = 0.0
+    edge_A: float | None = None
+    diameter_A: float | None = None
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    further_remarks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        reach = f"phases repeat to {self.resolution_A:.3g} A" if self.resolution_A else "phases do not repeat"
+        chosen = f"{len(self.clusters.clusters[0])} of {self.clusters.n_starts} starts agree"
+        return f"<Phasing of {self.density.shape[0]} voxels along an edge: {chosen}, {reach}>"
+
+    @property
+    def resolution_A(self) -> float | None:
+        """Full period to which the phases repeat from start to start, which is no claim about the truth."""
+        return self.prtf.resolution_A
+
+    @property
+    def support_volume_A3(self) -> float:
+        """Volume of the support."""
+        return float((to_numpy(self.support.values) > 0.5).sum() * np.prod(self.support.voxel_size))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a user has to know before believing the density, in sentences."""
+        said = [*self.further_remarks, *self.clusters.remarks()]
+        if self.prtf.n_starts > 1 and self.prtf.resolution_A is None:
+            said.append(self.prtf.words())
+        if self.weak_modes.number:
+            said.append(self.weak_modes.words())
+        if not self.scale.is_absolute:
+            said.append(
+                "The scale of the density is arbitrary; the particle's electrons or its mass would fix it."
+            )
+        return said
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the volumes, as ``phasing.json`` has it."""
+        keeps_pairs = self.clusters.n_starts <= MOST_STARTS_IN_PAIRS
+        described = {
+            "format": FORMAT,
+            "version": VERSION,
+            "creator": f"orienteer {orienteer.__version__}",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "intensity": self.origin,
+            "seed": self.seed,
+            "settings": self.settings,
+            "voxel_A": self.density.voxel_size[0],
+            "voxels": self.density.shape[0],
+            "edge_A": self.edge_A,
+            "diameter_A": self.diameter_A,
+            "support_volume_A3": self.support_volume_A3,
+            "unit": self.scale.unit,
+            "scale": self.scale,
+            "hand": "not known: both hands have the same intensity",
+            "n_starts": self.clusters.n_starts,
+            "n_averaged": len(self.clusters.clusters[0]),
+            "share": self.clusters.share,
+            "clusters": self.clusters.clusters,
+            "agreement": np.round(self.clusters.agreement, 4) if keeps_pairs else None,
+            "free_log_likelihood": self.clusters.scores,
+            "resolution_A": self.resolution_A,
+            "reaches_edge": self.prtf.reaches_the_edge,
+            "prtf": {**plain(self.prtf), "floor": self.prtf.floor, "words": self.prtf.words()},
+            "r_factor": self.r_factor,
+            "background": self.background,
+            "weak_modes": {
+                "number": self.weak_modes.number,
+                "share": self.weak_modes.share,
+                "is_complete": self.weak_modes.is_complete,
+                "n_unmeasured": self.weak_modes.n_unmeasured,
+                "eigenvalues": self.weak_modes.eigenvalues,
+                "words": self.weak_modes.words(),
+            },
+            "further_remarks": self.further_remarks,
+            "remarks": self.remarks,
+        }
+        return dict(plain(described))
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write density.mrc, density.h5, support.mrc and, last, phasing.json; each file whole or not at all.
+
+        Returns their paths.  A folder that does not exist is made.
+        """
+        place = Path(folder)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            # Without it the maps of an earlier phasing are nobody's, should this one be cut off.
+            (place / DESCRIPTION).unlink(missing_ok=True)
+        except OSError as error:
+            raise unwritable(place, error) from error
+        paths = [place / name for name in (DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION)]
+        write_volume(paths[0], self.density)
+        write_volume(paths[1], self.density)
+        write_volume(paths[2], self.support)
+        with atomic_path(paths[3]) as temporary:
+            temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")
+        return paths
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> "Phasing":
+        """What :meth:`save` wrote into a folder; the modes themselves are not kept in files."""
+        place = Path(folder)
+        told = read_description(place)
+        with reading(place / DESCRIPTION, "description of a phasing"):
+            clusters = tuple(
+                Cluster(
+                    tuple(one["members"]),
+                    tuple(_number(value) for value in one["agreement"]),
+                    one["threshold"],
+                    _number(one["score"]),
+                )
+                for one in told["clusters"]
+            )
+            n_starts = int(told["n_starts"])
+            pairs = told["agreement"]
+            agreement = _numbers(pairs) if pairs is not None else np.full((n_starts, n_starts), np.nan)
+            curve, weak = told["prtf"], told["weak_modes"]
+            wrong = told["r_factor"]
+            return cls(
+                density=open_volume(place / DENSITY_H5),
+                support=open_volume(place / SUPPORT),
+                clusters=Clusters(clusters, agreement, _numbers(told["free_log_likelihood"])),
+                prtf=Prtf(
+                    _numbers(curve["q_inv_A"]),
+                    _numbers(curve["values"]),
+                    np.array(curve["n_voxels"], np.int64),
+                    int(curve["n_starts"]),
+                ),
+                r_factor=RFactor(wrong["overall"], _numbers(wrong["q_inv_A"]), _numbers(wrong["by_shell"])),
+                weak_modes=WeakModes(
+                    _numbers(weak["eigenvalues"]), weak["share"], weak["n_unmeasured"], weak["is_complete"]
+                ),
+                scale=Scale(**told["scale"]),
+                background=told["background"],
+                edge_A=told["edge_A"],
+                diameter_A=told["diameter_A"],
+                seed=told["seed"],
+                settings=told["settings"],
+                origin=told["intensity"],
+                further_remarks=tuple(told["further_remarks"]),
+            )
+
+
+def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What ``phasing.json`` of a folder says; everything but the volumes."""
+    path = Path(folder) / DESCRIPTION
+    with reading(path, "description of a phasing"):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise FileError(path, "does not describe a phasing of Orienteer.")
+        if told["version"] > VERSION:
+            raise FileError(
+                path,
+                f"has version {told['version']}; this Orienteer reads up to {VERSION}.",
+                "Update Orienteer.",
+            )
+        return told
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _numbers(values: Any) -> Any:
+    """Nested lists as float64, NaN for null."""
+    return np.array(values, dtype=np.float64)

@@ -1,0 +1,156 @@
+"""Phased starts become a result that says how far it can be trusted, and its files say the same."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mrcfile
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError
+from orienteer.phase.alignment import shifted
+from orienteer.phase.conclusion import conclude
+from orienteer.phase.data import PhasingData, phasing_data
+from orienteer.phase.half_grid import density_of, transform_of
+from orienteer.phase.result import Phasing, read_description
+from orienteer.volume.opening import open_volume
+from orienteer.volume.volume import Volume
+
+Blobs = Callable[..., NDArray[np.float64]]
+N, VOXEL_INV_A = 27, 0.004
+
+
+def make_data(density: NDArray[np.float64], hole: float = 2.0) -> PhasingData:
+    """The intensity of a density, with nothing measured around the centre and in the corners."""
+    intensity = np.fft.fftshift(np.abs(np.fft.fftn(density)) ** 2)
+    axis = np.arange(N) - N // 2
+    radius = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    intensity[(radius < hole) | (radius > N // 2)] = np.nan
+    return phasing_data(Volume(intensity, VOXEL_INV_A, "reciprocal"), device="cpu")
+
+
+def make_starts(truth: NDArray[np.float64], n_starts: int) -> NDArray[np.float32]:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(n_starts):
+        transform = transform_of(truth) if rng.random() < 0.5 else np.conj(transform_of(truth))
+        found.append(density_of(shifted(transform, rng.uniform(-4, 4, 3))))
+    return np.stack(found).astype(np.float32)
+
+
+@pytest.fixture
+def truth(blobs: Blobs) -> NDArray[np.float64]:
+    return blobs(N)
+
+
+@pytest.fixture
+def phasing(truth: NDArray[np.float64]) -> Phasing:
+    starts = make_starts(truth, 9)
+    starts[8] = np.roll(make_starts(truth**2, 1)[0][:, ::-1], 5, axis=1)  # this one has failed
+    scores = np.array([-1.0] * 8 + [-3.0])
+    facts = {"seed": 5, "settings": {"starts": 9}, "origin": {"path": "intensity.h5"}}
+    return conclude(starts, starts > 0.2, np.full(9, 0.5), scores, make_data(truth), facts=facts)
+
+
+def test_the_density_of_the_starts_comes_out(phasing: Phasing, truth: NDArray[np.float64]) -> None:
+    assert phasing.density.shape == (N, N, N)
+    assert phasing.density.voxel_size[0] == pytest.approx(1 / (N * VOXEL_INV_A))
+    found = transform_of(np.asarray(phasing.density.values, np.float64))
+    agreement = (np.abs(found) * np.abs(transform_of(truth))).sum() / np.sqrt(
+        (np.abs(found) ** 2).sum() * (np.abs(transform_of(truth)) ** 2).sum()
+    )
+    assert agreement > 0.999
+    assert len(phasing.clusters.clusters[0]) == 8
+    assert phasing.r_factor.overall < 0.1
+    assert phasing.background == pytest.approx(0.5)
+    assert phasing.seed == 5
+    assert phasing.diameter_A is not None
+    assert "8 of 9 starts agree" in repr(phasing)
+
+
+def test_the_arbitrary_scale_is_told(phasing: Phasing) -> None:
+    inside = np.asarray(phasing.support.values) > 0.5
+    assert np.asarray(phasing.density.values)[inside].mean() == pytest.approx(1, rel=1e-4)
+    assert "arbitrary" in str(phasing.density.metadata["unit"])
+    assert any("arbitrary" in remark for remark in phasing.remarks)
+
+
+def test_a_known_number_of_electrons_gives_the_density_of_electrons(truth: NDArray[np.float64]) -> None:
+    starts = make_starts(truth, 2)
+    found = conclude(starts, starts > -1, np.zeros(2), [0, 0], make_data(truth), electrons=1e5)
+    total = found.density.values.sum(dtype=np.float64) * np.prod(found.density.voxel_size)
+    assert total == pytest.approx(1e5, rel=1e-3)
+    assert found.describe()["unit"] == "electrons / A^3"
+
+
+def test_a_larger_hole_leaves_more_open(truth: NDArray[np.float64]) -> None:
+    starts = make_starts(truth, 2)
+    small, large = (
+        conclude(starts, starts > 0.1, np.zeros(2), [0, 0], make_data(truth, hole)).weak_modes
+        for hole in (1.5, 4.5)
+    )
+    assert small.number < large.number
+    assert small.share < large.share
+
+
+def test_files_hold_all_that_was_found(phasing: Phasing, tmp_path: Path) -> None:
+    paths = phasing.save(tmp_path / "new" / "folder")
+    assert [path.name for path in paths] == ["density.mrc", "density.h5", "support.mrc", "phasing.json"]
+    opened = Phasing.open(tmp_path / "new" / "folder")
+    np.testing.assert_array_equal(opened.density.values, phasing.density.values)
+    np.testing.assert_array_equal(opened.support.values, phasing.support.values)
+    assert opened.density.metadata == phasing.density.metadata
+    before, after = phasing.describe(), opened.describe()
+    before.pop("created"), after.pop("created")
+    assert after == before
+    assert opened.remarks == phasing.remarks
+
+
+def test_the_map_opens_in_place_and_size_elsewhere(phasing: Phasing, tmp_path: Path) -> None:
+    """What ChimeraX reads: the size of a voxel, and an origin that puts the middle voxel at zero."""
+    phasing.save(tmp_path)
+    with mrcfile.open(tmp_path / "density.mrc") as mrc:
+        step = float(mrc.voxel_size.x)
+        assert step == pytest.approx(1 / (N * VOXEL_INV_A), rel=1e-6)
+        assert float(mrc.header.origin.x) == pytest.approx(-(N // 2) * step, rel=1e-5)
+        np.testing.assert_array_equal(mrc.data.transpose(2, 1, 0), phasing.density.values)
+        assert mrcfile.validate(tmp_path / "density.mrc")
+    assert open_volume(tmp_path / "support.mrc").space == "real"
+
+
+def test_the_description_can_be_read_by_anyone(phasing: Phasing, tmp_path: Path) -> None:
+    phasing.save(tmp_path)
+    told = json.loads((tmp_path / "phasing.json").read_text())
+    assert told["n_averaged"] == 8
+    assert told["share"] == pytest.approx(8 / 9)
+    assert told["clusters"][0]["members"][0] in range(8)
+    assert len(told["prtf"]["q_inv_A"]) == len(told["prtf"]["values"])
+    assert told["hand"].startswith("not known")
+    assert told["remarks"] == phasing.remarks
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"format": "orienteer-phasing", "version": 1}', "nonsense"]
+)
+def test_a_damaged_description_is_refused_in_a_sentence(phasing: Phasing, tmp_path: Path, text: str) -> None:
+    phasing.save(tmp_path)
+    (tmp_path / "phasing.json").write_text(text)
+    with pytest.raises(FileError, match=r"phasing\.json"):
+        Phasing.open(tmp_path)
+
+
+def test_a_newer_description_is_refused(phasing: Phasing, tmp_path: Path) -> None:
+    phasing.save(tmp_path)
+    told: dict[str, Any] = json.loads((tmp_path / "phasing.json").read_text())
+    (tmp_path / "phasing.json").write_text(json.dumps({**told, "version": 99}))
+    with pytest.raises(FileError, match="version 99"):
+        read_description(tmp_path)
+
+
+def test_a_folder_that_is_a_file_is_refused(phasing: Phasing, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(FileError, match="taken"):
+        phasing.save(tmp_path / "taken")
