@@ -1,0 +1,73 @@
+"""A volume made alike from all sides that the symmetry of the particle makes equivalent."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from orienteer.compare.turning import CUBIC, LINEAR, filled, sample, spline_coefficients
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.quaternion import to_matrix
+
+# Voxels whose equivalents are sampled at once: by splines in float64, and linearly in float32.
+_SPLINE_POINTS_AT_ONCE = 1 << 16
+_LINEAR_POINTS_AT_ONCE = 1 << 20
+
+
+def symmetrised(cube: Array, group: PointGroup, radius: float | None = None) -> Array:
+    """The mean of a volume (n, n, n) over the rotations of the group, by cubic splines; float64 stays so.
+
+    NaN (never measured) has no part in the mean; where all equivalents are NaN, the result is.
+    radius : in voxels around the centre voxel n // 2; what lies beyond stays as it is.  By default that of
+        the largest ball in the cube.
+    """
+    if group.order == 1:
+        return cube
+    xp = array_namespace(cube)
+    known = ~xp.isnan(cube)
+    is_whole = bool(xp.all(known))
+    result = cube.copy()
+    flat = result.reshape(-1)
+    coefficients = spline_coefficients(filled(cube), CUBIC)
+    known = known.astype(cube.dtype)
+    for places, points, matrices in _equivalents(cube, group, radius, _SPLINE_POINTS_AT_ONCE):
+        samples = sample(coefficients, points, matrices, CUBIC)
+        if is_whole:
+            flat[places] = samples.mean(axis=0)
+            continue
+        weight = (sample(known, points, matrices, LINEAR) > 0.5).astype(cube.dtype)
+        number = weight.sum(axis=0)
+        mean = (samples * weight).sum(axis=0) / xp.maximum(number, 1)
+        flat[places] = xp.where(number > 0, mean, xp.asarray(np.nan, dtype=cube.dtype))
+    return result
+
+
+def mean_over_group(cube: Array, group: PointGroup) -> Array:
+    """The mean of a volume (n, n, n) over the group by trilinear interpolation, float32; quick, and blurs.
+
+    Beyond the largest ball in the cube some equivalents lie outside of it; there the result is 0.
+    """
+    xp = array_namespace(cube)
+    volume = xp.ascontiguousarray(cube.astype(xp.float32))
+    out = xp.zeros(cube.shape, dtype=xp.float32)
+    flat = out.reshape(-1)
+    for places, points, matrices in _equivalents(cube, group, None, _LINEAR_POINTS_AT_ONCE):
+        flat[places] = sample(volume, points, matrices, LINEAR).mean(axis=0)
+    return out
+
+
+def _equivalents(
+    cube: Array, group: PointGroup, radius: float | None, at_once: int
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Places (P,) of voxels in the flat cube, their positions (P, 3), and the turns (order, 3, 3)."""
+    xp, n = array_namespace(cube), len(cube)
+    largest = n // 2 - 1
+    radius = largest if radius is None else min(radius, largest)
+    axis = np.arange(n) - n // 2
+    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
+    inside = np.flatnonzero(square.ravel() <= radius**2)
+    matrices = xp.asarray(to_matrix(group.quaternions))
+    for first in range(0, len(inside), at_once):
+        places = inside[first : first + at_once]
+        points = np.stack(np.unravel_index(places, cube.shape), axis=1).astype(np.float64) - n // 2
+        yield xp.asarray(places), xp.asarray(points), matrices

@@ -1,0 +1,143 @@
+"""What an intensity tells of the particle before any phase is known: its size, its shape, and the noise.
+
+The transform of an intensity is the autocorrelation of the density.  It ends at the particle's largest
+distance; what lies beyond is noise.  Divided by its radial mean first, every shell of the intensity has the
+same say, and neither a missing centre nor the steep fall of the profile hides the end.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import OrienteerError
+from orienteer.phase.half_grid import density_of, frequencies, transform_of
+
+# Where the power has fallen to so many times that of the noise, the particle ends.
+_ABOVE_NOISE = 2.0
+# The largest distances are few, and are lost in the noise first.
+_MARGIN = 1.05
+# Share of the longest distance in the box, its half diagonal, from which on all is noise.
+_NOISE_FROM = 0.7
+# Axes of the first support are never shorter than this share of the longest: the shape is known roughly.
+_SHORTEST_AXIS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Autocorrelation:
+    """Size and shape of a particle by its autocorrelation.
+
+    diameter_A : largest extent, given or found.
+    is_found : whether the diameter was found in the data.
+    box_A : edge of the box.
+    axes : (3, 3) float64, unit vectors along the long, middle and short axis, one per row.
+    semi_axes_A : (3,) float64, of an ellipsoid of the same shape whose longest extent is the diameter.
+    """
+
+    diameter_A: float
+    is_found: bool
+    box_A: float
+    axes: NDArray[np.float64]
+    semi_axes_A: NDArray[np.float64]
+
+    @property
+    def volume_A3(self) -> float:
+        """Volume of the ellipsoid."""
+        return float(4 / 3 * np.pi * np.prod(self.semi_axes_A))
+
+
+def autocorrelation_of(
+    values: NDArray[np.float64], measured: NDArray[np.bool_], box_A: float, diameter_A: float = 0.0
+) -> Autocorrelation:
+    """Size and shape of the particle of an intensity.
+
+    values : (n, n, n // 2 + 1), the intensity in the order of the FFT; measured : where it is known.
+    diameter_A : largest extent of the particle; 0: find it.
+    """
+    n = len(values)
+    power = density_of(_relative(values, measured) * _soft_edges(measured)) ** 2
+    distance, shell = _distances(n)
+    number = np.bincount(shell.ravel())
+    profile = np.bincount(shell.ravel(), weights=power.ravel()) / np.maximum(number, 1)
+    farthest = n / 2 * 3**0.5
+    floor = float(np.median(profile[int(_NOISE_FROM * farthest) : int(farthest)]))
+    is_found = not diameter_A
+    if is_found:
+        diameter_A = _end_of(profile, floor, n) * box_A / n
+    inside = (distance < diameter_A / box_A * n) & (distance > 0)
+    axes, spread = _principal_axes(np.sqrt(np.maximum(power - floor, 0)) * inside)
+    ratio = np.maximum(spread / spread[0], _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
+    return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio)
+
+
+def noise_of(
+    values: NDArray[np.float64], measured: NDArray[np.bool_], found: Autocorrelation
+) -> NDArray[np.float64]:
+    """Standard error of the intensity, (n, n, n // 2 + 1), the same all over a shell.
+
+    It is what the relative intensity has beyond the largest distance in the particle, as if the noise were
+    spread evenly over all distances.
+    """
+    n = len(values)
+    relative = _relative(values, measured)
+    distance, _ = _distances(n)
+    beyond = distance > min(found.diameter_A / found.box_A * n, 0.75 * n)
+    noise = transform_of(density_of(relative) * beyond).real
+    shell = _shells(n)
+    number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
+    square = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(number)) / number
+    return np.asarray((np.sqrt(square / beyond.mean()) * _radial_means(values, measured))[shell])
+
+
+def _relative(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Deviation of the intensity from the mean of its shell over that mean, 0 where nothing is known."""
+    means = _radial_means(values, measured)
+    level = np.maximum(means, 1e-12 * max(means.max(), 1e-300))[_shells(len(values))]
+    return np.where(measured, values / level - 1, 0)
+
+
+def _radial_means(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
+    shell = _shells(len(values))
+    number = np.bincount(shell[measured], minlength=shell.max() + 1)
+    sums = np.bincount(shell[measured], weights=values[measured], minlength=len(number))
+    return np.asarray(sums / np.maximum(number, 1))
+
+
+def _shells(n: int) -> NDArray[np.int64]:
+    whole, half = frequencies(n)
+    return np.rint(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)).astype(np.int64)
+
+
+def _distances(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distance from the first voxel in voxels around the box, (n, n, n), and the same rounded."""
+    whole, _ = frequencies(n)
+    distance = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + whole**2)
+    return distance, np.rint(distance).astype(np.int64)
+
+
+def _soft_edges(measured: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """1 inside of what is measured, falling at its rims, so that they do not ring through the box."""
+    from scipy.ndimage import gaussian_filter
+
+    # Along the halved axis the grid ends at its middle and not at its rim; its mirror image goes on.
+    return np.asarray(gaussian_filter(measured.astype(np.float64), 1.5, mode=("wrap", "wrap", "mirror")))
+
+
+def _end_of(profile: NDArray[np.float64], floor: float, n: int) -> float:
+    """The largest distance in voxels at which the power stands above the noise."""
+    above = np.flatnonzero(profile[: n // 2 + 1] > _ABOVE_NOISE * floor)
+    if above.size < 2:
+        raise OrienteerError(
+            "the intensity has no speckles that tell the size of the particle.", "Give its diameter."
+        )
+    return float(above[-1] + 0.5) * _MARGIN
+
+
+def _principal_axes(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Principal axes of a distribution around the first voxel, longest first, and its rms extent along them."""
+    whole, _ = frequencies(len(weight))
+    total = max(float(weight.sum()), 1e-300)
+    x, y, z = whole[:, None, None], whole[:, None], whole
+    pairs = [[float((weight * (a * b)).sum()) / total for a in (x, y, z)] for b in (x, y, z)]
+    squares, vectors = np.linalg.eigh(np.array(pairs))
+    return vectors.T[::-1], np.sqrt(np.maximum(squares[::-1], 0))

@@ -1,0 +1,257 @@
+"""What phasing knows of an intensity: amplitudes on the grid of the FFT, their errors, and what is unknown.
+
+Unknown voxels are never zero.  Those in the hole at the centre are free up to a bound, because a smooth
+density of any height may hide there; all others, such as those beyond the edge of the data, are free.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.symmetrising import symmetrised
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, to_device, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.orientation.point_group import as_point_group
+from orienteer.phase.autocorrelation import Autocorrelation, autocorrelation_of, noise_of
+from orienteer.phase.half_grid import frequencies
+from orienteer.phase.held_out import choose_held_out
+from orienteer.phase.settings import PhaseSettings
+from orienteer.volume.volume import Volume
+
+# A smaller cube holds no more than a few speckles.
+LEAST_VOXELS = 12
+# The box must be at least this much larger than the particle, or its autocorrelation folds onto itself.
+LEAST_BOX = 1.5
+# How far the amplitudes in the hole may exceed those of a compact body of the same power outside of it.
+_HOLE_BOUND = 1.5
+# Share of a shell that must be measured for the hole to end there.
+_SHELL_IS_MEASURED = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class PhasingData:
+    """Amplitudes of an intensity on the half-grid (n, n, n // 2 + 1) of a real FFT, in its order.
+
+    amplitudes : float32, the square root of the intensity; 0 where it was not measured.
+    measured : bool, voxels that were measured, those held out included.
+    held_out : bool, measured voxels that the iterations do not see.
+    sigma : float32, standard error of the intensity; 0 where it was not measured.
+    target : float32, what the iterations see: the amplitude of a voxel, or minus the bound of an unknown one
+        (minus infinity where there is none).
+    n : voxels along the edge of the box.
+    voxel_A : edge of a voxel of the density, A; the box is n * voxel_A = 1 / voxel of the intensity.
+    diameter_A : largest extent of the particle, given or found.
+    edge_A : full-period resolution of the outermost measured voxel.
+    autocorrelation : what the transform of the intensity tells of size and shape.
+    """
+
+    amplitudes: Array
+    measured: Array
+    held_out: Array
+    sigma: Array
+    target: Array
+    n: int
+    voxel_A: float
+    diameter_A: float
+    edge_A: float
+    autocorrelation: Autocorrelation
+
+    @property
+    def box_A(self) -> float:
+        """Edge of the box, A."""
+        return self.n * self.voxel_A
+
+    @property
+    def device(self) -> DeviceName:
+        """Where the arrays are."""
+        return "cpu" if isinstance(self.amplitudes, np.ndarray) else "cuda"
+
+    def to(self, device: DeviceName) -> "PhasingData":
+        """The same data in the memory of the device."""
+        arrays = ("amplitudes", "measured", "held_out", "sigma", "target")
+        return replace(self, **{name: to_device(getattr(self, name), device) for name in arrays})
+
+    def with_all_voxels(self) -> "PhasingData":
+        """The same data with nothing held out, for a last polish of what has been judged."""
+        xp = array_namespace(self.amplitudes)
+        target = xp.where(self.measured, self.amplitudes, self.target)
+        return replace(self, target=target, held_out=xp.zeros_like(self.held_out))
+
+
+def phasing_data(
+    intensity: Volume,
+    settings: PhaseSettings | None = None,
+    *,
+    error: Volume | None = None,
+    seed: int = 0,
+    device: DeviceName = "auto",
+) -> PhasingData:
+    """Make an intensity ready for phasing.
+
+    intensity : cubic, in reciprocal space, its centre at the voxel n // 2; NaN where it was never measured.
+    error : standard error of the intensity on the same grid; without one, it is what the intensity has
+        beyond the particle's largest distance, where a particle has nothing.
+    seed : of the choice of the voxels held out.
+    """
+    settings = settings or PhaseSettings()
+    cube, voxel_inv_A = _checked(intensity)
+    cube = _both_friedel(cube)
+    group = as_point_group(settings.symmetry)
+    if group.order > 1:
+        cube = symmetrised(cube, group)
+    if settings.resolution_A:
+        cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
+    n = _fast_length(len(cube))
+    values = _on_half_grid(cube, n)
+    measured = np.isfinite(values)
+    values = np.where(measured, values, 0)
+    radius = _radius(n)
+    found = autocorrelation_of(values, measured, 1 / voxel_inv_A, settings.diameter_A)
+    _refuse_small_box(found.diameter_A, 1 / voxel_inv_A)
+    sigma = noise_of(values, measured, found)
+    if error is not None:
+        if error.shape != intensity.shape:
+            raise OrienteerError(
+                f"errors of {error.shape} voxels do not fit an intensity of {intensity.shape}."
+            )
+        known = _on_half_grid(_trimmed(_both_friedel(_checked(error)[0]), len(cube)), n)
+        sigma = np.where(np.nan_to_num(known) > 0, known, sigma)
+    amplitudes = np.sqrt(np.maximum(values, 0)).astype(np.float32)
+    speckle = 1 / (found.diameter_A * voxel_inv_A)  # in voxels
+    held_out = choose_held_out(measured, speckle, settings.held_out, seed)
+    target = np.where(measured, amplitudes, -np.inf)
+    hole = ~measured & (radius < _hole_radius(measured, radius))
+    if hole.any():
+        target[hole] = -_hole_bound(values, measured, found.diameter_A * voxel_inv_A)
+    target[held_out] = -np.inf
+    data = PhasingData(
+        amplitudes=amplitudes,
+        measured=measured,
+        held_out=held_out,
+        sigma=np.where(measured, sigma, 0).astype(np.float32),
+        target=target.astype(np.float32),
+        n=n,
+        voxel_A=1 / (n * voxel_inv_A),
+        diameter_A=found.diameter_A,
+        edge_A=1 / (float(radius[measured].max()) * voxel_inv_A),
+        autocorrelation=found,
+    )
+    return data.to(choose_device(device))
+
+
+def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
+    """The values (n, n, n) and the voxel size in 1/A of an intensity that can be phased."""
+    if intensity.space != "reciprocal":
+        raise OrienteerError(
+            "phasing needs an intensity in reciprocal space, but this volume lies in real space.",
+            "Give the intensity of a reconstruction; a density needs no phasing.",
+        )
+    if len(set(intensity.shape)) != 1:
+        raise OrienteerError(
+            f"phasing needs a cube of voxels, not {' x '.join(map(str, intensity.shape))}.",
+            "Cut or fill the volume to a cube with NaN where nothing was measured.",
+        )
+    n, voxel = intensity.shape[0], intensity.voxel_size[0]
+    if max(intensity.voxel_size) - min(intensity.voxel_size) > 1e-4 * voxel:
+        raise OrienteerError(f"phasing needs cubic voxels, not voxels of {intensity.voxel_size} 1/A.")
+    if n < LEAST_VOXELS:
+        raise OrienteerError(f"a cube of {n} voxels is too small to phase; it needs {LEAST_VOXELS} and more.")
+    if np.abs(np.asarray(intensity.origin) + n // 2 * voxel).max() > 0.05 * voxel:
+        raise OrienteerError(
+            f"q = 0 must lie at the voxel {n // 2} of each axis, but the origin of the volume says otherwise.",
+            "Leave the origin out if the centre of the intensity is there.",
+        )
+    values = to_numpy(intensity.values).astype(np.float64)
+    known = np.isfinite(values)
+    if not known.any():
+        raise OrienteerError("all voxels of the intensity are NaN: nothing was measured.")
+    if known.sum() < 0.05 * np.pi / 6 * n**3:
+        raise OrienteerError(
+            f"only {known.sum()} of {n**3} voxels of the intensity were measured; that is too few to phase."
+        )
+    if not (values[known] > 0).any():
+        raise OrienteerError("the intensity is nowhere positive: there is nothing to phase.")
+    return values, voxel
+
+
+def _refuse_small_box(diameter_A: float, box_A: float) -> None:
+    if box_A < LEAST_BOX * diameter_A:
+        raise OrienteerError(
+            f"the voxels of the intensity are too coarse: they make a box of {box_A:.4g} A for a particle of "
+            f"{diameter_A:.4g} A.",
+            "Reconstruct with more oversampling (2 voxels and more per speckle), or give a smaller diameter.",
+        )
+
+
+def _both_friedel(cube: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The intensity on a cube of odd edge, each voxel the mean of itself and its mate where both are known."""
+    if len(cube) % 2 == 0:
+        cube = np.pad(cube, (0, 1), constant_values=np.nan)
+    mates = cube[::-1, ::-1, ::-1]
+    both = (cube + mates) / 2
+    return np.where(np.isfinite(both), both, np.where(np.isfinite(cube), cube, mates))
+
+
+def _trimmed(cube: NDArray[np.float64], edge: int) -> NDArray[np.float64]:
+    """The middle of a cube of odd edge, of another odd edge."""
+    cut = (len(cube) - edge) // 2
+    return cube[cut : len(cube) - cut, cut : len(cube) - cut, cut : len(cube) - cut]
+
+
+def _cut_at(cube: NDArray[np.float64], edge: float, resolution_A: float) -> NDArray[np.float64]:
+    """The cube with nothing measured beyond a radius in voxels, and no larger than that."""
+    half = min(len(cube) // 2, int(edge))
+    if half < LEAST_VOXELS // 2:
+        raise OrienteerError(
+            f"at a resolution of {resolution_A:g} A only {half} voxels are left from the centre to the edge.",
+            "Ask for a finer resolution.",
+        )
+    cube = _trimmed(cube, 2 * half + 1)
+    axis = np.arange(-half, half + 1)
+    beyond = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 > edge**2
+    return np.where(beyond, np.nan, cube)
+
+
+def _fast_length(n: int) -> int:
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(n, real=True))
+
+
+def _on_half_grid(cube: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """A centred cube of odd edge on the half-grid of a box of n voxels and more; NaN where it has nothing."""
+    half = len(cube) // 2
+    whole, positive = frequencies(n)
+    x = np.flatnonzero(np.abs(whole) <= half)
+    z = np.flatnonzero(positive <= half)
+    # At the highest frequency of an even box q and -q are one voxel, which no intensity has.
+    assert n > 2 * half
+    result = np.full((n, n, n // 2 + 1), np.nan)
+    places = whole[x].astype(int) + half
+    result[np.ix_(x, x, z)] = cube[np.ix_(places, places, positive[z].astype(int) + half)]
+    return result
+
+
+def _radius(n: int) -> NDArray[np.float64]:
+    """Distance from q = 0 in voxels, (n, n, n // 2 + 1)."""
+    whole, half = frequencies(n)
+    return np.asarray(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2))
+
+
+def _hole_radius(measured: NDArray[np.bool_], radius: NDArray[np.float64]) -> float:
+    """Radius in voxels of the first shell that is measured by half and more."""
+    shell = np.rint(radius).astype(np.int64)
+    number = np.bincount(shell.ravel())
+    share = np.bincount(shell.ravel(), weights=measured.ravel()) / np.maximum(number, 1)
+    return float(np.argmax(share >= _SHELL_IS_MEASURED))
+
+
+def _hole_bound(values: NDArray[np.float64], measured: NDArray[np.bool_], diameter_in_boxes: float) -> float:
+    """The most that an amplitude in the hole may be: that of a ball as bright where the data are, and more.
+
+    Of all bodies of a diameter a ball hides the most in the hole, so the bound is a loose one.
+    """
+    u = np.maximum(np.pi * diameter_in_boxes * _radius(measured.shape[0])[measured], 1e-3)
+    ball = (3 * (np.sin(u) - u * np.cos(u)) / u**3) ** 2
+    return float(_HOLE_BOUND * np.sqrt(np.maximum(values[measured].sum(), 0) / ball.sum()))

@@ -1,0 +1,77 @@
+"""The iterations of phase retrieval: error reduction, hybrid input-output, RAAR and the difference map.
+
+With p the projection of the iterate x onto the data, all but the general difference map set x to p where the
+constraints allow it, and to some mixture of x and p where they do not:
+
+    error reduction         0                                   judged at p
+    hybrid input-output     x - beta p                          judged at p
+    RAAR                    beta x + (1 - 2 beta) p             judged at 2 p - x
+    difference map, 1       x - p                               judged at 2 p - x
+
+References: Fienup (1982), hybrid input-output; Elser (2003), difference map; Luke (2005), relaxed averaged
+alternating reflections.
+"""
+
+from collections.abc import Callable
+
+from orienteer.compute.arrays import array_namespace
+from orienteer.phase.constraints import project_support
+from orienteer.phase.data import PhasingData
+from orienteer.phase.projection import project_modulus, relax
+from orienteer.phase.schedule import MethodName
+from orienteer.phase.state import PhaseState
+
+
+def er(state: PhaseState, data: PhasingData, beta: float = 0.0) -> PhaseState:
+    """Error reduction: the nearest density that obeys the constraints.  It finds the next minimum."""
+    return _step(state, data, keep=0.0, add=0.0, reflect=0.0)
+
+
+def hio(state: PhaseState, data: PhasingData, beta: float = 0.9) -> PhaseState:
+    """Hybrid input-output: what the constraints forbid is pushed back by beta of it."""
+    return _step(state, data, keep=1.0, add=-beta, reflect=0.0)
+
+
+def raar(state: PhaseState, data: PhasingData, beta: float = 0.87) -> PhaseState:
+    """Relaxed averaged alternating reflections: leaves wrong minima as the difference map, yet settles."""
+    return _step(state, data, keep=beta, add=1 - 2 * beta, reflect=1.0)
+
+
+def dm(state: PhaseState, data: PhasingData, beta: float = 1.0) -> PhaseState:
+    """Difference map; with another beta than 1 it takes a second projection onto the data, and twice the time."""
+    if beta == 1.0:
+        return _step(state, data, keep=1.0, add=-1.0, reflect=1.0)
+    x = state.density
+    allowed = project_support(x, state.support, state.positive)
+    # Both estimates are overshot by 1 / beta, each towards its own set.
+    other = project_modulus(allowed - (allowed - x) / beta, state.background, data)
+    projected = project_modulus(x, state.background, data)
+    first = project_support(projected + (projected - x) / beta, state.support, state.positive)
+    x += beta * (first - other)
+    return state
+
+
+def _step(state: PhaseState, data: PhasingData, keep: float, add: float, reflect: float) -> PhaseState:
+    projected = project_modulus(state.density, state.background, data)
+    relax(state.density, projected, state.support, keep, add, reflect, state.positive)
+    return state
+
+
+METHODS: dict[MethodName, Callable[[PhaseState, PhasingData, float], PhaseState]] = {
+    "er": er,
+    "hio": hio,
+    "raar": raar,
+    "dm": dm,
+}
+
+
+def constrained_density(state: PhaseState, data: PhasingData) -> PhaseState:
+    """The state with densities that obey all constraints: of x those nearest to the data, cut to the support.
+
+    The result of error reduction is its own; that of the other methods is the estimate behind their iterate.
+    """
+    from dataclasses import replace
+
+    projected = project_modulus(state.density, state.background, data)
+    density = project_support(projected, state.support, state.positive)
+    return replace(state, density=array_namespace(density).ascontiguousarray(density))

@@ -1,0 +1,38 @@
+"""PhaseState: many densities on their way from random starts, in one array."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+
+
+@dataclass(frozen=True, eq=False)
+class PhaseState:
+    """B starts that are phased side by side.  Iterations write over the arrays and give the state back.
+
+    density : (B, n, n, n) float32, the iterate, in amplitude units per voxel, so that its FFT compares with
+        the amplitudes of the data.  The particle lies around the voxel n // 2.  Between iterations it obeys
+        no constraint; :func:`orienteer.phase.constraints.project_support` makes it do so.
+    support : (B, n, n, n) bool, where the density may be.
+    background : (B,) float32, flat background of the intensity, in its unit.
+    volume : (B,) float64, voxels that the support may fill in the end.
+    positive : whether the density is nowhere negative.
+    """
+
+    density: Array
+    support: Array
+    background: Array
+    volume: Array
+    positive: bool = True
+
+    @property
+    def n_starts(self) -> int:
+        """Starts in the batch."""
+        return int(self.density.shape[0])
+
+    def select(self, starts: Array) -> "PhaseState":
+        """The state of some of the starts, by their numbers."""
+        index = array_namespace(self.density).asarray(starts)
+        arrays = {name: getattr(self, name)[index] for name in ("density", "support", "background")}
+        return replace(self, **arrays, volume=np.asarray(self.volume)[np.asarray(starts)])

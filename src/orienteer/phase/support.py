@@ -1,0 +1,55 @@
+"""Supports: where the density may be.  The first comes from the autocorrelation, later ones from the density.
+
+A later support is the V brightest voxels of the blurred density.  Its volume is given and shrinks slowly to
+the last one, so that a support can neither collapse nor grow, which it does when a threshold decides.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.phase.data import PhasingData
+from orienteer.phase.half_grid import density_of, frequencies, transform_of
+
+# Halvings of the interval of brightness on the GPU; float32 has no more steps to offer.
+_HALVINGS = 26
+
+
+def first_support(data: PhasingData) -> Array:
+    """The ellipsoid of the autocorrelation around the voxel n // 2, (n, n, n) bool, on the data's device."""
+    n, found = data.n, data.autocorrelation
+    axis = (np.arange(n) - n // 2) * data.voxel_A
+    square: Any = 0.0
+    for direction, length in zip(found.axes, found.semi_axes_A, strict=True):
+        along = direction[0] * axis[:, None, None] + direction[1] * axis[:, None] + direction[2] * axis
+        square = square + (along / length) ** 2
+    return to_device(square <= 1, data.device)
+
+
+def blurred(density: Array, sigma: float) -> Array:
+    """Densities (B, n, n, n) convolved with a Gaussian of a standard deviation in voxels, around the box."""
+    xp = array_namespace(density)
+    whole, half = frequencies(density.shape[-1])
+    rate = 2 * (np.pi * sigma / density.shape[-1]) ** 2
+    x, z = (xp.asarray(np.exp(-rate * axis**2).astype(np.float32)) for axis in (whole, half))
+    return density_of(transform_of(density) * (x[:, None, None] * x[:, None] * z))
+
+
+def brightest(values: Array, volume: NDArray[np.float64]) -> Array:
+    """The brightest voxels of each start, (B, n, n, n) bool: as many as ``volume`` (B,) says."""
+    xp = array_namespace(values)
+    flat = values.reshape(len(values), -1)
+    number = np.clip(np.rint(volume), 1, flat.shape[1]).astype(np.int64)
+    if not is_on_gpu(values):
+        least = [np.partition(one, -k)[-k] for one, k in zip(flat, number, strict=True)]
+        return (flat >= np.array(least, dtype=values.dtype)[:, None]).reshape(values.shape)
+    # Counting voxels above a guess takes one reading of the memory, sorting them many.
+    low, high = flat.min(axis=1), flat.max(axis=1)
+    wanted = xp.asarray(number)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = xp.count_nonzero(flat >= middle[:, None], axis=1) >= wanted
+        low, high = xp.where(enough, middle, low), xp.where(enough, high, middle)
+    return (flat >= low[:, None]).reshape(values.shape)

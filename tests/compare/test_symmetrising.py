@@ -1,0 +1,47 @@
+"""A symmetrised volume is the same from all equivalent sides, and a symmetric one stays as it is."""
+
+import numpy as np
+import pytest
+
+from orienteer.compare.symmetrising import mean_over_group, symmetrised
+from orienteer.compare.turning import rotate_volume
+from orienteer.orientation.point_group import as_point_group
+
+
+def blob(n: int = 25) -> np.ndarray:
+    axis = np.arange(n) - n // 2
+    x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
+    return np.exp(-((x - 3) ** 2 + (y - 1) ** 2 + (z - 2) ** 2) / 12.0)
+
+
+@pytest.mark.parametrize("name", ["C4", "D3", "T", "I"])
+def test_it_is_the_mean_of_the_turned_volumes(name: str) -> None:
+    cube, group = blob(), as_point_group(name)
+    slow = np.mean([rotate_volume(cube, quaternion) for quaternion in group.quaternions], axis=0)
+    known = np.isfinite(slow)
+    assert symmetrised(cube, group, radius=9)[known] == pytest.approx(
+        np.where(distance() <= 9, slow, cube)[known], abs=1e-9
+    )
+    assert np.abs(mean_over_group(cube, group) - np.nan_to_num(slow)).max() < 0.05
+
+
+def distance(n: int = 25) -> np.ndarray:
+    axis = np.arange(n) - n // 2
+    return np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+
+
+def test_what_was_never_measured_has_no_part() -> None:
+    cube, group = blob(), as_point_group("C2")
+    hidden = cube.copy()
+    hidden[distance() < 2] = np.nan
+    hidden[18:, 12, 12] = np.nan  # the other half of the axis turns onto it
+    found = symmetrised(hidden, group)
+    assert np.isnan(found[distance() < 1.5]).all()
+    assert np.isfinite(found[20, 12, 12])  # its equivalent is known
+    both = (distance() > 3) & (distance() < 5)
+    assert found[both] == pytest.approx(symmetrised(cube, group)[both], abs=2e-2)
+
+
+def test_without_symmetry_nothing_changes() -> None:
+    cube = blob()
+    assert symmetrised(cube, as_point_group("C1")) is cube
