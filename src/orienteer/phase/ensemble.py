@@ -6,7 +6,7 @@ the data say.  The rule is meant to be checked by eye:
 1. The start that foretells held-out voxels best leads the first cluster.
 2. All other starts are aligned with it.  Those whose agreement with it (mean over shells of the Fourier shell
    correlation) lies above a threshold belong to it.  Where the agreements of all pairs clearly fall into two
-   groups, high ones and low ones, the threshold lies between them; else it is 0.4.
+   groups, high ones and low ones, the threshold lies between them; else it is 0.6.
 3. The best of the starts that are left leads the next cluster, and so on.
 4. Of clusters with at least a tenth of the starts (and two of them), the one whose members foretell held-out
    voxels best in the mean is averaged.  Where there is none, the first one is taken, and it is said so.
@@ -24,12 +24,14 @@ from orienteer.errors import OrienteerError
 from orienteer.phase.alignment import StartAlignment, align_starts, apply_alignment, level_shells, shifted
 from orienteer.phase.half_grid import density_of, edge_of, transform_of, voxel_counts
 
-# Below this agreement two starts show different things in any case, above the other one the same.
-DIFFERENT, SAME = 0.4, 0.98
+# Below this agreement two starts show different things in any case, above the other one the same.  Starts
+# that fail inside of the same support reach 0.5; those that succeed on data that end in noise fall to 0.65.
+DIFFERENT, SAME = 0.6, 0.9
 # Share of the variance that must lie between two groups for them to be two; an even spread has 0.75.
-CLEARLY_TWO = 0.85
-# Two groups that lie nearer to each other, on the scale artanh(agreement), are one.
-SMALLEST_GAP = 0.2
+CLEARLY_TWO = 0.8
+# Two groups that lie nearer to each other, on the scale artanh(agreement), are one; few pairs have gaps by
+# chance, so that the second number over the number of pairs is added.
+SMALLEST_GAP, GAP_OF_FEW = 0.05, 0.5
 MOST_CLUSTERS = 6
 SMALLEST_SHARE = 0.1
 # The mean of a cluster has less noise than its leader: the members are aligned with it again.
@@ -154,10 +156,10 @@ def threshold_of(agreement: Any) -> float:
 
     They are split where the variance between the two groups is largest (Otsu's rule), on the scale
     artanh(agreement), which makes steps near 1 count.  Where that leaves much variance inside of the groups,
-    they are no two, and the threshold is 0.4.
+    they are no two, and the threshold is 0.6.
 
-    >>> [round(threshold_of(a), 2) for a in ([0.99, 0.97, 0.6, 0.5], [0.9, 0.88], [0.9, 0.3], [0.2, 0.1])]
-    [0.88, 0.4, 0.74, 0.4]
+    >>> [round(threshold_of(a), 2) for a in ([0.9, 0.85, 0.65, 0.6], [0.8, 0.78], [0.95, 0.3], [0.2, 0.1])]
+    [0.77, 0.6, 0.79, 0.6]
     """
     values = np.sort(np.arctanh(np.clip(np.asarray(agreement, np.float64).ravel(), DIFFERENT, SAME)))
     n = len(values)
@@ -168,7 +170,8 @@ def threshold_of(agreement: Any) -> float:
     mean_below, mean_above = sums[:-1] / below, (sums[-1] - sums[:-1]) / (n - below)
     between = below * (n - below) / n**2 * (mean_above - mean_below) ** 2
     split = int(np.argmax(between))
-    if between[split] < CLEARLY_TWO * values.var() or values[split + 1] - values[split] < SMALLEST_GAP:
+    gap = values[split + 1] - values[split]
+    if between[split] < CLEARLY_TWO * values.var() or gap < SMALLEST_GAP + GAP_OF_FEW / n:
         return DIFFERENT
     return float(np.tanh((values[split] + values[split + 1]) / 2))
 
