@@ -132,3 +132,12 @@ def test_a_model_that_explains_the_frames_less_and_less_well_goes_no_further() -
     course = Course(2, 1, 400)
     steps = [progress(-100.0 - i, change=0.5, iterations_done=i + 1) for i in range(8)]
     assert turns(course, *steps) == ["go on"] * 6 + ["next stage"] + ["next stage"]
+
+
+def test_a_model_that_shows_nothing_ends_the_run_with_its_stage() -> None:
+    course = Course(2, 1, 400)
+    assert course.give_up("go on") == "go on"
+    assert not course.found_nothing
+    assert course.give_up("next stage") == "end"
+    assert course.found_nothing
+    assert "no better than a round object" in course.reason

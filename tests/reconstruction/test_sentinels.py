@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orienteer.reconstruction.course import Course, Turn
-from orienteer.reconstruction.sentinels import is_watched
+from orienteer.reconstruction.sentinels import Watch, is_watched, watch_sentinels
 
 
 def test_they_are_looked_at_every_fifth_iteration_and_at_the_end_of_a_stage() -> None:
@@ -28,6 +29,21 @@ def test_steps_between_tell_the_last_agreement(tiny: Any, monkeypatch: pytest.Mo
     assert told[0] is not None
     assert told == [told[0]] * 3 + [told[3]] * 3
     assert told[3] != told[0]
+
+
+def test_a_gain_within_its_errors_is_none() -> None:
+    assert Watch(3.0, -0.1, 0.05).found_nothing
+    assert Watch(3.0, 0.1, 0.06).found_nothing
+    assert not Watch(3.0, 0.1, 0.04).found_nothing
+    assert not Watch(3.0, -1.0, np.inf).found_nothing  # too few to tell
+
+
+def test_a_sentinel_gains_what_its_evidence_is_above_that_of_a_round_object(tiny: Any) -> None:
+    emc = tiny.emc(symmetry="I", sentinels=0.3)
+    emc.models = emc.models * 0 + 1
+    likelihood = emc.noise.likelihood(emc.work)
+    watch = watch_sentinels(emc, likelihood, 0.7)
+    assert abs(watch.gain_nats) < 1e-3
 
 
 def test_without_halves_there_is_nothing_to_agree(tiny: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from orienteer.compare.shells import shell_correlation
 from orienteer.detector.masks import PixelUse
-from orienteer.particle.named_bodies import virus
+from orienteer.particle.named_bodies import random_blobs, virus
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.expectation import Expander, expect, score_tile
@@ -256,3 +256,19 @@ def test_half_of_the_shots_may_be_background_alone(simulated: Any, tmp_path: Pat
     assert rejected[~empty].mean() < 0.05
     # Sentinels are judged like all others, but nobody learns from them.
     assert rejected[empty & emc.sentinel].mean() > 0.9
+
+
+def test_frames_without_orientation_show_nothing_whatever_the_halves_agree_about(simulated: Any) -> None:
+    """Einstein from noise: halves that orient each other's frames come to share what is not there."""
+    tiny = simulated(random_blobs(215.0, 20, 5), 20, 40.0, frames=400, photons_per_frame=300.0)
+    length = np.linalg.norm(tiny.detector.q_inv_A(2.5), axis=1)
+    photons = np.log(tiny.patterns.dense().mean(axis=0) + 1e-3)
+    round_mean = np.exp(np.polynomial.Polynomial.fit(length, photons, 6)(length))
+    round_frames = np.random.default_rng(4).poisson(round_mean, (400, len(length))).astype(np.float32)
+    for frames, is_nothing in ((round_frames, True), (tiny.patterns.frames, False)):
+        emc = Emc(tiny.source(frames=frames), EmcSettings(diameter_A=215.0), seed=1, device="cpu")
+        while not emc.finished:
+            step = emc.step()
+        assert (step.agrees_to_A is None) == is_nothing
+        assert ("no better than a round object" in emc.reason) == is_nothing
+        assert (step.sentinel_gain_nats < 0.5) == is_nothing

@@ -23,8 +23,8 @@ from orienteer.reconstruction.relative_intensity import (
     smoothed,
 )
 
-# Noise over signal of the filters between which each shell's own is interpolated; the first keeps all.
-_NOISE_LEVELS = np.array([1e-6, *8.0 ** np.arange(-2, 5)])
+# Largest error of a gain, when the gains of all shells are put together from a few that are common to them.
+_GAIN_ERROR = 0.01
 # A relative intensity is never nothing: overshoots at dark places end here.
 _LEAST_INTENSITY = 0.02
 # What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
@@ -59,11 +59,12 @@ class WienerFilter:
         self.noise = (1 - raw) / raw
         most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
         self.contrast = self._contrast_of(halves[0], halves[1], exposure)
+        ones = np.ones_like(self.noise)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
             scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
             self.power, number = _common_power(*(half * scale for half in halves))
-            a, b = self._filter(halves, [np.ones_like(self.noise)] * 2)
+            a, b = self._filter(halves, [ones, ones])
             agreement = _of_whole_shells(half_correlation(a, b, exposure))
             # The filter has kept so much more of the signal than of the noise.
             gain = self.power / (self.power + 1)
@@ -97,27 +98,33 @@ class WienerFilter:
     def _filter(self, deviations: list[Array], noise: list[NDArray[np.float64]]) -> list[Array]:
         """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them."""
         cube = deviations[0]
-        xp, n = array_namespace(cube), len(cube)
+        xp = array_namespace(cube)
         known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
         scale, contrast = self._by_shell(known / self.contrast, cube), self._by_shell(self.contrast, cube)
         transforms = [_transform(deviation * scale) for deviation in deviations]
         weights, least = _transform(self._by_shell(known, cube)), self._by_shell(known / 2, cube)
-        places = [
-            np.interp(np.log(np.maximum(N, 1e-9)), np.log(_NOISE_LEVELS), np.arange(len(_NOISE_LEVELS)))
-            for N in noise
-        ]
-        results = [xp.zeros(cube.shape, dtype=np.float32) for _ in deviations]
-        for i, level in enumerate(_NOISE_LEVELS):
-            share = [np.maximum(1 - np.abs(place - i), 0.0) for place in places]
-            if not any(each.any() for each in share):
-                continue
-            gain = self.power / (self.power + level)
-            even = np.append(1.0, gain[1:] / max(gain[1:].max(), 1e-6))
-            weight = contrast / xp.maximum(_filtered(weights, even, n), least)
-            for result, transform, each in zip(results, transforms, share, strict=True):
-                if each.any():
-                    result += self._by_shell(each, cube) * _filtered(transform, gain, n) * weight
+        results, last = [], None
+        for transform, N in zip(transforms, noise, strict=True):
+            gain = self.power / (self.power + np.maximum(N, 1e-9)[:, None])
+            if N is not last:  # the halves share theirs
+                even = gain / np.maximum(gain[:, 1:].max(axis=1, keepdims=True), 1e-6)
+                even[:, 0] = 1.0
+                scale = contrast / xp.maximum(self._filter_by_shell(weights, even, cube), least)
+                last = N
+            results.append(self._filter_by_shell(transform, gain, cube) * scale)
         return results
+
+    def _filter_by_shell(self, transform: Array, gain: NDArray[np.float64], cube: Array) -> Array:
+        """The cube (n, n, n) float32 of a transform, with a gain (shells, distances) for every shell.
+
+        A filter costs a transform, so shells share a few: the gains change slowly from shell to shell.
+        """
+        of_shell, common = _few_factors(gain)
+        parts = [
+            self._by_shell(share, cube) * _filtered(transform, each, len(cube))
+            for share, each in zip(of_shell.T, common, strict=True)
+        ]
+        return sum(parts[1:], start=parts[0])
 
     def _contrast_of(self, first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
         """Rms of what two halves have in common in each shell, or what they might have by chance if more."""
@@ -148,6 +155,16 @@ def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
 def _of_whole_shells(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
     """Correlations by shell; the centre, a single voxel that has none, is as its neighbour."""
     return np.append(correlation[1], correlation[1:])
+
+
+def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A table (S, D) as the product of (S, k) and (k, D), to _GAIN_ERROR, with the smallest such k."""
+    left, strength, right = np.linalg.svd(table, full_matrices=False)
+    left = left * strength
+    k = 1
+    while k < len(strength) and np.abs(left[:, :k] @ right[:k] - table).max() > _GAIN_ERROR:
+        k += 1
+    return left[:, :k], right[:k]
 
 
 def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

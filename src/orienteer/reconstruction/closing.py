@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Frames spread over more poses than this, as a rule, know too little for a pose of their own to be merged at.
 _MOST_POSES = 64.0
+# Parabolas of a climb from the grid; and of the second climb, which begins so much narrower: new models hardly
+# move the tops.
+_CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
 # Every frame has slices of its own; on the CPU starting a tile costs as much as a few of them.
 _FEWEST_TILE_ROWS = 512
 
@@ -39,7 +42,7 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     before = emc.models, table.quaternion.copy(), table.log_likelihood.copy()
     found = compress(deposits, emc.group)
     emc.models = found.models
-    _refine_parts(emc, likelihood, None)
+    _refine_parts(emc, likelihood, None, is_near=True)
     if table.log_likelihood[merged].mean() <= before[2][merged].mean():
         emc.models, table.quaternion, table.log_likelihood = before
         return False
@@ -47,18 +50,24 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     return True
 
 
-def _refine_parts(emc: "Emc", likelihood: Likelihood, deposits: list[Deposit] | None) -> None:
+def _refine_parts(
+    emc: "Emc", likelihood: Likelihood, deposits: list[Deposit] | None, is_near: bool = False
+) -> None:
     for half in range(emc.n_halves):
-        _refine_part(emc, likelihood, half, None if deposits is None else deposits[half])
-    _refine_part(emc, likelihood, "sentinel", None)
+        _refine_part(emc, likelihood, half, None if deposits is None else deposits[half], is_near)
+    _refine_part(emc, likelihood, "sentinel", None, is_near)
 
 
-def _refine_part(emc: "Emc", likelihood: Likelihood, part: Part, deposit: Deposit | None) -> None:
+def _refine_part(
+    emc: "Emc", likelihood: Likelihood, part: Part, deposit: Deposit | None, is_near: bool
+) -> None:
     work, stage = emc.work, emc.work.stage
     # Each half meets the model of the other, and the sentinels, which only the first grid has seen, the last.
     other = emc.n_halves - 1 - part if isinstance(part, int) else emc.n_halves - 1
     expander = Expander(emc.models[other], work.points, work.junk(emc.junk))
     step_deg = covering_bound_deg(stage.first_level if part == "sentinel" else stage.level)
+    if is_near:
+        step_deg /= _NARROWER
     tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
     weight = bounded_weights(emc.table.weight, emc.fluence)
     for batch in work.batches(part, emc.fluence, weight):
@@ -68,8 +77,9 @@ def _refine_part(emc: "Emc", likelihood: Likelihood, part: Part, deposit: Deposi
             continue
         begun = emc.table.quaternion[batch.places[frames]]
         refined = refine_poses(
-            likelihood, expander, batch, frames, model[frames], begun, step_deg, tile_rows=tile_rows
-        )
+            likelihood, expander, batch, frames, model[frames], begun, step_deg,
+            n_steps=_SECOND_CLIMB if is_near else _CLIMB, tile_rows=tile_rows,
+        )  # fmt: skip
         _note(emc, likelihood, batch, refined)
         if deposit is not None:
             refine_and_merge(

@@ -52,6 +52,7 @@ class Course:
     last_log_likelihood, last_agreement, last_change : of the iteration before, in the same stage.
     log_ratio : mean logarithm of the ratio of one change to the next.
     best_log_likelihood, since_best : of a stage after annealing, and iterations that have not come near it.
+    found_nothing : whether the models show nothing but noise.
     after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
     """
 
@@ -69,6 +70,7 @@ class Course:
     since_best: int = 0
     finished: bool = False
     reason: str = ""
+    found_nothing: bool = False
     after_limit: str = ""
 
     @property
@@ -90,6 +92,13 @@ class Course:
         if self.iteration >= self.most_iterations and turn != "end":
             self.after_limit = turn
             return self._end(f"The limit of {self.most_iterations} iterations was reached before the end.")
+        return turn
+
+    def give_up(self, turn: Turn) -> Turn:
+        """The turn of a stage whose models explain frames that they have not seen worse than none would."""
+        if turn == "next stage" or (turn == "end" and not self.after_limit):
+            what = "The model explains the sentinels no better than a round object would"
+            return self._end_with_nothing(what)
         return turn
 
     def reopen(self) -> Turn:
@@ -122,9 +131,7 @@ class Course:
         if self.stage == 0 and self.n_starts > 1:
             return "next start" if self.start + 1 < self.n_starts else "best start"
         if now.agreement is not None and now.agreement < _NOTHING_FOUND:
-            return self._end(
-                "The two halves agree on nothing: the frames are too few, too dim, or not of one particle."
-            )
+            return self._end_with_nothing("The two halves agree on nothing")
         if now.agreement_at_edge is not None and now.agreement_at_edge < _NO_SIGNAL:
             return self._end(
                 f"At {now.resolution_A:.3g} A the two halves do not agree any more: finer details are not in "
@@ -148,6 +155,10 @@ class Course:
         if change == 0:
             return 0.0
         return float(change / np.expm1(-self.log_ratio)) if self.log_ratio < 0 else np.inf
+
+    def _end_with_nothing(self, what: str) -> Turn:
+        self.found_nothing = True
+        return self._end(f"{what}: the frames are too few, too dim, or not of one particle.")
 
     def _end(self, reason: str) -> Turn:
         self.finished, self.reason = True, reason

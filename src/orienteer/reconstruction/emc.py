@@ -9,6 +9,7 @@ the grid can hold.
 
 import time
 from collections.abc import Mapping
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.results import agreement_A, intensity_volumes, radial_summary
 from orienteer.reconstruction.search import N_SAMPLE, choose_search
-from orienteer.reconstruction.sentinels import is_watched, sentinel_agreement_deg
+from orienteer.reconstruction.sentinels import Watch, is_watched, watch_sentinels
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.symmetry import symmetric_start
@@ -74,7 +75,7 @@ class Emc(Preparation):
         self.junk: Array | None = None
         self.work: Workspace
         self.annealing: Annealing
-        self.sentinels_deg: float | None = None
+        self.watch: Watch | None = None
         self._begin_start(0)
 
     # The loop ---------------------------------------------------------------------------------------------
@@ -99,8 +100,10 @@ class Emc(Preparation):
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
-            self.sentinels_deg = sentinel_agreement_deg(self, likelihood, beta)
-        sentinels_deg = self.sentinels_deg
+            self.watch = watch_sentinels(self, likelihood, beta)
+            if self.watch is not None and self.watch.found_nothing:
+                turn = course.give_up(turn)
+        watch = self.watch
         if turn == "end" and not course.after_limit and self.settings.refine:
             refine_all(self, likelihood)
             now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
@@ -123,7 +126,8 @@ class Emc(Preparation):
             grid_level=work.stage.level,
             n_rotations=work.n_poses,
             resolution_A=now.resolution_A,
-            sentinel_agreement_deg=sentinels_deg,
+            sentinel_agreement_deg=None if watch is None else watch.agreement_deg,
+            sentinel_gain_nats=None if watch is None else watch.gain_nats,
             half_correlation=now.agreement,
             seconds=seconds,
             seconds_left=left,
@@ -135,7 +139,7 @@ class Emc(Preparation):
             reason=course.reason,
             note=note,
             radial=radial,
-            agrees_to_A=agreement_A(radial) if self.n_halves == 2 else None,
+            agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
 
     def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:
@@ -292,7 +296,7 @@ class Emc(Preparation):
             **self._learnt(),
             **candidates,
             "n_candidates": len(self.candidates),
-            "sentinels_deg": self.sentinels_deg,
+            "watch": None if self.watch is None else np.array(astuple(self.watch)),
             "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
             "log_prior": to_numpy(self.work.rows.log_prior),
@@ -336,7 +340,7 @@ class Emc(Preparation):
         self.models = None
         self._enter(int(state["course/stage"]))
         self._take(state)
-        self.sentinels_deg = None if state["sentinels_deg"] is None else float(state["sentinels_deg"])
+        self.watch = None if state["watch"] is None else Watch(*map(float, state["watch"]))
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)

@@ -1,16 +1,18 @@
 """Frames that are never merged watch whether orientations are learnt or made up."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.course import Course, Turn
-from orienteer.reconstruction.expectation import Expander, expect
+from orienteer.reconstruction.expectation import Batch, Expander, expect, score_tile
 from orienteer.reconstruction.mean_pose import mean_poses
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 _FLAT_SPECKLES = 0.5
 # Sentinels only watch: looking at them in every iteration would cost as much as many frames.
 _EVERY = 5
+# Sentinels from which on their gain says something, the nats that one loses at most, and standard errors that
+# the gain must be above nothing.
+_FEWEST, _LARGEST_LOSS, _ERRORS = 5, 3.0, 2.0
 
 
 def is_watched(course: Course, turn: Turn) -> bool:
@@ -30,8 +35,30 @@ def is_watched(course: Course, turn: Turn) -> bool:
     return (course.after_limit or turn) != "go on" or course.iteration % _EVERY == 1
 
 
-def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> float | None:
-    """Median angle between the poses that the halves give to the sentinels, which neither has seen.
+@dataclass(frozen=True)
+class Watch:
+    """What the sentinels, which no model has seen, say about the models.
+
+    agreement_deg : median angle between the poses that the two halves give to each of them.
+    gain_nats : how much likelier the models make them than their radial mean does, mean over the sentinels.
+        Frames without any orientation gain less than nothing, whatever the halves agree about: models that
+        orient each other's frames may share what is only noise.  Shots of something else lose by far more
+        than noise can; what a sentinel loses is bounded.
+    error_nats : standard error of the gain; infinite where there are too few sentinels to tell.
+    """
+
+    agreement_deg: float
+    gain_nats: float
+    error_nats: float
+
+    @property
+    def found_nothing(self) -> bool:
+        """Whether the models explain frames that they have not seen no better than a round object would."""
+        return np.isfinite(self.error_nats) and self.gain_nats < _ERRORS * self.error_nats
+
+
+def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:
+    """Orient the sentinels by the model of each half.
 
     beta : inverse temperature of a frame of mean fluence.
     None without halves or sentinels.  Writes their poses into the table of frames.
@@ -40,7 +67,7 @@ def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> f
         return None
     work = emc.work
     reach_deg = 2 * covering_bound_deg(work.stage.first_level)
-    poses = []
+    poses, gains = [], []
     for models in emc.models:
         expander = Expander(models, work.points, work.junk(emc.junk))
         found = []
@@ -51,9 +78,20 @@ def sentinel_agreement_deg(emc: "Emc", likelihood: Likelihood, beta: float) -> f
             emc.table.note(work, likelihood, batch, posterior)
             best = emc.table.quaternion[batch.places]
             found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
+            gains.append(to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch)))
         poses.append(np.concatenate(found))
     # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
     depth_inv_A = emc.pixels.wavelength_A * work.stage.scored_inv_A**2
     is_flat = depth_inv_A * emc.diameter_A < _FLAT_SPECKLES
     apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat)
-    return float(np.median(apart))
+    gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
+    error = float(gain.std() / np.sqrt(len(gain) - 1)) if len(gain) >= _FEWEST else np.inf
+    return Watch(float(np.median(apart)), float(gain.mean()), error)
+
+
+def _round_scores(likelihood: Likelihood, batch: Batch) -> Array:
+    """Log-likelihoods (D,) of a model that is its radial mean everywhere."""
+    xp = array_namespace(batch.fluence)
+    n_pixels = likelihood.pixels.n_pixels
+    shape = (n_pixels, 1) if batch.by_pixel else (1, n_pixels)
+    return score_tile(likelihood, xp.ones(shape, dtype=np.float32), batch)[0].astype(np.float64)

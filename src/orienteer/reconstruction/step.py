@@ -17,6 +17,8 @@ class Step:
     agrees_to_A : full-period resolution to which the halves agree; None without halves, or where nowhere.
     sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
         looked at: every fifth iteration, and at the end of a stage.
+    sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, as last
+        looked at; below 0 they show nothing but noise.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.
@@ -46,3 +48,4 @@ class Step:
     note: str = ""
     radial: dict[str, list[float]] = field(default_factory=dict)
     agrees_to_A: float | None = None
+    sentinel_gain_nats: float | None = None
