@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 # Frames spread over more poses than this, as a rule, know too little for a pose of their own to be merged at.
 _MOST_POSES = 64.0
-# Parabolas of a climb from the grid; and of the second climb, which begins so much narrower: new models hardly
-# move the tops.
+# Parabolas of a climb from the grid; and of the second climb, which begins so much narrower, since new models
+# hardly move the tops.
 _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
 # Every frame has slices of its own; on the CPU starting a tile costs as much as a few of them.
 _FEWEST_TILE_ROWS = 512
