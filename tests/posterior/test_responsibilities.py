@@ -99,6 +99,10 @@ def test_tiles_of_blocks_cover_the_list() -> None:
         np.testing.assert_array_equal(tile.row, blocks.row[blocks.block_start[first] :][: tile.n_rows])
         np.testing.assert_array_equal(listed_values(matrix, tile), whole[n_values : n_values + tile.n_values])
         n_values += tile.n_values
+        # Sizes are known in host memory, without a look at the device.
+        assert tile.n_values == tile.value_start[-1]
+        for known, starts in zip(tile.on_host, (tile.block_start, tile.pair_start), strict=True):
+            np.testing.assert_array_equal(known, starts)
     assert n_values == blocks.n_values
 
 

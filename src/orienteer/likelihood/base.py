@@ -112,11 +112,14 @@ class Likelihood(Protocol):
         product: Array | None = None,
         scores: Array | None = None,
         offsets: Array | None = None,
+        largest_offset: float | None = None,
     ) -> MergeWeights:
         """What responsibilities (T, D) deposit.
 
         A likelihood that needs it is given the ``product`` (T, D) of the scores, or ``scores`` (T, D) and
         their ``offsets`` (T,), in which it lies where no pixel is missing.
+
+        largest_offset : no offset of any row is larger, so that bounds are known without a look at the tile.
         """
         ...
 

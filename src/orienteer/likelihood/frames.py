@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -137,6 +138,13 @@ class FrameBatch:
         )
         dense = None if self.dense is None else next(own)
         return FrameBatch(dense, photons, missing, self.n_pixels, self.n_scored, *sums)
+
+    @cached_property
+    def least_square(self) -> float:
+        """The least of ``squares`` that is not 0; infinite where all frames are dark."""
+        xp = array_namespace(self.squares)
+        lit = xp.where(self.squares > 0, self.squares, np.inf)
+        return float(lit.min()) if len(self) else np.inf
 
     def in_layout(self, layout: Layout) -> "FrameBatch":
         """The same frames dense, or as they are."""

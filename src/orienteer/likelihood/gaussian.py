@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import frexp, log, pi
+from math import frexp, log, pi, sqrt
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
@@ -113,31 +113,32 @@ class Gaussian:
         product: Array | None = None,
         scores: Array | None = None,
         offsets: Array | None = None,
+        largest_offset: float | None = None,
     ) -> MergeWeights:
         """Numerator P / phi_kd, denominator P; needs the product of the scores, or the scores and offsets."""
+        xp = array_namespace(responsibilities)
+        # 1 / phi_kd = s_k . K_d / |K_d|^2, which is at most |s_k| / |K_d|.
+        largest = None if largest_offset is None else sqrt(largest_offset / frames.least_square)
+        row = sum_over_frames(responsibilities, xp.ones(len(frames)))
         if scores is not None and offsets is not None:
-            return self._merge_weights_of_scores(responsibilities, frames, scores, offsets)
+            numerator = self._numerators_of_scores(responsibilities, frames, scores, offsets)
+            return MergeWeights(numerator, row, None, largest)
         if product is None:
             raise ValueError("the Gaussian merge needs the product of the scores")
-        xp = array_namespace(responsibilities)
-        row = sum_over_frames(responsibilities, xp.ones(len(frames)))
         denominator = None if frames.missing is None else responsibilities
-        return MergeWeights(responsibilities * self._inverse_fluence(product, frames), row, denominator)
+        numerator = responsibilities * self._inverse_fluence(product, frames)
+        return MergeWeights(numerator, row, denominator, largest)
 
-    def _merge_weights_of_scores(
+    def _numerators_of_scores(
         self, responsibilities: Array, frames: FrameBatch, scores: Array, offsets: Array
-    ) -> MergeWeights:
+    ) -> Array:
         """The same from scores (T, D) and offsets (T,): 1 / phi_kd = (|s_k|^2 + 2 sigma^2 Q_kd)^1/2 / |K_d|.
 
         So that the M-step need not multiply again; an error of Q is small beside |s|^2 / sigma^2.  For frames
         without missing pixels.
         """
-        xp = array_namespace(responsibilities)
         inverse = self._inverse_squares(frames)
-        numerator = gaussian_numerators(responsibilities, scores, offsets, inverse, self.sigma)
-        largest = float(xp.sqrt(offsets.max() * inverse.max())) if numerator.size else 0.0
-        row = sum_over_frames(responsibilities, xp.ones(len(frames)))
-        return MergeWeights(numerator, row, None, largest)
+        return gaussian_numerators(responsibilities, scores, offsets, inverse, self.sigma)
 
     def _inverse_fluence(self, product: Array, frames: FrameBatch) -> Array:
         """(T, D) float32; 0 for a frame without light."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.dense_product import DenseProduct
 from orienteer.likelihood.frames import FrameBatch
@@ -78,7 +78,7 @@ def _as_product(product: AnyProduct) -> DenseProduct | SparseProduct:
 def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Array) -> tuple[Blocks, int]:
     """(block_start, pair_start, value_start, frame) as int64 on the frames' device, checked; and n_values.
 
-    Lists in host memory are checked there, which spares the GPU some waiting.
+    Starts in host memory are checked there, which spares the GPU some waiting; frames are checked there only.
     """
     if len(block_start) != len(pair_start) or len(block_start) == 0:
         raise OrienteerError(
@@ -89,7 +89,7 @@ def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Ar
         raise OrienteerError(f"pairs run from {ends[1]} to {ends[2]}, but {len(frame)} frames are listed.")
     if bool((block_start[1:] < block_start[:-1]).any()) or bool((pair_start[1:] < pair_start[:-1]).any()):
         raise OrienteerError("the starts of blocks and of pairs must not descend.")
-    if len(frame) and not 0 <= int(frame.min()) <= int(frame.max()) < len(frames):
+    if not is_on_gpu(frame) and len(frame) and not 0 <= int(frame.min()) <= int(frame.max()) < len(frames):
         raise OrienteerError(f"a listed frame is not among the {len(frames)} frames.")
     starts = value_start(block_start, pair_start)
     n_values = int(starts[-1])

@@ -118,6 +118,7 @@ class NegativeBinomial:
         product: Array | None = None,
         scores: Array | None = None,
         offsets: Array | None = None,
+        largest_offset: float | None = None,
     ) -> MergeWeights:
         """The mean of counts over fluence, as of Poisson counts: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)

@@ -105,7 +105,8 @@ class PhotonLists:
         block_start, pair_start, value_start, frame = blocks
         lists = self.photons.start[:-1], self.scored_stop, self.photons.pixel, self.photons.count
         if is_on_gpu(operand):
-            pair_block = repeat_each(xp.arange(len(block_start) - 1), pair_start[1:] - pair_start[:-1])
+            # The block of every pair; how many there are is known, so that nothing waits for the GPU.
+            pair_block = xp.searchsorted(pair_start[1:], xp.arange(len(frame)), side="right")
             stride = np.int32(operand.shape[1])
             kernel_blocks = block_start, pair_start, value_start, pair_block, frame
             arguments = (operand, stride, *kernel_blocks, *lists, np.int64(len(frame)), values)

@@ -116,6 +116,7 @@ class Poisson:
         product: Array | None = None,
         scores: Array | None = None,
         offsets: Array | None = None,
+        largest_offset: float | None = None,
     ) -> MergeWeights:
         """The mean of counts over fluence: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)

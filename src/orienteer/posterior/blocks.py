@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.posterior.grouping import group_by, owner_of, starts_of
 from orienteer.posterior.responsibilities import Responsibilities
@@ -24,6 +25,7 @@ class BlockList:
     row : (T,) int64, the fine row of each chosen row, ascending.
     pair_start : (B + 1,) int64; block b has the pairs pair_start[b] .. pair_start[b + 1].
     frame : (n_pairs,) int32, the frame of each pair, ascending within a block.
+    known_starts : block_start and pair_start in host memory, where they are known there.
     """
 
     n_frames: int
@@ -32,6 +34,7 @@ class BlockList:
     row: Array
     pair_start: Array
     frame: Array
+    known_starts: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def __len__(self) -> int:
         return len(self.coarse_row)
@@ -47,12 +50,18 @@ class BlockList:
 
     @property
     def n_values(self) -> int:
-        return int(self.value_start[-1])
+        block_start, pair_start = self.on_host
+        return int((np.diff(block_start) * np.diff(pair_start)).sum())
+
+    @cached_property
+    def on_host(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """block_start and pair_start in host memory: what a tile holds is known without asking the GPU."""
+        return self.known_starts or (to_numpy(self.block_start), to_numpy(self.pair_start))
 
     @cached_property
     def pair_block(self) -> Array:
         """The block of every pair, (n_pairs,) int64."""
-        return owner_of(self.pair_start)
+        return owner_of(self.pair_start, self.n_pairs)
 
     @cached_property
     def value_start(self) -> Array:
@@ -67,8 +76,9 @@ class BlockList:
 
     def tile(self, first: int, last: int) -> "BlockList":
         """Blocks first .. last alone, their rows counted from 0."""
-        first_row, last_row = int(self.block_start[first]), int(self.block_start[last])
-        first_pair, last_pair = int(self.pair_start[first]), int(self.pair_start[last])
+        blocks, pairs = (starts[first : last + 1] for starts in self.on_host)
+        first_row, last_row = int(blocks[0]), int(blocks[-1])
+        first_pair, last_pair = int(pairs[0]), int(pairs[-1])
         return BlockList(
             self.n_frames,
             self.coarse_row[first:last],
@@ -76,6 +86,7 @@ class BlockList:
             self.row[first_row:last_row],
             self.pair_start[first : last + 1] - first_pair,
             self.frame[first_pair:last_pair],
+            (blocks - first_row, pairs - first_pair),
         )
 
 
@@ -97,12 +108,11 @@ def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
     width = xp.diff(child_start)
     count = xp.where(width > 0, xp.diff(start), 0)
     chosen = xp.nonzero(count)[0]
-    block_start = starts_of(width[chosen])
-    block = owner_of(block_start)
+    block_start, pair_start = starts_of(width[chosen]), starts_of(count[chosen])
+    on_host = to_numpy(block_start), to_numpy(pair_start)
+    block = owner_of(block_start, int(on_host[0][-1]))
     row = xp.arange(len(block)) - block_start[block] + child_start[chosen][block]
-    pair_start = starts_of(count[chosen])
-    pair_block = owner_of(pair_start)
+    pair_block = owner_of(pair_start, int(on_host[1][-1]))
     entry = xp.arange(len(pair_block)) - pair_start[pair_block] + start[chosen][pair_block]
-    return BlockList(
-        coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, coarse.frame[order[entry]]
-    )
+    frame = coarse.frame[order[entry]]
+    return BlockList(coarse.n_frames, chosen.astype(np.int64), block_start, row, pair_start, frame, on_host)

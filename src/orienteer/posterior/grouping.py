@@ -36,8 +36,10 @@ def starts_of(counts: Array) -> Array:
     return xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(counts, dtype=np.int64)])
 
 
-def owner_of(start: Array) -> Array:
+def owner_of(start: Array, n_entries: int | None = None) -> Array:
     """The group of every entry: start (G + 1,) to (start[-1],) int64; groups may be empty.
+
+    n_entries : start[-1], if it is known; else the GPU is asked, and waited for.
 
     >>> owner_of(np.array([0, 2, 2, 3]))
     array([0, 0, 2])
@@ -45,4 +47,5 @@ def owner_of(start: Array) -> Array:
     xp = array_namespace(start)
     if not is_on_gpu(start):
         return np.repeat(np.arange(len(start) - 1), np.diff(start))
-    return xp.searchsorted(start[1:], xp.arange(int(start[-1])), side="right").astype(np.int64)
+    n_entries = int(start[-1]) if n_entries is None else n_entries
+    return xp.searchsorted(start[1:], xp.arange(n_entries), side="right").astype(np.int64)

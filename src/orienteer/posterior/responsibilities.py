@@ -44,4 +44,4 @@ class Responsibilities:
     @property
     def frame(self) -> Array:
         """The frame of every entry, (n,) int32."""
-        return owner_of(self.start).astype(np.int32)
+        return owner_of(self.start, len(self)).astype(np.int32)

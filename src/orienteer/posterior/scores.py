@@ -177,8 +177,8 @@ class ScoreStore:
         """The probabilities that were kept as lists: small when the posteriors are narrow."""
         xp, n_kept = self._xp, self.finish().n_kept
         start = starts_of(n_kept)
-        row = xp.empty(int(start[-1]), dtype=np.int32)
-        probability = xp.empty(int(start[-1]), dtype=np.float32)
+        n = int(start[-1])
+        row, probability = xp.empty(n, dtype=np.int32), xp.empty(n, dtype=np.float32)
         lowest = xp.where(self._total > 0, self._lowest, np.inf).astype(np.float32)
         self._kernels.list_kept(
             self._below, self._tiles, self._offset, lowest, self._factor, start, row, probability

@@ -144,6 +144,11 @@ class Expander:
         """What the scores of each row of a tile were made with, (T,) float64."""
         return self._offsets[tile.first]
 
+    def largest_offset(self) -> float:
+        """No offset that was noted is larger."""
+        offsets = list(self._offsets.values())
+        return float(array_namespace(offsets[0]).concatenate(offsets).max())
+
     def signal(self, tile: Tile) -> Array | None:
         """What was noted for a tile; None: nothing."""
         return self._signal.get(tile.first)
@@ -337,6 +342,7 @@ def merge(
         mass = store.row_mass()
         # One look at all of it: the GPU is not waited for in every tile.
         on_host = to_numpy(mass)
+        largest_offset = expander.largest_offset() if likelihood.needs_product_to_merge else None
     deposit.row_mass += mass
     for tile in rows.tiles():
         if not on_host[tile.first : tile.last].sum() > 0:
@@ -358,7 +364,7 @@ def merge(
             if rescores:
                 scores, offsets = store.scores(tile.first, tile.last), expander.offsets(tile)
             values, row_weights, weights = _deposited(
-                likelihood, slices, batch, responsibilities, pixel_weights, scores, offsets
+                likelihood, slices, batch, responsibilities, pixel_weights, scores, offsets, largest_offset
             )
         if tile.model is None:
             deposit.add_junk(slice(None), values, row_weights, pixel_weights, by_pixel, weights)
@@ -372,7 +378,7 @@ def merge(
 
 def _deposited(
     likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array,
-    scores: Array | None, offsets: Array | None,
+    scores: Array | None, offsets: Array | None, largest_offset: float | None,
 ) -> tuple[Array, Array, Array | None]:  # fmt: skip
     """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing.
 
@@ -394,6 +400,7 @@ def _deposited(
         fluence = batch.fluence[group.columns]
         weights = likelihood.merge_weights(
             own, group.frames, fluence=fluence, product=product, offsets=offsets,
+            largest_offset=largest_offset,
             scores=None if scores is None else xp.ascontiguousarray(scores[:, group.columns]),
         )  # fmt: skip
         merged = group.product.merge(weights.numerator, largest=weights.largest)

@@ -18,7 +18,7 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.blocks import BlockList, select_blocks
-from orienteer.posterior.grouping import owner_of, starts_of
+from orienteer.posterior.grouping import starts_of
 from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
@@ -27,6 +27,7 @@ from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Poses
 from orienteer.reconstruction.listed_rows import (
     merge_listed,
     needs_slices_to_merge,
+    pair_of_values,
     row_of_values,
     score_listed,
     sum_by_frame,
@@ -131,12 +132,12 @@ class FineSearch:
         """
         xp = array_namespace(coarse.row)
         children = starts_of(xp.diff(self._child_start)[coarse.row])
-        scores = to_numpy(children[coarse.start])
+        scores, starts = to_numpy(children[coarse.start]), to_numpy(coarse.start)
         first = 0
         while first < coarse.n_frames:
             last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
             last = min(max(last, first + 1), coarse.n_frames)
-            a, b = int(coarse.start[first]), int(coarse.start[last])
+            a, b = int(starts[first]), int(starts[last])
             start = xp.clip(coarse.start, a, b) - a
             yield Responsibilities(coarse.n_rows, start, coarse.row[a:b], coarse.probability[a:b])
             first = last
@@ -175,9 +176,7 @@ class FineSearch:
         blocks, xp = scored.blocks, array_namespace(found.probability)
         self._add_row_mass(found, deposit)
         expected = sum_by_frame(found.probability * scored.unit_photons[row_of_values(blocks)], blocks)
-        likely = (
-            xp.bincount(owner_of(blocks.value_start)[found.probability > 0], minlength=blocks.n_pairs) > 0
-        )
+        likely = xp.bincount(pair_of_values(blocks)[found.probability > 0], minlength=blocks.n_pairs) > 0
         kept = take_pairs(blocks, likely)
         probability = found.probability[kept.values]
         sees_slices = needs_slices_to_merge(likelihood)
@@ -238,7 +237,7 @@ class FineSearch:
 
     def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
         """Tiles of whole blocks of one model each, or of junk classes (None)."""
-        start, coarse = to_numpy(blocks.block_start), to_numpy(blocks.coarse_row)
+        start, coarse = blocks.on_host[0], to_numpy(blocks.coarse_row)
         model = np.minimum(coarse // len(self.parents.poses), self.parents.n_models)
         bounds = np.searchsorted(model, np.arange(self.parents.n_models + 2))
         for m in range(self.parents.n_models + 1):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.likelihood.background import signal_share
 from orienteer.likelihood.base import Likelihood, fluence_steps
 from orienteer.likelihood.frames import FrameBatch
@@ -41,12 +41,10 @@ def take_pairs(blocks: BlockList, chosen: Array) -> Taken:
     xp = array_namespace(chosen)
     before = starts_of(chosen)
     count = xp.diff(before[blocks.pair_start])
-    some = xp.nonzero(count)[0]
-    width = xp.diff(blocks.block_start)
-    block_start = starts_of(width[some])
-    rows = _ranges(blocks.block_start[some], block_start)
-    pair = xp.nonzero(chosen)[0]
-    pair_start = starts_of(count[some])
+    some, pair = xp.nonzero(count)[0], xp.nonzero(chosen)[0]
+    block_start, pair_start = starts_of(xp.diff(blocks.block_start)[some]), starts_of(count[some])
+    on_host = to_numpy(block_start), to_numpy(pair_start)
+    rows = _ranges(blocks.block_start[some], block_start, int(on_host[0][-1]))
     sub = BlockList(
         blocks.n_frames,
         blocks.coarse_row[some],
@@ -54,34 +52,49 @@ def take_pairs(blocks: BlockList, chosen: Array) -> Taken:
         blocks.row[rows],
         pair_start,
         blocks.frame[pair],
+        on_host,
     )
-    return Taken(sub, rows, _ranges(blocks.value_start[pair], sub.value_start))
+    return Taken(sub, rows, _ranges(blocks.value_start[pair], sub.value_start, sub.n_values))
+
+
+def pair_of_values(blocks: BlockList) -> Array:
+    """The pair of every value, (n_values,) int64."""
+    return owner_of(blocks.value_start, blocks.n_values)
 
 
 def row_of_values(blocks: BlockList) -> Array:
     """The chosen row (0 .. T) of every value, (n_values,) int64."""
     xp = array_namespace(blocks.row)
-    pair = owner_of(blocks.value_start)
+    pair = pair_of_values(blocks)
     return blocks.block_start[blocks.pair_block[pair]] + xp.arange(len(pair)) - blocks.value_start[pair]
 
 
 def frame_of_values(blocks: BlockList) -> Array:
     """The frame of every value, (n_values,) int64."""
-    return blocks.frame[owner_of(blocks.value_start)].astype(np.int64)
+    return blocks.frame[pair_of_values(blocks)].astype(np.int64)
 
 
 def sum_by_frame(values: Array, blocks: BlockList) -> Array:
     """Sum of the values of each frame, (D,) float64; the order of the work changes no bit."""
-    xp = array_namespace(values)
-    whole = xp.round(values.astype(np.float64) * _PARTS)
-    return xp.bincount(frame_of_values(blocks), weights=whole, minlength=blocks.n_frames) / _PARTS
+    return _sum_by(frame_of_values(blocks), values, blocks.n_frames)
 
 
 def sum_by_row(values: Array, blocks: BlockList) -> Array:
     """Sum of the values of each chosen row, (T,) float64; the order of the work changes no bit."""
+    return _sum_by(row_of_values(blocks), values, blocks.n_rows)
+
+
+def _sum_by(owner: Array, values: Array, n: int) -> Array:
     xp = array_namespace(values)
     whole = xp.round(values.astype(np.float64) * _PARTS)
-    return xp.bincount(row_of_values(blocks), weights=whole, minlength=blocks.n_rows) / _PARTS
+    if not is_on_gpu(values):
+        return np.bincount(owner, weights=whole, minlength=n) / _PARTS
+    from cupyx import scatter_add
+
+    # CuPy's bincount looks for the largest owner first, and waits for it.
+    total = xp.zeros(n, dtype=np.float64)
+    scatter_add(total, owner, whole)
+    return total / _PARTS
 
 
 def score_listed(likelihood: Likelihood, slices: Array, batch: Batch, blocks: BlockList) -> Array:
@@ -109,11 +122,11 @@ def _score_group(
     xp = array_namespace(slices)
     by_pixel = batch.by_pixel
     operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
-    lists = blocks.block_start, blocks.pair_start, blocks.frame
+    lists = *blocks.on_host, blocks.frame
     product = listed_scores(group.product, operand, *lists)  # type: ignore[arg-type]
     # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is
     # given as a share that this frame does not see, which is what ``missing`` means.
-    middle = float(offsets.mean())
+    middle = xp.asarray(offsets.mean()).reshape(1)
     unseen = (middle - offsets)[row_of_values(blocks)]
     if group.frames.missing is not None:
         per_pixel = likelihood.expand_missing(slices, group.fluence, by_pixel)
@@ -126,7 +139,7 @@ def _score_group(
         change = fluence_steps(frames, group.fluence, own)
         product = (product - slopes[row_of_values(blocks)] * change).astype(np.float32)
     scores = likelihood.scores(
-        product[None], xp.asarray([middle]), frames,
+        product[None], middle, frames,
         fluence=_fluence(likelihood, batch, group, blocks), missing=unseen.astype(np.float32)[None],
     )  # fmt: skip
     return scores[0]
@@ -192,7 +205,7 @@ def _merge_group(
     probability: Array,
 ) -> tuple[Array, Array, Array | None]:  # fmt: skip
     by_pixel = batch.by_pixel
-    lists = blocks.block_start, blocks.pair_start, blocks.frame
+    lists = *blocks.on_host, blocks.frame
     product = None
     if likelihood.needs_product_to_merge:
         operand = likelihood.expand(slices, group.fluence, by_pixel)[0]
@@ -263,8 +276,8 @@ def _missing_of(frames: FrameBatch) -> SparseProduct:
     return SparseProduct(replace(frames, dense=None, photons=frames.missing, missing=None))
 
 
-def _ranges(first: Array, start: Array) -> Array:
-    """first[i], first[i] + 1, ... for every i, as many as start (n + 1,) leaves room for."""
+def _ranges(first: Array, start: Array, n_entries: int) -> Array:
+    """first[i], first[i] + 1, ... for every i, as many as start (n + 1,) leaves room for: n_entries."""
     xp = array_namespace(first)
-    owner = owner_of(start)
+    owner = owner_of(start, n_entries)
     return first[owner] + xp.arange(len(owner)) - start[owner]

@@ -212,6 +212,8 @@ def _matrices(poses: Array) -> Array:
 def _own_blocks(frames: Array, n_poses: int, n_frames: int) -> BlockList:
     """A block of n_poses rows for each frame."""
     xp = array_namespace(frames)
-    number = xp.arange(len(frames) + 1)
+    number = np.arange(len(frames) + 1)
+    starts = number * n_poses, number
+    block_start, pair_start = (xp.asarray(start) for start in starts)
     row = xp.arange(len(frames) * n_poses)
-    return BlockList(n_frames, number[:-1], number * n_poses, row, number, frames.astype(np.int32))
+    return BlockList(n_frames, pair_start[:-1], block_start, row, pair_start, frames.astype(np.int32), starts)
