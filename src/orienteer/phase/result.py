@@ -1,6 +1,7 @@
 """Phasing: the density of a particle, and everything that tells how far to trust it; its files."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ FORMAT, VERSION = "orienteer-phasing", 1
 DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "support.mrc", "phasing.json"
 # The agreement of each pair of more starts than this would be a file of megabytes.
 MOST_STARTS_IN_PAIRS = 200
+# A density that is farther off, both from voxels that it has not seen and in all, is told to be wrong.
+WRONG_IN_ERRORS, WRONG_R_FACTOR = 3.0, 0.2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +90,12 @@ class Phasing:
         said = [*self.further_remarks, *self.clusters.remarks()]
         if self.prtf.n_starts > 1 and self.prtf.resolution_A is None:
             said.append(self.prtf.words())
+        off = math.sqrt(max(-2 * self.clusters.clusters[0].score, 0))
+        if off > WRONG_IN_ERRORS and self.r_factor.overall > WRONG_R_FACTOR:
+            said.append(
+                f"The density does not fit: voxels that phasing had not seen are off by {off:.2g} errors, "
+                f"amplitudes by {self.r_factor.overall:.0%}. It may be wrong, however well its phases repeat."
+            )
         if self.weak_modes.number:
             said.append(self.weak_modes.words())
         if not self.scale.is_absolute:

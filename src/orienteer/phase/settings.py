@@ -54,6 +54,18 @@ class PhaseSettings(Section):
         le=0.2,
         description="Share of the measured voxels that are left out, to judge the densities by.",
     )
+    electrons: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e15,
+        description="Electrons of the particle, for the scale of the density; 0: not known.",
+    )
+    mass_kDa: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e12,
+        description="Mass of a particle of protein, for the scale of the density; 0: not known.",
+    )
 
     @field_validator("schedule")
     @classmethod

@@ -32,6 +32,8 @@ def plot_density(phasing: Phasing, title: str = "") -> "Figure":
 
     figure = Figure(figsize=(11, 11), layout="constrained", dpi=150)
     figure.suptitle(f"{plain_text(title)}\n{in_a_line(phasing)}".strip(), fontsize=11)
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.1, wspace=0.04)
     parts: Any = figure.subfigures(2, 1, height_ratios=[7.4, 3.4])
     maps, curves = parts
     panels = maps.subplots(2, 3)
@@ -65,7 +67,7 @@ def draw_density_slices(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImag
     planes = [np.take(values, centre[across], axis=across) for across in _ACROSS]
     outlines = [np.take(support, centre[across], axis=across) for across in _ACROSS]
     high = max(float(plane.max()) for plane in planes)
-    limits = min(0.0, *(float(plane.min()) for plane in planes)), high if high > 0 else 1.0
+    limits = 0.0, high if high > 0 else 1.0
     for axes, plane, outline, across in zip(places, planes, outlines, _ACROSS, strict=True):
         shown = _draw_plane(axes, plane, phasing, across, seen, limits)
         if 0 < outline.sum() < outline.size:

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from orienteer.detector.settings import BeamSettings, DetectorSettings
 from orienteer.particle.settings import ParticleSettings
+from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.settings.section import Section
 from orienteer.simulation.settings import SimulateSettings
@@ -17,3 +18,4 @@ class Settings(Section):
     detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")
     simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")
     emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")
+    phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
