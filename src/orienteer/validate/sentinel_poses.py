@@ -1,0 +1,136 @@
+"""Whether two independent models say the same about frames that neither has seen.
+
+Frames that a model was made from agree with it, however wrong it is.  A frame that took no part in either can
+have the same pose in both, after one turn for all frames, only if both show what the frame shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.compute.progress import steps
+from orienteer.errors import OrienteerError
+from orienteer.orientation.distance import angular_distance_deg
+from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.quaternion import compose, inverse, random_uniform
+from orienteer.orientation.six_hundred_cell import covering_bound_deg
+from orienteer.posterior.scores import ScoreStore
+from orienteer.reconstruction.batches import Batches, StageFrames
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.expectation import Expander, expect
+from orienteer.reconstruction.frame_store import FrameStore
+from orienteer.reconstruction.frame_table import FrameTable
+from orienteer.reconstruction.refinement import refine_poses
+from orienteer.run.checkpoint import load_checkpoint
+
+if TYPE_CHECKING:
+    from orienteer.compute.arrays import DeviceName
+    from orienteer.run.run import Run
+    from orienteer.source.base import Source
+
+# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
+_FLAT_SPECKLES = 0.5
+_FEWEST_TILE_ROWS = 512
+_N_CHANCE = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class PoseAgreement:
+    """How far apart the poses lie that two models give to the same frames.
+
+    frames : their number.
+    median_deg, percentile_90_deg : of the angles between the two poses of each frame.
+    chance_deg : the median for poses at random, which is what two unlike models give.
+    """
+
+    frames: int
+    median_deg: float
+    percentile_90_deg: float
+    chance_deg: float
+
+
+def finished_emc(run: Run, source: Source, device: DeviceName = "auto") -> Emc:
+    """The reconstruction of a run as its last checkpoint has it, over its own data."""
+    checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
+    if run.method != "emc" or checkpoint is None:
+        raise OrienteerError(
+            f"{run.path}: there is no reconstruction in it that could orient frames.",
+            "Reconstruct first: orienteer reconstruct.",
+        )
+    emc = Emc(source, run.settings, seed=run.seed, device=device)
+    emc.restore(checkpoint.state)
+    return emc
+
+
+def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
+    """The likeliest orientation (n, 4) of every frame in the model of a reconstruction that never saw it.
+
+    frames : on the same pixels.
+    """
+    work, xp = emc.work, emc.xp
+    store = FrameStore(frames, emc.pixels)
+    likelihood = emc.noise.likelihood(work)
+    expander = Expander(emc.full, work.points, work.junk(emc.junk))
+    fluence = _fluence(emc, store)
+    stage = StageFrames(store, work.places, work.n_scored, emc.device, emc.plan, fluence)
+    table = FrameTable(store.n_frames)
+    step_deg = covering_bound_deg(work.stage.first_level)
+    tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
+    for batch in steps(Batches(stage.keep(np.arange(store.n_frames)), fluence, xp), "Orienting sentinels"):
+        kept = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
+        posterior = expect(likelihood, expander, work.rows, batch, xp.ones(len(batch)), kept)
+        table.note(work, likelihood, batch, posterior)
+        model = table.model[batch.places]
+        some = np.flatnonzero(model >= 0)
+        begun = table.quaternion[batch.places[some]]
+        refined = refine_poses(
+            likelihood, expander, batch, some, model[some], begun, step_deg, tile_rows=tile_rows
+        )
+        table.quaternion[batch.places[some]] = to_numpy(refined.quaternions)
+    return table.quaternion
+
+
+def pose_agreement(
+    first: ArrayLike, second: ArrayLike, turn: ArrayLike, group: PointGroup | str = "C1",
+    flat_ewald: bool = False,
+) -> PoseAgreement:  # fmt: skip
+    """How far two models agree on the poses of the same frames.
+
+    first, second : (n, 4) orientations in the first and the second model.
+    turn : (4,), the quaternion by which the second model is turned to give the first.
+    flat_ewald : whether patterns look the same after half a turn about the beam.
+    """
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if a.shape != b.shape or not len(a):
+        raise OrienteerError(f"poses of {len(a)} and of {len(b)} frames cannot be compared.")
+    # I1(A q) = I2(q): the frame that samples I2 at R^T q samples I1 at A R^T q, where its pose is R A^T.
+    turned = compose(b, inverse(np.asarray(turn, np.float64)))
+    apart = to_numpy(angular_distance_deg(a, turned, group, flat_ewald))
+    random = random_uniform(_N_CHANCE, 0), random_uniform(_N_CHANCE, 1)
+    chance = to_numpy(angular_distance_deg(*random, group, flat_ewald))
+    return PoseAgreement(
+        len(a), float(np.median(apart)), float(np.percentile(apart, 90)), float(np.median(chance))
+    )
+
+
+def is_flat(emc: Emc) -> bool:
+    """Whether the patterns of a reconstruction look the same after half a turn about the beam."""
+    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
+    depth_inv_A = emc.pixels.wavelength_A * emc.work.stage.scored_inv_A**2
+    return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
+
+
+def _fluence(emc: Emc, store: FrameStore) -> NDArray[np.float64]:
+    """Fluences (n,) by the photons of the frames, in the scale of the reconstruction."""
+    if not emc.estimates_fluence:
+        return np.ones(store.n_frames)
+    behind = 0.0 if emc.noise.background is None else float(emc.noise.background.sum())
+    used = emc.best_model >= 0
+    of_unit = float((emc.frames.photons[used] - behind).sum() / max(emc.fluence[used].sum(), 1e-12))
+    signal = np.maximum(store.photons - behind, np.sqrt(np.maximum(store.photons, 1.0)))
+    return np.asarray(signal / max(of_unit, 1e-12))

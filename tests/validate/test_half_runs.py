@@ -1,0 +1,73 @@
+"""Two runs that know nothing of each other."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.errors import OrienteerError
+from orienteer.run.run import Run
+from orienteer.validate.half_runs import half_runs, half_seed, iterate_halves
+from orienteer.validate.half_sets import split
+from orienteer.validate.independence import check_independence
+
+
+def test_halves_are_finished_runs_of_their_own_frames_and_seeds(good_run: Run, good_halves: Any) -> None:
+    parts, runs = good_halves
+    for half, (part, run) in enumerate(zip(parts[:2], runs, strict=True), start=1):
+        assert run.finished
+        assert run.seed == half_seed(good_run.seed, half)
+        assert np.array_equal(run.orientations()["event_id"], part.event_ids())
+        assert run.settings == good_run.settings
+        assert Run.open(run.path, part).finished
+    check_independence(*runs)
+    # Nothing of the one is in the other: not even the start.
+    one, other = (run.volumes()[0].values for run in runs)
+    assert not np.array_equal(one, other, equal_nan=True)
+
+
+def test_halves_that_were_stopped_go_on_where_they_were(
+    good_run: Run, good_halves: Any, tmp_path: Path
+) -> None:
+    parts, finished = good_halves
+    for step in iterate_halves(half_runs(good_run, parts, tmp_path)):
+        if step.step.iteration == 3:
+            break
+    steps = iterate_halves(half_runs(good_run, parts, tmp_path))
+    found = next(steps)
+    steps.close()
+    assert (found.half, found.step.iteration) == (1, 4)
+    undisturbed = finished[0].steps[3]
+    again = Run.open(tmp_path / "half_1").steps[3]
+    assert again["log_likelihood"] == undisturbed["log_likelihood"]
+
+
+def test_seeds_of_halves_differ_from_each_other_and_from_run_to_run() -> None:
+    seeds = [half_seed(seed, half) for seed in range(50) for half in (1, 2)]
+    assert len(set(seeds)) == 100
+    assert half_seed(7, 1) == half_seed(7, 1)
+
+
+def test_shuffled_halves_from_one_start_are_refused(good_run: Run, tmp_path: Path) -> None:
+    parts = split(good_run.source)
+    runs = [
+        Run.create(tmp_path / name, part, good_run.settings, seed=4, device="cpu")
+        for name, part in zip("ab", parts[:2], strict=True)
+    ]
+    for run in runs:
+        next(run.iterate(1))
+    with pytest.raises(OrienteerError, match="begin with the same random start"):
+        check_independence(*runs)
+
+
+def test_a_half_and_the_whole_are_refused(good_run: Run, good_halves: Any) -> None:
+    with pytest.raises(OrienteerError, match=r"share \d+ frames"):
+        check_independence(good_run, good_halves[1][0])
+
+
+def test_a_run_of_two_models_is_refused(good_run: Run, tmp_path: Path) -> None:
+    settings = good_run.settings.model_copy(update={"models": 2})
+    run = Run.create(tmp_path / "two", good_run.source, settings, device="cpu")
+    with pytest.raises(OrienteerError, match="has 2 models"):
+        half_runs(run, split(good_run.source))
