@@ -21,6 +21,7 @@ from orienteer.cli import (
     plan,
     plot,
     reconstruct,
+    report,
     rotations,
     settings,
     simulate,
@@ -38,7 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, plot, convert, rotations, settings, doctor, bench,
+    demo, simulate, inspect, plan, reconstruct, plot, report, convert, rotations, settings, doctor, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -1,0 +1,33 @@
+"""``orienteer report``: one page that tells everything about a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orienteer.cli.console import output, print_json
+from orienteer.cli.options import AsJson
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="The folder of a reconstruction.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FOLDER", help="Put the page and copies of the maps there, to give them away."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write report.html about a run, and a script that opens its maps in ChimeraX."""
+    from orienteer.report.chimerax import NAME
+    from orienteer.report.page import write_report
+
+    written = write_report(run, out)
+    script = written.with_name(NAME)
+    if as_json:
+        print_json({"report": str(written), "chimerax": str(script) if script.exists() else None})
+        return
+    if script.exists():
+        output.print(f"Maps   {script} (in ChimeraX)", markup=False, soft_wrap=True)
+    output.print(f"Open   {written}", style="bold", markup=False, soft_wrap=True)

@@ -1,0 +1,67 @@
+"""A script that opens the maps of a run in ChimeraX: thresholds and colours set, half maps hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orienteer.compute.atomic import atomic_path
+
+NAME = "open_in_chimerax.cxc"
+
+
+@dataclass(frozen=True)
+class Map:
+    """A map to open.
+
+    file : relative to the script, which ChimeraX runs in its own folder.
+    level : of its surface; words : what it is called in ChimeraX.
+    """
+
+    file: str
+    words: str
+    level: float
+    colour: str
+    shown: bool = False
+    transparency: int = 0
+
+
+def script(maps: Sequence[Map], extent_A: float) -> str:
+    """The commands.
+
+    extent_A : about how large the particle is; the scale bar follows it.
+    """
+    lines = [
+        "# Opens the maps of an Orienteer run.  Hidden ones are shown with: show #2 models",
+        "close session",
+    ]
+    for number, one in enumerate(maps, start=1):
+        lines.append(f'open "{one.file}" id {number} name "{one.words}"')
+        lines.append(f"volume #{number} style surface step 1 level {one.level:.6g} color {one.colour}")
+        if one.transparency:
+            lines.append(f"transparency #{number} {one.transparency}")
+        if not one.shown:
+            lines.append(f"hide #{number} models")
+    lines += ["set bgColor white", "lighting soft", "graphics silhouettes true", "view"]
+    # Older versions have no scale bar, and stop at what they do not know: so it comes last.
+    lines.append(f"scalebar {_round(extent_A / 4):g}")
+    return "\n".join(lines) + "\n"
+
+
+def write_script(folder: Path, maps: Sequence[Map], extent_A: float) -> Path:
+    """Put the script into a folder."""
+    path = folder / NAME
+    with atomic_path(path) as temporary:
+        temporary.write_text(script(maps, extent_A), encoding="utf-8")
+    return path
+
+
+def _round(length: float) -> float:
+    """The largest of 1, 2, 5, 10, ... that is not larger.
+
+    >>> _round(37.0), _round(0.21)
+    (20.0, 0.2)
+    """
+    decade = 10.0 ** int(f"{length:e}".split("e")[1])
+    return max(float(f"{step * decade:g}") for step in (1, 2, 5) if step * decade <= length * (1 + 1e-9))

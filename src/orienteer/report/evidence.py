@@ -1,0 +1,173 @@
+"""Everything that the folder of a run holds, read part by part; what is missing or damaged is a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.reading import reading
+from orienteer.detector.detector import Detector
+from orienteer.errors import FileError, OrienteerError
+from orienteer.report.frames import Frames, look_at_frames
+from orienteer.report.words import sentence
+from orienteer.run.directory import RunDirectory
+from orienteer.run.events import STEP, read_events
+from orienteer.run.orientations_file import read_orientations
+from orienteer.run.settings_file import read_settings
+from orienteer.volume.opening import open_volume, open_volumes
+from orienteer.volume.volume import Volume
+
+T = TypeVar("T")
+
+DENSITY, SUPPORT, PHASING = "density.mrc", "support.mrc", "phasing.json"
+HALVES = ("validation/density_half_1.mrc", "validation/density_half_2.mrc")
+MASK, VALIDATION = "validation/mask.mrc", "validation/validation.json"
+_LARGEST_JSON_BYTES = 1 << 28
+
+
+@dataclass(frozen=True)
+class Found(Generic[T]):
+    """A part of a run, or the sentence that stands in its place.
+
+    value : the part; None when there is none.
+    missing : why there is none; empty when there is one.
+    """
+
+    value: T | None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The parts of a run that a report speaks of.
+
+    description : what ``run.json`` says.
+    settings : the sections of ``settings.toml``.
+    events : the lines of the log.
+    frames : a look at the data themselves, which may lie elsewhere by now.
+    phasing, validation : what ``phasing.json`` and ``validation/validation.json`` say.
+    """
+
+    path: Path
+    description: Found[dict[str, Any]]
+    settings: Found[dict[str, Any]]
+    events: Found[list[dict[str, Any]]]
+    detector: Found[Detector]
+    intensities: Found[tuple[Volume, ...]]
+    orientations: Found[dict[str, NDArray[Any]]]
+    frames: Found[Frames]
+    density: Found[Volume]
+    support: Found[Volume]
+    phasing: Found[dict[str, Any]]
+    halves: Found[tuple[Volume, Volume]]
+    mask: Found[Volume]
+    validation: Found[dict[str, Any]]
+
+    @property
+    def steps(self) -> list[dict[str, Any]]:
+        """What each step said, in order; none where the log cannot be read."""
+        steps = [event for event in self.events.value or [] if event["event"] == STEP]
+        return [step for step in steps if isinstance(step.get("iteration"), int)]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What ``run.json`` says; empty where it cannot be read."""
+        return self.description.value or {}
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The data that the run was begun with; empty where that is not known."""
+        given = self.described.get("input")
+        return given if isinstance(given, dict) else {}
+
+
+def gather(path: Path) -> Evidence:
+    """Read the run in a folder; only a folder that holds no run at all is refused."""
+    directory = RunDirectory(path)
+    if not directory.is_run:
+        directory.describe()  # says what the folder is instead
+    description = find(directory.describe, "")
+    described = description.value or {}
+    return Evidence(
+        path=path,
+        description=description,
+        settings=find(partial(read_settings, directory.settings), ""),
+        events=find(partial(_events, directory), "The run has not been started."),
+        detector=find(directory.read_detector, "The data came without a detector."),
+        intensities=find(
+            partial(_existing, directory.intensity, open_volumes),
+            "There is no intensity yet; the first comes with the first step.",
+        ),
+        orientations=find(
+            partial(_existing, directory.orientations, read_orientations),
+            "Nothing is known of single frames yet; that comes with the first step.",
+        ),
+        frames=find(partial(look_at_frames, described, directory.detector), "The data came from no file."),
+        density=find(
+            partial(_existing, path / DENSITY, _real_volume),
+            "There is no density yet: run orienteer phase.",
+        ),
+        support=find(partial(_existing, path / SUPPORT, _real_volume), "No support was kept."),
+        phasing=find(
+            partial(_existing, path / PHASING, read_json), "There is no density yet: run orienteer phase."
+        ),
+        halves=find(partial(_half_maps, path), "There are no half maps: orienteer validate makes them."),
+        mask=find(partial(_existing, path / MASK, _real_volume), "No mask was kept."),
+        validation=find(
+            partial(_existing, path / VALIDATION, read_json), "Not validated: run orienteer validate."
+        ),
+    )
+
+
+def find(read: Callable[[], T | None], otherwise: str) -> Found[T]:
+    """The part that is read, or why it cannot be.
+
+    otherwise : the sentence for a part that is simply not there.
+    """
+    try:
+        value = read()
+    except OrienteerError as error:
+        return Found(None, sentence(error.message))
+    return Found(value, otherwise if value is None else "")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """What a JSON file of names and values says."""
+    with reading(path, "JSON file"):
+        if path.stat().st_size > _LARGEST_JSON_BYTES:
+            raise FileError(path, "is too large for what it should hold.")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise FileError(path, "does not hold names and values.")
+    return content
+
+
+def _existing(path: Path, read: Callable[[Path], T]) -> T | None:
+    return read(path) if path.exists() else None
+
+
+def _events(directory: RunDirectory) -> list[dict[str, Any]] | None:
+    return read_events(directory.events) or None
+
+
+def _real_volume(path: Path) -> Volume:
+    """A map of real space that has something in it."""
+    volume = open_volume(path, space="real")
+    values = np.asarray(volume.values)
+    if not np.isfinite(values).any():
+        raise FileError(path, "has no voxel with a value.")
+    return volume
+
+
+def _half_maps(path: Path) -> tuple[Volume, Volume] | None:
+    first, second = (path / name for name in HALVES)
+    if not (first.exists() or second.exists()):
+        return None
+    return _real_volume(first), _real_volume(second)

@@ -1,0 +1,72 @@
+"""A look at the data of a run: photons per frame, their mean, and whether they still are what was used."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.hdf5_reading import get_group, open_hdf5
+from orienteer.detector.hdf5 import read_detector
+from orienteer.errors import FileError
+from orienteer.run.input import describe_wavelength, hash_detector, hash_file
+from orienteer.source.opening import open as open_source
+from orienteer.source.summary import blocks_to_look_at, summarise
+
+N_FRAMES = 2000  # enough for a mean to 1 % and a histogram
+TRUTH = "truth_"
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """What was seen in some of the frames.
+
+    photons : (M,) photons of each frame that was looked at, outside of masks.
+    mean : (P,) mean of these frames, in photons per pixel.
+    simulated : whether the data come with a truth, which only a simulation knows.
+    needs_geometry, needs_wavelength : whether they were given beside the file when the run was begun.
+    """
+
+    photons: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    simulated: bool
+    needs_geometry: bool
+    needs_wavelength: bool
+
+
+def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames | None:
+    """Open the data of a run where they were; None when they came from no file.
+
+    Data that have changed since are refused: what they say now says nothing about the run.
+
+    detector_file : the detector as the run used it, mask included.
+    """
+    given = described.get("input")
+    path = given.get("path") if isinstance(given, dict) else None
+    if not isinstance(path, str) or not isinstance(given, dict):
+        return None
+    if hash_file(Path(path)) != given.get("data"):
+        raise FileError(path, "has changed since the run was begun.")
+    with warnings.catch_warnings():  # what the data say was told when the run was begun
+        warnings.simplefilter("ignore")
+        source = open_source(path)
+        own = None if source.detector is None else hash_detector(source.detector)
+        needs_geometry = given.get("detector") not in (None, own)
+        if detector_file.exists():
+            with open_hdf5(detector_file, "detector file") as file:
+                source = source.with_detector(read_detector(get_group(file, "detector")))
+    blocks = blocks_to_look_at(len(source), N_FRAMES)
+    summary = summarise(source, (source.read(block) for block in blocks))
+    wavelength = describe_wavelength(source)
+    return Frames(
+        photons=summary.photons,
+        mean=summary.total / max(1, len(summary.photons)),
+        simulated=any(name.startswith(TRUTH) for name in source.column_names),
+        needs_geometry=needs_geometry,
+        needs_wavelength=given.get("wavelength_A") not in (None, wavelength),
+    )

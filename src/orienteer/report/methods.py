@@ -1,0 +1,183 @@
+"""A paragraph on the methods, made from the facts of the run, to write a paper from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orienteer.report import references
+from orienteer.report.evidence import Evidence
+from orienteer.report.measured import wavelength_in_words
+from orienteer.report.phasing_facts import PhasingFacts
+from orienteer.report.plain_values import as_number, as_words, at
+from orienteer.report.references import Reference
+from orienteer.report.validation_facts import ValidationFacts
+from orienteer.report.words import NOT_KNOWN, counted, number, sentence
+
+_NOISE = {
+    "poisson": "Poisson statistics of the photons",
+    "negative-binomial": "photon counting with the error of the model itself (negative binomial statistics)",
+    "gaussian": "Gaussian statistics",
+}
+_ITERATIONS = {
+    "er": ("error reduction", references.FIENUP),
+    "hio": ("hybrid input-output", references.FIENUP),
+    "raar": ("relaxed averaged alternating reflections", references.RAAR),
+    "dm": ("the difference map", references.DIFFERENCE_MAP),
+}
+
+
+def methods(
+    evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
+) -> tuple[list[str], list[Reference]]:
+    """The sentences, and the papers that they cite."""
+    emc = (evidence.settings.value or {}).get("emc")
+    cited = [references.EMC] if isinstance(emc, Mapping) else []
+    said = [*_data(evidence), *(_reconstruction(evidence, emc) if isinstance(emc, Mapping) else [])]
+    if phasing is not None:
+        sentences, more = _phasing(phasing)
+        said, cited = said + sentences, cited + more
+    if validation is not None:
+        sentences, more = _validation(validation)
+        said, cited = said + sentences, cited + more
+    return [one for one in said if one], cited
+
+
+def _data(evidence: Evidence) -> list[str]:
+    given, detector, frames = evidence.input, evidence.detector.value, evidence.frames.value
+    n_frames = given.get("frames")
+    if not isinstance(n_frames, int):
+        return []
+    wavelength = wavelength_in_words(evidence)
+    at_wavelength = f" at a wavelength of {wavelength}" if as_number(given.get("wavelength_A")) else ""
+    kind = (
+        "simulated diffraction patterns"
+        if frames is not None and frames.simulated
+        else "diffraction patterns"
+    )
+    said = [f"The data are {n_frames:,} {kind} of single particles{at_wavelength}."]
+    if detector is not None:
+        n_used = int((detector.mask < 2).sum())
+        said.append(
+            f"The detector stood {number(detector.distance_m * 1e3, 4)} mm from the sample; {n_used:,} of "
+            f"its {detector.n_pixels:,} pixels were used."
+        )
+    if frames is not None and len(frames.photons):
+        said.append(
+            f"A pattern has {number(float(frames.photons.mean()))} photons on these pixels on average."
+        )
+    return said
+
+
+def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
+    described, steps = evidence.described, evidence.steps
+    version = as_words(at(described, "versions", "orienteer"))
+    symmetry = emc.get("symmetry", "C1")
+    n_starts, n_models = emc.get("starts", 1), emc.get("models", 1)
+    start = "a random start" if n_starts == 1 else f"the likeliest of {n_starts} random starts"
+    models = (
+        "The three-dimensional intensity was"
+        if n_models == 1
+        else f"{n_models} three-dimensional intensities were"
+    )
+    said = [
+        f"{models} reconstructed with Orienteer {version} by expansion, maximisation and compression "
+        f"({references.EMC.short}) from {start} (seed {described.get('seed', NOT_KNOWN)}), without any "
+        "knowledge of the orientations.",
+        f"Patterns were scored by {_NOISE.get(str(emc.get('likelihood')), str(emc.get('likelihood')))}.",
+        f"The symmetry {symmetry} was imposed." if symmetry != "C1" else "No symmetry was imposed.",
+    ]
+    if emc.get("fluence") == "estimate" or (emc.get("fluence") == "auto" and _fluences_vary(evidence)):
+        said.append("The fluence of every pattern was estimated together with its orientation.")
+    if emc.get("background_file"):
+        said.append("A measured background was part of the expected counts.")
+    elif emc.get("background") == "estimate":
+        said.append("A background was estimated from the patterns and was part of the expected counts.")
+    if emc.get("halves") is True:
+        said.append(
+            "The patterns were parted into two halves, each of which was oriented by the model of the other."
+        )
+    sentinels = as_number(emc.get("sentinels"))
+    if sentinels:
+        said.append(f"{100 * sentinels:g} % of the patterns were oriented but never merged.")
+    if steps:
+        last = steps[-1]
+        grid = f"{number(last.get('n_rotations'))} orientations (600-cell, level {last.get('grid_level')})"
+        said.append(
+            f"The last of {counted(last['iteration'], 'iteration')} searched {grid}, with data to "
+            f"{number(as_number(last.get('resolution_A')))} Å."
+        )
+        if emc.get("refine") is True and last.get("finished"):
+            said.append("At the end poses were refined off the grid and the patterns merged again.")
+        if last.get("finished") and last.get("reason"):
+            said.append(f"The run ended by itself: {sentence(str(last['reason']))}")
+    return said
+
+
+def _fluences_vary(evidence: Evidence) -> bool:
+    table = evidence.orientations.value or {}
+    fluence = table.get("fluence")
+    return (
+        fluence is not None and len(fluence) > 1 and float(fluence.std()) > 1e-6 * abs(float(fluence.mean()))
+    )
+
+
+def _phasing(phasing: PhasingFacts) -> tuple[list[str], list[Reference]]:
+    schedule = as_words(phasing.settings.get("schedule"))
+    names = [
+        name for name in _ITERATIONS if f"*{name}" in schedule.replace(" ", "") or schedule.startswith(name)
+    ]
+    cited = [_ITERATIONS[name][1] for name in names]
+    how = " and ".join(f"{_ITERATIONS[name][0]} ({_ITERATIONS[name][1].short})" for name in names)
+    starts = "" if phasing.n_starts is None else f" from {counted(phasing.n_starts, 'random start')}"
+    seed = "" if phasing.seed is None else f" (seed {phasing.seed})"
+    by, order = f" by {how}" if how else "", f", schedule {schedule}" if schedule else ""
+    said = [f"The intensity was phased{starts}{seed}{by}{order}."]
+    if phasing.n_averaged is not None:
+        said.append(
+            f"{counted(phasing.n_averaged, 'start')} that agree were aligned by shift and hand and averaged."
+        )
+    if phasing.settings.get("positivity") is True:
+        said.append("The density was taken to be nowhere negative.")
+    volume = as_number(phasing.settings.get("support_volume_A3"))
+    said.append(
+        f"The volume of the support was given as {number(volume)} Å³."
+        if volume
+        else "The volume of the support was the one that foretells intensities left out best."
+    )
+    if phasing.prtf_A is not None:
+        said.append(
+            f"The phase retrieval transfer function ({references.PRTF.short}) falls below 1/e at "
+            f"{number(phasing.prtf_A)} Å."
+        )
+        cited.append(references.PRTF)
+    if phasing.r_factor is not None:
+        said.append(f"The R factor of the amplitudes is {number(phasing.r_factor)}.")
+    return said, cited
+
+
+def _validation(validation: ValidationFacts) -> tuple[list[str], list[Reference]]:
+    cited = [references.FSC]
+    said = [
+        "For the resolution the patterns were parted into two half sets by a hash of their event numbers, "
+        "and each was oriented, merged and phased by itself, with its own random start and support.",
+    ]
+    if validation.resolution_A is None:
+        said.append("The densities of the half sets agree on no shell, so no resolution is claimed.")
+    else:
+        by = validation.criterion
+        if by == "0.143":
+            cited.append(references.GOLD)
+        edge = "stays above" if validation.reaches_edge else "falls below"
+        said.append(
+            "After alignment by rotation, shift and hand their Fourier shell correlation "
+            f"({references.FSC.short}) {edge} {by} at {number(validation.resolution_A)} Å."
+        )
+    if validation.is_corrected:
+        said.append(
+            f"What the mask brings in was taken off by randomising phases ({references.RANDOM_PHASES.short})."
+        )
+        cited.append(references.RANDOM_PHASES)
+    if "half_bit" in validation.fsc or "half-bit" in validation.resolutions_A:
+        cited.append(references.HALF_BIT)
+    return said, cited

@@ -1,0 +1,184 @@
+"""The first lines of a report: what is claimed, and what one must know before one believes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orienteer.report.evidence import DENSITY, Evidence
+from orienteer.report.markup import Markup, element
+from orienteer.report.phasing_facts import PhasingFacts
+from orienteer.report.plain_values import as_words, at
+from orienteer.report.validation_facts import ValidationFacts
+from orienteer.report.words import counted, number, sentence
+from orienteer.run.method import find_method
+from orienteer.run.settings_file import hash_settings, lasting
+
+NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
+# Settings with these words in their names bring in something that the frames did not say.
+_BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
+_EXPERIMENT_FILES = ("background_file",)
+_OLDER_S = 120.0
+
+
+def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
+    """The resolution in one honest sentence: the one of the validation, where it has one.
+
+    damaged : why a validation that is there cannot be read.
+    """
+    if validation is None:
+        return f"{damaged} No resolution is claimed." if damaged else NOT_VALIDATED
+    if validation.statement:
+        return sentence(validation.statement)
+    resolution_A = validation.resolution_A
+    if resolution_A is None:
+        return "No resolution can be claimed: two independently processed half sets agree nowhere."
+    how = "the Fourier shell correlation of two half sets, which were oriented and phased independently,"
+    where = "or better (full period): up to there" if validation.reaches_edge else "(full period): there"
+    what = "stays above" if validation.reaches_edge else "falls below"
+    return f"Resolution {number(resolution_A)} Å {where} {how} {what} {validation.criterion}."
+
+
+def unusual(
+    evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
+) -> list[str]:
+    """What is not as a reader would take for granted, one sentence each, the gravest first."""
+    return [
+        *_brought_in(evidence),
+        *_from_simulation(evidence),
+        *_state(evidence),
+        *_assumed(evidence, phasing),
+        *_outdated(evidence, validation),
+        *_remarks(evidence),
+    ]
+
+
+def draw_opening(evidence: Evidence, said: str, warnings: list[str]) -> Markup:
+    """The heading, what is unusual, and the claim."""
+    frames = evidence.input.get("frames")
+    what = "A 3D intensity" if evidence.density.value is None else "A 3D density"
+    source = (
+        f"{counted(frames, 'diffraction snapshot')}" if isinstance(frames, int) else "diffraction snapshots"
+    )
+    version = as_words(at(evidence.described, "versions", "orienteer")) or "(version not known)"
+    words = f"{what} from {source} of single particles in unknown orientations, by Orienteer {version}."
+    parts = [element("h1", evidence.path.resolve().name), element("p", words)]
+    if warnings:
+        points = [element("li", words) for words in warnings]
+        parts.append(
+            element(
+                "div", element("strong", "Know this first"), element("ul", *points), class_="unusual",
+                role="note", id="unusual",
+            )
+        )  # fmt: skip
+    parts.append(element("p", said, class_="claim", id="claim"))
+    return element("header", *parts)
+
+
+def _brought_in(evidence: Evidence) -> list[str]:
+    """Orientations, models or truth that were given rather than found."""
+    found = []
+    for section, values in (evidence.settings.value or {}).items():
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if any(word in name for word in _BROUGHT_IN) and value not in (
+                "",
+                0,
+                False,
+                None,
+                "auto",
+                "random",
+            ):
+                found.append(
+                    f"The run was given something that the frames did not say: {section}.{name} = {value}."
+                )
+    files = evidence.described.get("files")
+    for name in files if isinstance(files, Mapping) else ():
+        if name not in _EXPERIMENT_FILES and not any(f".{name} " in words for words in found):
+            found.append(f"The run was given a file beside its frames: {name}.")
+    return found
+
+
+def _from_simulation(evidence: Evidence) -> list[str]:
+    frames = evidence.frames.value
+    if frames is None or not frames.simulated:
+        return []
+    return ["The frames are simulated. Their true orientations are in the file and were not used."]
+
+
+def _state(evidence: Evidence) -> list[str]:
+    """A run that has not come to its end, or came there by a limit."""
+    events = evidence.events.value or []
+    turns = [
+        event for event in events if event["event"] in ("started", "resumed", "stopped", "failed", "finished")
+    ]
+    if not turns:
+        return ["The run has not been started."]
+    last = turns[-1]
+    iteration = evidence.steps[-1]["iteration"] if evidence.steps else 0
+    after = f"after {counted(iteration, 'iteration')}"
+    if last["event"] == "finished":
+        return (
+            [f"A limit has ended the run {after}: {sentence(str(last.get('reason', '')))}"]
+            if last.get("at_limit")
+            else []
+        )
+    if last["event"] == "failed":
+        return [f"The run has failed {after}: {sentence(str(last.get('reason', 'no reason is known')))}"]
+    if last["event"] == "stopped":
+        return [f"The run was stopped {after} and has not come to its end."]
+    return [f"The run has not come to its end; it stands {after}."]
+
+
+def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
+    """What was imposed on the result rather than found in the data."""
+    emc = (evidence.settings.value or {}).get("emc", {})
+    emc = emc if isinstance(emc, Mapping) else {}
+    found = []
+    symmetry = emc.get("symmetry", "C1")
+    if symmetry != "C1":
+        found.append(f"The symmetry {symmetry} was imposed on the intensity, not found.")
+    if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
+        found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")
+    models = emc.get("models", 1)
+    if isinstance(models, int) and models > 1:
+        found.append(f"The frames were shared among {models} models.")
+    if emc.get("halves") is False:
+        found.append("Frames were oriented by a model that they are part of: noise can look like signal.")
+    return found
+
+
+def _outdated(evidence: Evidence, validation: ValidationFacts | None) -> list[str]:
+    """Files that were changed, or made from others than those that are there now."""
+    found = []
+    settings, described = evidence.settings.value, evidence.described
+    if settings is not None and described:
+        try:
+            kept: dict[str, Any] = lasting(settings, find_method(as_words(described.get("method"))).settings)
+        except Exception:
+            kept = {}
+        if kept and hash_settings(kept) != described.get("settings_hash"):
+            found.append("settings.toml was changed after the run had begun; what it says now may be wrong.")
+    density, intensity = evidence.path / DENSITY, evidence.path / "intensity.h5"
+    if (
+        density.exists()
+        and intensity.exists()
+        and intensity.stat().st_mtime - density.stat().st_mtime > _OLDER_S
+    ):
+        found.append("The density is older than the intensity, so it was phased from an earlier one.")
+    if validation is not None:
+        iteration = evidence.steps[-1]["iteration"] if evidence.steps else None
+        is_other = validation.run_id not in ("", described.get("run_id"))
+        if is_other or (validation.iteration is not None and iteration not in (None, validation.iteration)):
+            found.append(
+                "The run has changed since it was validated, so the resolution is that of an earlier one."
+            )
+    return found
+
+
+def _remarks(evidence: Evidence) -> list[str]:
+    """What the run itself has remarked about the data and about its checkpoints."""
+    events = evidence.events.value or []
+    begun = [event for event in events if event["event"] in ("started", "resumed")]
+    remarks = begun[-1].get("remarks") if begun else None
+    found = [sentence(str(remark)) for remark in remarks] if isinstance(remarks, list) else []
+    return found + [sentence(str(event["note"])) for event in begun if event.get("note")]

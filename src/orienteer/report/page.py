@@ -1,0 +1,185 @@
+"""write_report: the whole page about a run, in one file that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orienteer
+from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.errors import FileError
+from orienteer.report import chimerax
+from orienteer.report.chimerax import Map
+from orienteer.report.evidence import DENSITY, HALVES, MASK, SUPPORT, Evidence, Found, gather
+from orienteer.report.markup import Markup, element, joined
+from orienteer.report.measured import draw_measured
+from orienteer.report.methods import methods
+from orienteer.report.opening import claim, draw_opening, unusual
+from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
+from orienteer.report.planes import cropped
+from orienteer.report.provenance import draw_commands, draw_files, draw_origin, draw_settings
+from orienteer.report.references import draw_references
+from orienteer.report.results import draw_intensities, draw_iterations, draw_result
+from orienteer.report.surface import surface_level
+from orienteer.report.trust import draw_trust
+from orienteer.report.validation_facts import ValidationFacts, validation_facts
+from orienteer.report.words import moment
+
+NAME = "report.html"
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def write_report(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+    """Write ``report.html`` about a run, and a script that opens its maps in ChimeraX.
+
+    The page holds everything in itself and asks no other site for anything.  Parts of the run that are
+    missing or damaged are a sentence in their place.
+
+    path : the folder of the run.
+    out : a folder for the page, the script and copies of the maps; by default that of the run.
+    Returns the path of the page.
+    """
+    run = Path(path)
+    evidence = gather(run)
+    folder = run if out is None else Path(out)
+    if out is not None:
+        _copy_maps(evidence, folder)
+    script = _write_script(evidence, folder)
+    page = folder / NAME
+    content = draw_page(evidence, folder, script)
+    with atomic_path(page) as temporary:
+        temporary.write_text(content, encoding="utf-8")
+    return page
+
+
+def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
+    """The page as text.
+
+    folder : where it will be.
+    script : the name of the ChimeraX script; empty when there is none.
+    """
+    phasing = _facts_of_phasing(evidence)
+    validation = _facts_of_validation(evidence)
+    said = claim(validation, _damage(evidence.validation))
+    sentences, cited = methods(evidence, phasing, validation)
+    now = moment(datetime.now(UTC).isoformat())
+    sections = {
+        "Result": ("result", draw_result(evidence, phasing)),
+        "How far to trust it": ("trust", draw_trust(evidence, validation, phasing)),
+        "What was measured": ("measured", draw_measured(evidence)),
+        "Intensity": ("intensities", draw_intensities(evidence)),
+        "How the run went": ("iterations", draw_iterations(evidence)),
+        "Methods": ("methods", _draw_methods(sentences)),
+        "How to cite": ("cite", joined([_citation(evidence), draw_references(cited)])),
+        "Settings": ("settings", draw_settings(evidence)),
+        "Origin": ("origin", draw_origin(evidence, phasing, f"{now}, Orienteer {orienteer.__version__}")),
+        "Do it again": ("again", draw_commands(evidence, phasing)),
+        "Files": ("files", draw_files(folder, evidence, script)),
+    }
+    links = [element("li", element("a", title, href=f"#{name}")) for title, (name, _) in sections.items()]
+    body = element(
+        "body",
+        draw_opening(evidence, said, unusual(evidence, phasing, validation)),
+        element("nav", element("ul", *links), aria_label="Sections"),
+        element("main", *(_section(title, name, content) for title, (name, content) in sections.items())),
+        element("script", _own("isosurface.js")),
+    )
+    title = f"{evidence.path.resolve().name}: Orienteer report"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        # Whatever is in the page, the browser fetches nothing for it.
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="generator", content=f"Orienteer {orienteer.__version__}"),
+        element("title", title),
+        element("style", _own("style.css")),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _section(title: str, name: str, content: Markup) -> Markup:
+    return element("section", element("h2", title), content, id=name)
+
+
+def _own(name: str) -> Markup:
+    """A file of this package that is a part of every page."""
+    return Markup(files("orienteer.report").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _draw_methods(sentences: list[str]) -> Markup:
+    if not sentences:
+        return element("p", "Too little is known of the run to describe the methods.", class_="missing")
+    note = element("p", "Made from the facts of the run; to be checked and shortened.", class_="quiet")
+    return joined([note, element("blockquote", element("p", " ".join(sentences)))])
+
+
+def _citation(evidence: Evidence) -> Markup:
+    versions = evidence.described.get("versions")
+    version = versions.get("orienteer", "") if isinstance(versions, dict) else ""
+    return element(
+        "p", f"The Orienteer developers, Orienteer (version {version}), and the papers behind the methods:"
+    )
+
+
+def _facts_of_phasing(evidence: Evidence) -> PhasingFacts | None:
+    said = evidence.phasing.value
+    return None if said is None else phasing_facts(said)
+
+
+def _facts_of_validation(evidence: Evidence) -> ValidationFacts | None:
+    said = evidence.validation.value
+    return None if said is None else validation_facts(said)
+
+
+def _damage(found: Found[dict[str, Any]]) -> str:
+    """Why a file that is there cannot be used; empty when there is none or it can."""
+    return found.missing if found.value is None and not found.missing.startswith("Not validated") else ""
+
+
+def _copy_maps(evidence: Evidence, folder: Path) -> None:
+    """Copies of the maps in another folder, laid out as in the run."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(folder, "is a file, not a folder for a report.", "Give the path of a folder.")
+    names = [
+        DENSITY,
+        SUPPORT,
+        *HALVES,
+        MASK,
+        *(path.name for path in sorted(evidence.path.glob("intensity*.mrc"))),
+    ]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if folder.samefile(evidence.path):
+            return
+        for name in names:
+            if (evidence.path / name).is_file():
+                (folder / name).parent.mkdir(exist_ok=True)
+                with atomic_path(folder / name) as temporary:
+                    shutil.copyfile(evidence.path / name, temporary)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+
+
+def _write_script(evidence: Evidence, folder: Path) -> str:
+    """The ChimeraX script beside the maps; an old one that would open nothing is removed."""
+    density = evidence.density.value
+    if density is None:
+        (folder / chimerax.NAME).unlink(missing_ok=True)
+        return ""
+    maps = [Map(DENSITY, "density", surface_level(density.values), "#7a9fd4", shown=True)]
+    for index, half in enumerate(evidence.halves.value or ()):
+        colour = ("#e08c4d", "#4da894")[index]
+        maps.append(Map(HALVES[index], f"half {index + 1}", surface_level(half.values), colour))
+    if evidence.mask.value is not None:
+        maps.append(Map(MASK, "mask", 0.5, "#b0b0b0", transparency=70))
+    shown = cropped(density)
+    extent_A = max(n * size for n, size in zip(shown.shape, shown.voxel_size, strict=True))
+    try:
+        return chimerax.write_script(folder, maps, extent_A).name
+    except OSError as error:
+        raise unwritable(folder, error) from error

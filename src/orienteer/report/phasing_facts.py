@@ -1,0 +1,91 @@
+"""What ``phasing.json`` says about a density, as the report needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orienteer.report.plain_values import as_count, as_number, as_numbers, as_texts, as_words, at
+
+ARBITRARY = "arbitrary units"
+
+
+@dataclass(frozen=True)
+class PhasingFacts:
+    """Facts of phase retrieval; None and empty for what the file does not say.
+
+    prtf_q_inv_A, prtf : repeatability of the phases by shell; prtf_A : where it falls below 1/e.
+    n_starts, n_averaged : random starts, and those of the winning cluster, which were averaged.
+    cluster_sizes : starts in each cluster, the winner first.
+    free_log_likelihood : of voxels that were left out, for the winning cluster.
+    weak_modes : what unmeasured voxels leave open, in words.
+    unit : of the density, short.
+    settings : the ``[phase]`` section as it was used.
+    intensity : what was phased: its path and so on.
+    """
+
+    prtf_q_inv_A: list[float | None] = field(default_factory=list)
+    prtf: list[float | None] = field(default_factory=list)
+    prtf_A: float | None = None
+    prtf_reaches_edge: bool = False
+    n_starts: int | None = None
+    n_averaged: int | None = None
+    cluster_sizes: list[int] = field(default_factory=list)
+    r_factor: float | None = None
+    free_log_likelihood: float | None = None
+    weak_modes: str = ""
+    background: float | None = None
+    diameter_A: float | None = None
+    support_volume_A3: float | None = None
+    unit: str = ARBITRARY
+    scale_source: str = ""
+    hand: str = ""
+    seed: int | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    intensity: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def symmetry(self) -> str:
+        """The point group that was imposed on the density; empty when nobody says."""
+        return as_words(self.settings.get("symmetry"))
+
+
+def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
+    """The facts in what ``phasing.json`` says."""
+    clusters = [one for one in said.get("clusters") or [] if isinstance(one, Mapping)]
+    settings, intensity = said.get("settings"), said.get("intensity")
+    return PhasingFacts(
+        prtf_q_inv_A=as_numbers(at(said, "prtf", "q_inv_A")),
+        prtf=as_numbers(at(said, "prtf", "values")),
+        prtf_A=as_number(said.get("resolution_A")),
+        prtf_reaches_edge=said.get("reaches_edge") is True,
+        n_starts=as_count(said.get("n_starts")),
+        n_averaged=as_count(said.get("n_averaged")),
+        cluster_sizes=[len(one["members"]) for one in clusters if isinstance(one.get("members"), list)],
+        r_factor=as_number(at(said, "r_factor", "overall")),
+        free_log_likelihood=as_number(clusters[0].get("score")) if clusters else None,
+        weak_modes=as_words(at(said, "weak_modes", "words")),
+        background=as_number(said.get("background")),
+        diameter_A=as_number(said.get("diameter_A")),
+        support_volume_A3=as_number(said.get("support_volume_A3")),
+        unit=_short(as_words(said.get("unit"))),
+        scale_source=as_words(at(said, "scale", "source")),
+        hand=as_words(said.get("hand")),
+        seed=as_count(said.get("seed")),
+        settings=settings if isinstance(settings, dict) else {},
+        intensity=intensity if isinstance(intensity, dict) else {},
+        remarks=as_texts(said.get("remarks")),
+    )
+
+
+def _short(unit: str) -> str:
+    """A unit as it fits beside an axis.
+
+    >>> _short("electrons / A^3"), _short("arbitrary, 1 is the mean inside the support")
+    ('electrons/Å³', 'arbitrary units')
+    """
+    if not unit or unit.startswith("arbitrary"):
+        return ARBITRARY
+    return unit.replace(" / ", "/").replace("A^3", "Å³")

@@ -1,0 +1,58 @@
+"""Values out of JSON that others have written: of the kind that is wanted, or None."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+def at(tree: Any, *names: str) -> Any:
+    """What stands below these names; None where there is no such thing.
+
+    >>> at({"a": {"b": 3}}, "a", "b"), at({"a": 1}, "a", "b")
+    (3, None)
+    """
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
+
+
+def as_number(value: Any) -> float | None:
+    """The value when it is a finite number.
+
+    >>> as_number(2), as_number("2"), as_number(True), as_number(float("inf"))
+    (2.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def as_numbers(value: Any) -> list[float | None]:
+    """The numbers of a list; None for those that are none.
+
+    >>> as_numbers([1, None, "x"]), as_numbers("12")
+    ([1.0, None, None], [])
+    """
+    return [as_number(part) for part in value] if isinstance(value, list) else []
+
+
+def as_count(value: Any) -> int | None:
+    """The value when it is a whole number that counts something."""
+    number = as_number(value)
+    return int(number) if number is not None and number >= 0 and number == int(number) else None
+
+
+def as_words(value: Any) -> str:
+    """The value when it is a text."""
+    return value if isinstance(value, str) else ""
+
+
+def as_texts(value: Any) -> list[str]:
+    """The texts of a list.
+
+    >>> as_texts(["a", 3, ""]), as_texts("a")
+    (['a'], [])
+    """
+    return [part for part in value if isinstance(part, str) and part] if isinstance(value, list) else []

@@ -1,0 +1,122 @@
+"""The section on where everything comes from: settings, seeds, versions, machine, files and commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from orienteer.report.evidence import DENSITY, HALVES, MASK, PHASING, SUPPORT, VALIDATION, Evidence
+from orienteer.report.figure import facts, missing
+from orienteer.report.markup import Content, Markup, element, joined
+from orienteer.report.phasing_facts import PhasingFacts
+from orienteer.report.settings_used import UsedSetting, commands, settings_of
+from orienteer.report.words import NOT_KNOWN, counted, moment, number
+
+_FILES = {
+    DENSITY: "density",
+    SUPPORT: "support of the density",
+    PHASING: "what phasing found",
+    "intensity.mrc": "intensity",
+    "intensity.h5": "intensity, all models; NaN where nothing was measured",
+    "orientations.h5": "orientation and fluence of every frame",
+    HALVES[0]: "density of half set 1, aligned",
+    HALVES[1]: "density of half set 2, aligned",
+    MASK: "mask of the comparison",
+    VALIDATION: "what the validation found",
+    "settings.toml": "settings",
+    "run.json": "input, seed, versions, machine",
+    "events.jsonl": "log of the run",
+}
+
+
+def draw_settings(evidence: Evidence) -> Markup:
+    """Settings that differ from the defaults, then all."""
+    if evidence.settings.value is None:
+        return missing(evidence.settings.missing)
+    used = settings_of(evidence)
+    changed = [setting for setting in used if setting.differs]
+    parts = (
+        [_table(changed, with_default=True)] if changed else [element("p", "All settings are the defaults.")]
+    )
+    title = element("summary", f"All {counted(len(used), 'setting')}")
+    parts.append(element("details", title, _table(used, with_default=False)))
+    return joined(parts)
+
+
+def _table(used: list[UsedSetting], with_default: bool) -> Markup:
+    heads = ["Setting", "Value", *(["Default"] if with_default else [])]
+    rows = [
+        element(
+            "tr",
+            element("td", element("code", f"{setting.section}.{setting.name}")),
+            element("td", _said(setting.value)),
+            *([element("td", _said(setting.default))] if with_default else []),
+        )
+        for setting in used
+    ]
+    head = element("tr", *(element("th", words, scope="col") for words in heads))
+    return element("table", element("thead", head), element("tbody", *rows))
+
+
+def _said(value: object) -> str:
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def draw_origin(evidence: Evidence, phasing: PhasingFacts | None, made: str) -> Markup:
+    """Seeds, versions, machine and times.
+
+    made : when, and by which version, the page was made.
+    """
+    described = evidence.described
+    machine, versions = described.get("machine"), described.get("versions")
+    rows: list[tuple[str, Content]] = [
+        (
+            "Run",
+            joined(
+                [element("code", str(evidence.path.resolve())), f", id {described.get('run_id', NOT_KNOWN)}"]
+            ),
+        ),
+        ("Begun", moment(described.get("created", NOT_KNOWN))),
+        ("Seed of the reconstruction", str(described.get("seed", NOT_KNOWN))),
+    ]
+    if phasing is not None and phasing.seed is not None:
+        rows.append(("Seed of the phasing", str(phasing.seed)))
+    rows.append(("Device", str(described.get("device_used", NOT_KNOWN))))
+    if isinstance(machine, Mapping):
+        size = f"{machine.get('cores')} cores, {number(machine.get('memory_GiB'))} GiB"
+        rows.append(("Machine", f"{machine.get('host')}: {machine.get('processor')}, {size}"))
+    if isinstance(versions, Mapping):
+        rows.append(("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())))
+    rows.append(("This page", made))
+    return facts(rows)
+
+
+def draw_commands(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
+    """The command lines that make everything again."""
+    lines = commands(evidence, phasing)
+    parts = [element("pre", element("code", "\n".join(lines)))]
+    if not evidence.input.get("path"):
+        parts.append(element("p", "The data came from no file: put in their path for DATA.", class_="quiet"))
+    return joined(parts)
+
+
+def draw_files(folder: Path, evidence: Evidence, script: str) -> Markup:
+    """The files beside the page.
+
+    folder : where the page is.
+    script : the name of the ChimeraX script; empty when there is no density.
+    """
+    rows: list[tuple[str, Content]] = []
+    if script:
+        rows.append((script, "opens the maps in ChimeraX, at the threshold of this page"))
+    for name, words in _FILES.items():
+        if (folder / name).exists():
+            rows.append((name, words))
+    linked = [
+        element("tr", element("td", element("a", name, href=name)), element("td", words))
+        for name, words in rows
+    ]
+    if not linked:
+        return element("p", f"There are no files beside the page; those of the run are in {evidence.path}.")
+    return element("table", element("tbody", *linked))

@@ -1,0 +1,161 @@
+"""The isosurface of a density: where to cut, how to pack it for the page, and pictures for any browser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from orienteer.report.planes import cropped
+from orienteer.volume.volume import Volume
+
+LARGEST_EDGE = 96
+_DEPTHS = {"x": 0, "y": 1, "z": 2}
+_COLOUR = np.array([0.42, 0.60, 0.82])
+_LIGHT = np.array([-0.45, 0.55, 0.70])  # right, up, towards the eye
+_PICTURE = 320
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A density as one byte per voxel.
+
+    voxels : (n_x, n_y, n_z) uint8; 0 is ``low``, 255 is ``high``.
+    voxel_A : edge of a voxel.
+    level : where the surface is cut at first, in the unit of the density.
+    """
+
+    voxels: NDArray[np.uint8]
+    voxel_A: tuple[float, float, float]
+    low: float
+    high: float
+    level: float
+
+    @property
+    def fill(self) -> float:
+        """How much of the box the surface at ``level`` takes, as seen from its centre: at most 1."""
+        above = np.argwhere(self.voxels >= (self.level - self.low) / (self.high - self.low) * 255)
+        if not len(above):
+            return 1.0
+        middle, size = (np.array(self.voxels.shape) - 1) / 2, np.array(self.voxel_A)
+        away_A = float(np.linalg.norm((above - middle) * size, axis=1).max()) + float(size.max())
+        return min(1.0, 2 * away_A / float((np.array(self.voxels.shape) * size).max()))
+
+
+def surface_level(values: NDArray[np.floating]) -> float:
+    """The value that parts particle from surroundings best (Otsu 1979): both vary least about their means.
+
+    >>> round(surface_level(np.repeat([0.0, 0.1, 0.9, 1.0], 1000)), 1)
+    0.5
+    """
+    known = values[np.isfinite(values)].astype(np.float64)
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    if high <= low:
+        return high
+    counts, edges = np.histogram(known, bins=256, range=(low, high))
+    middles = (edges[1:] + edges[:-1]) / 2
+    n_below = np.cumsum(counts)[:-1].astype(np.float64)
+    sum_below = np.cumsum(counts * middles)[:-1]
+    n_above, sum_above = len(known) - n_below, (counts * middles).sum() - sum_below
+    both = (n_below > 0) & (n_above > 0)
+    between = np.zeros_like(n_below)
+    between[both] = (
+        n_below[both]
+        * n_above[both]
+        * (sum_below[both] / n_below[both] - sum_above[both] / n_above[both]) ** 2
+    )
+    best = np.flatnonzero(between >= between.max() * (1 - 1e-12))
+    # Between two peaks with nothing in between all values part equally well: take the middle.
+    return float(edges[1:-1][best].mean())
+
+
+def pack(volume: Volume, level: float | None = None) -> Packed:
+    """A density as the page shows it: what is around the particle cut off, coarser where it is too large."""
+    shown = cropped(volume)
+    values = np.nan_to_num(np.asarray(shown.values, np.float32))
+    shrink = min(1.0, LARGEST_EDGE / max(values.shape))
+    if shrink < 1:
+        n = [max(2, int(edge * shrink)) for edge in values.shape]
+        factors = [new / old for new, old in zip(n, values.shape, strict=True)]
+        # Blur first, so that what is too fine for the coarser voxels does not turn into patterns.
+        values = ndimage.gaussian_filter(values, [0.4 / factor for factor in factors])
+        values = ndimage.zoom(values, factors, order=1, grid_mode=True, mode="grid-constant")
+    else:
+        factors = [1.0, 1.0, 1.0]
+    low, high = min(0.0, float(values.min())), float(values.max())
+    span = high - low or 1.0
+    level = surface_level(np.asarray(volume.values)) if level is None else level
+    x, y, z = (size / factor for size, factor in zip(shown.voxel_size, factors, strict=True))
+    return Packed(np.rint((values - low) / span * 255).astype(np.uint8), (x, y, z), low, low + span, level)
+
+
+def surface_picture(packed: Packed, along: str, edge: int = _PICTURE) -> NDArray[np.uint8]:
+    """The surface seen along an axis, (edge, edge, 4), lit from above on the left.
+
+    Of the two other axes the first runs to the right and the second one up, as in the pictures of planes.  So
+    that the hand of the particle stays, the eye is at +x, at -y or at +z.
+    """
+    depth = _DEPTHS[along]
+    values = packed.low + packed.voxels.astype(np.float32) / 255 * (packed.high - packed.low)
+    order = [axis for axis in range(3) if axis != depth]
+    block = np.pad(np.transpose(values, (*order, depth)), 1, constant_values=packed.low)
+    steps = [packed.voxel_A[axis] for axis in (*order, depth)]
+    if along != "y":
+        block = block[:, :, ::-1]  # depth counts away from the eye
+    length = packed.fill * max(n * step for n, step in zip(block.shape, steps, strict=True))
+    places = [
+        (np.arange(edge) - (edge - 1) / 2) * length / edge / steps[axis] + (block.shape[axis] - 1) / 2
+        for axis in (0, 1)
+    ]
+    # Every column of voxels that a pixel looks along: (edge, edge, depth).
+    columns = np.tensordot(_between(places[0], block.shape[0]), block - packed.low, 1)
+    columns = (
+        np.tensordot(_between(places[1], block.shape[1]), columns, (1, 1)).transpose(1, 0, 2) + packed.low
+    )
+    above = columns >= packed.level
+    hit, last = np.asarray(above.any(axis=2)), np.maximum(above.argmax(axis=2), 1)
+    before, after = (np.take_along_axis(columns, (last - back)[..., None], 2)[..., 0] for back in (1, 0))
+    rise = after - before
+    depth_of = last - np.divide(after - packed.level, rise, out=np.zeros_like(rise), where=rise > 0)
+    grid = np.meshgrid(*places, indexing="ij")
+    return _shaded(block, np.array([*grid, depth_of]), hit, steps, packed)
+
+
+def _between(places: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """(P, n) shares of n voxels at places between them; none of any outside."""
+    return np.asarray(np.clip(1 - np.abs(places[:, None] - np.arange(n)), 0, 1))
+
+
+def _shaded(
+    block: NDArray[np.floating],
+    points: NDArray[np.float64],
+    hit: NDArray[np.bool_],
+    steps: list[float],
+    packed: Packed,
+) -> NDArray[np.uint8]:
+    """Colours of a surface from its slopes; far parts are darker."""
+    smooth = ndimage.gaussian_filter(block, 0.7)
+    slopes = []
+    for axis in range(3):
+        shift = np.zeros((3, 1, 1))
+        shift[axis] = 0.7
+        ahead, behind = (
+            ndimage.map_coordinates(smooth, points + sign * shift, order=1, cval=packed.low)
+            for sign in (1, -1)
+        )
+        slopes.append((ahead - behind) / steps[axis])
+    normal = -np.array(slopes)
+    normal[2] *= -1  # light comes from where the eye is
+    normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-12)
+    light = _LIGHT / np.linalg.norm(_LIGHT)
+    diffuse = np.clip(np.tensordot(light, normal, 1), 0, 1)
+    facing = np.clip(normal[2], 0, 1)
+    away = points[2] / max(1, block.shape[2] - 1)
+    brightness = (0.30 + 0.62 * diffuse + 0.12 * facing) * (1.08 - 0.35 * away)
+    shine = 0.18 * np.clip(np.tensordot(light, normal, 1), 0, 1) ** 24
+    colours = np.clip(_COLOUR[:, None, None] * brightness + shine, 0, 1)
+    pixels = np.rint(255 * np.stack([*colours, hit.astype(float)], axis=-1)).astype(np.uint8)
+    pixels[~hit] = 0
+    return np.ascontiguousarray(pixels.transpose(1, 0, 2)[::-1])

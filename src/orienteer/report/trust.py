@@ -1,0 +1,122 @@
+"""The section on how far to trust the result: half sets, phases, frames that only watched, directions."""
+
+from __future__ import annotations
+
+import math
+
+from orienteer.report.chart import Chart, Curve, Guide
+from orienteer.report.curves import Q
+from orienteer.report.evidence import Evidence
+from orienteer.report.figure import chart_figure, facts, figures, missing, remarks
+from orienteer.report.markup import Content, Markup, joined
+from orienteer.report.phasing_facts import PhasingFacts
+from orienteer.report.validation_facts import ValidationFacts
+from orienteer.report.words import number
+
+_NAMES = {
+    "corrected": ("corrected for the mask", 1, False),
+    "masked": ("masked", 2, False),
+    "unmasked": ("unmasked", 3, True),
+    "randomised": ("masked, phases random", 4, True),
+    "half_bit": ("half-bit", None, True),
+}
+
+
+def draw_trust(
+    evidence: Evidence, validation: ValidationFacts | None, phasing: PhasingFacts | None
+) -> Markup:
+    """The section."""
+    parts: list[Markup] = []
+    if validation is None:
+        parts.append(missing(evidence.validation.missing))
+    else:
+        parts.append(facts(_rows(validation)))
+        parts.append(remarks(validation.remarks))
+    drawn = [
+        None if validation is None else _fsc(validation),
+        None if phasing is None else _prtf(phasing),
+        None if validation is None else _intensities(validation),
+        None if validation is None else _errors(validation),
+    ]
+    parts.append(figures(*drawn))
+    return joined(parts)
+
+
+def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
+    rows: list[tuple[str, Content]] = []
+    for name, resolution_A in facts.resolutions_A.items():
+        words = "the halves agree nowhere" if resolution_A is None else f"{number(resolution_A)} Å"
+        rows.append((f"Resolution by {name}", words))
+    if facts.half_frames:
+        rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
+    if facts.intensity_A is not None:
+        rows.append(("The intensities agree to", f"{number(facts.intensity_A)} Å (0.5)"))
+    if facts.sentinel_deg is not None:
+        frames = (
+            "" if facts.n_sentinels is None else f" of {facts.n_sentinels:,} frames that neither has seen"
+        )
+        chance = "" if facts.chance_deg is None else f"; by chance it would be {number(facts.chance_deg)}"
+        rows.append(
+            (
+                "The halves agree on poses to",
+                f"{number(facts.sentinel_deg)} degrees, the median{frames}{chance}",
+            )
+        )
+    if facts.empty_share is not None:
+        at_A = f" at {number(1 / facts.coverage_q_inv_A)} Å" if facts.coverage_q_inv_A else ""
+        gap = ""
+        if facts.largest_gap_deg:
+            gap = (
+                f"; the widest cone without any opens by {number(facts.largest_gap_deg)} degrees to each side"
+            )
+        rows.append((f"Directions without data{at_A}", f"{100 * facts.empty_share:.2g} %{gap}"))
+    if facts.worst_density is not None:
+        rows.append(("Data in the worst direction", f"{number(facts.worst_density)} of the mean"))
+    return rows
+
+
+def _fsc(facts: ValidationFacts) -> Markup | None:
+    curves = [
+        Curve(words, facts.q_inv_A, facts.fsc[name], colour, dashed)
+        for name, (words, colour, dashed) in _NAMES.items()
+        if facts.fsc.get(name)
+    ]
+    guides = [Guide(0.143, "0.143"), Guide(0.5, "0.5")]
+    if facts.resolution_A is not None:
+        guides.append(Guide(1 / facts.resolution_A, f"{number(facts.resolution_A)} Å", vertical=True))
+    chart = Chart(
+        "fsc", "Fourier shell correlation of the half sets", Q, "Fourier shell correlation", curves, guides,
+        y_range=(0.0, 1.0), resolution_above=True,
+    )  # fmt: skip
+    words = "Two densities that share no frame, no start and no support: each half was processed by itself."
+    return chart_figure(chart, words)
+
+
+def _prtf(facts: PhasingFacts) -> Markup | None:
+    guides = [Guide(math.exp(-1), "1/e")]
+    if facts.prtf_A:
+        guides.append(Guide(1 / facts.prtf_A, f"{number(facts.prtf_A)} Å", vertical=True))
+    chart = Chart(
+        "prtf", "Phase retrieval transfer function", Q, "PRTF",
+        [Curve("", facts.prtf_q_inv_A, facts.prtf)], guides, y_range=(0.0, 1.0), resolution_above=True,
+    )  # fmt: skip
+    words = "How well phases repeat from start to start. It measures repeatability, not truth."
+    return chart_figure(chart, words)
+
+
+def _intensities(facts: ValidationFacts) -> Markup | None:
+    chart = Chart(
+        "intensity-correlation", "Correlation of the intensities of the half sets", Q, "correlation",
+        [Curve("", facts.intensity_q_inv_A, facts.intensity_correlation)], [Guide(0.5, "0.5")],
+        y_range=(0.0, 1.0), resolution_above=True,
+    )  # fmt: skip
+    return chart_figure(chart, "Before phasing, with the mean of each shell taken off; 1 is perfect.")
+
+
+def _errors(facts: ValidationFacts) -> Markup | None:
+    chart = Chart(
+        "intensity-error", "Error of the intensity", Q, "relative standard deviation",
+        [Curve("", facts.error_q_inv_A, facts.relative_error)], log_y=True, resolution_above=True,
+    )  # fmt: skip
+    how = "" if facts.n_replicates is None else f" {facts.n_replicates:,} times"
+    return chart_figure(chart, f"Frames were drawn anew{how} and merged with their poses fixed (bootstrap).")

@@ -1,0 +1,104 @@
+"""What ``validation/validation.json`` says about a run, as the report needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orienteer.report.plain_values import as_count, as_number, as_numbers, as_texts, as_words, at
+
+CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
+
+
+@dataclass(frozen=True)
+class ValidationFacts:
+    """Facts of a validation; None and empty for what the file does not say.
+
+    run_id, iteration : of the run that was validated.
+    resolution_A : to which the halves agree by ``criterion``; None where they agree nowhere.
+    reaches_edge : whether the curve never falls below it.
+    resolutions_A : by criterion.
+    q_inv_A : of the curves ``fsc`` by name.
+    intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off.
+    sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
+        chance_deg : what poses at random would give.
+    half_frames, half_seeds : of each half set.
+    error_q_inv_A, relative_error : of the intensity by shell, from ``n_replicates`` of the bootstrap.
+    """
+
+    run_id: str = ""
+    iteration: int | None = None
+    statement: str = ""
+    remarks: list[str] = field(default_factory=list)
+    resolution_A: float | None = None
+    criterion: str = "0.143"
+    reaches_edge: bool = False
+    resolutions_A: dict[str, float | None] = field(default_factory=dict)
+    q_inv_A: list[float | None] = field(default_factory=list)
+    fsc: dict[str, list[float | None]] = field(default_factory=dict)
+    intensity_q_inv_A: list[float | None] = field(default_factory=list)
+    intensity_correlation: list[float | None] = field(default_factory=list)
+    intensity_A: float | None = None
+    sentinel_deg: float | None = None
+    chance_deg: float | None = None
+    n_sentinels: int | None = None
+    half_frames: list[int] = field(default_factory=list)
+    half_seeds: list[int] = field(default_factory=list)
+    empty_share: float | None = None
+    worst_density: float | None = None
+    largest_gap_deg: float | None = None
+    coverage_q_inv_A: float | None = None
+    error_q_inv_A: list[float | None] = field(default_factory=list)
+    relative_error: list[float | None] = field(default_factory=list)
+    n_replicates: int | None = None
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether what a mask brings in was taken off."""
+        return "corrected" in self.fsc
+
+
+def validation_facts(said: dict[str, Any]) -> ValidationFacts:
+    """The facts in what ``validation.json`` says."""
+    fsc, resolutions = said.get("fsc"), said.get("resolutions_A")
+    halves = [one for one in said.get("halves") or [] if isinstance(one, Mapping)]
+    sizes = [as_count(one.get("frames")) for one in halves]
+    seeds = [as_count(one.get("seed")) for one in halves]
+    criterion = said.get("criterion")
+    return ValidationFacts(
+        run_id=as_words(said.get("run_id")),
+        iteration=as_count(said.get("iteration")),
+        statement=as_words(said.get("statement")),
+        remarks=as_texts(said.get("remarks")),
+        resolution_A=_positive(said.get("resolution_A")),
+        criterion=str(criterion) if isinstance(criterion, (str, float)) and criterion else "0.143",
+        reaches_edge=said.get("reaches_edge") is True,
+        resolutions_A=(
+            {str(name): _positive(value) for name, value in resolutions.items()}
+            if isinstance(resolutions, Mapping)
+            else {}
+        ),
+        q_inv_A=as_numbers(at(fsc, "q_inv_A")),
+        fsc={name: as_numbers(at(fsc, name)) for name in CURVES if as_numbers(at(fsc, name))},
+        intensity_q_inv_A=as_numbers(at(said, "intensity", "q_inv_A")),
+        intensity_correlation=as_numbers(at(said, "intensity", "correlation")),
+        intensity_A=_positive(at(said, "intensity", "resolution_A")),
+        sentinel_deg=as_number(at(said, "sentinels", "median_deg")),
+        chance_deg=as_number(at(said, "sentinels", "chance_deg")),
+        n_sentinels=as_count(at(said, "sentinels", "frames")),
+        half_frames=[size for size in sizes if size is not None],
+        half_seeds=[seed for seed in seeds if seed is not None],
+        empty_share=as_number(at(said, "coverage", "empty_share")),
+        worst_density=as_number(at(said, "coverage", "worst_density")),
+        largest_gap_deg=as_number(at(said, "coverage", "largest_gap_deg")),
+        coverage_q_inv_A=_positive(at(said, "coverage", "q_inv_A")),
+        error_q_inv_A=as_numbers(at(said, "bootstrap", "q_inv_A")),
+        relative_error=as_numbers(at(said, "bootstrap", "relative_error")),
+        n_replicates=as_count(at(said, "bootstrap", "replicates")),
+    )
+
+
+def _positive(value: Any) -> float | None:
+    number = as_number(value)
+    return number if number is not None and number > 0 else None

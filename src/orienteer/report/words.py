@@ -1,0 +1,83 @@
+"""Numbers and lists as people write them."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+NOT_KNOWN = "not known"
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number with so many digits, thousands apart; what is none is said to be not known.
+
+    >>> [number(v) for v in (1234567, 3.14159, 0.000123, None, float("nan"))]
+    ['1,234,567', '3.14', '0.000123', 'not known', 'not known']
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return NOT_KNOWN
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def with_unit(value: Any, unit: str, digits: int = 3) -> str:
+    """A number and its unit.
+
+    >>> with_unit(12.345, "Å"), with_unit(None, "Å")
+    ('12.3 Å', 'not known')
+    """
+    text = number(value, digits)
+    return text if text == NOT_KNOWN else f"{text} {unit}"
+
+
+def counted(n: int, one: str, several: str = "") -> str:
+    """How many there are.
+
+    >>> counted(1, "frame"), counted(2500, "frame"), counted(0, "class", "classes")
+    ('1 frame', '2,500 frames', '0 classes')
+    """
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """The parts as a sentence names them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """A time span.
+
+    >>> [duration(s) for s in (0.25, 42.4, 150, 9000)]
+    ['0.25 s', '42 s', '2.5 minutes', '2.5 hours']
+    """
+    if seconds < 90:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.2g} minutes" if seconds < 5400 else f"{seconds / 3600:.3g} hours"
+
+
+def moment(text: Any) -> str:
+    """A time of the log for people; a text that is no time stays as it is.
+
+    >>> moment("2026-11-15T13:18:23.688+00:00")
+    '2026-11-15 13:18 UTC'
+    """
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return f"{when:%Y-%m-%d %H:%M} {when.tzname() or ''}".strip()
+
+
+def sentence(text: str) -> str:
+    """The text with a large first letter and an end.
+
+    >>> sentence("it does not exist")
+    'It does not exist.'
+    """
+    text = " ".join(text.split())
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".") if text else ""
