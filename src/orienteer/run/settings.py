@@ -6,6 +6,7 @@ from orienteer.detector.settings import BeamSettings, DetectorSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run.validation_settings import ValidationSettings
 from orienteer.settings.section import Section
 from orienteer.simulation.settings import SimulateSettings
 
@@ -19,3 +20,4 @@ class Settings(Section):
     simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")
     emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
+    validation: ValidationSettings = Field(ValidationSettings(), description="The test of a result.")

@@ -1,0 +1,22 @@
+"""The ``[validation]`` section: how a result is put to the test."""
+
+from pydantic import Field
+
+from orienteer.settings.section import Section
+
+
+class ValidationSettings(Section):
+    """Two independent runs of the halves of the data, and what their agreement says about the whole."""
+
+    sentinels: float = Field(
+        default=0.05, ge=0, lt=0.5, description="Share of frames that neither half sees; both orient them."
+    )
+    replicates: int = Field(
+        default=32,
+        ge=0,
+        le=10000,
+        description="How often frames are drawn again to find the error of each voxel; 0: not at all.",
+    )
+    random_phases: int = Field(
+        default=3, ge=1, le=100, description="Draws of random phases that show what the mask adds to the FSC."
+    )

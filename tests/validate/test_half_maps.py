@@ -1,0 +1,68 @@
+"""The agreement of two densities: known noise, mirror images, and nothing in common."""
+
+import numpy as np
+import pytest
+
+from orienteer.compare.criteria import resolution_at
+from orienteer.compare.turning import rotate_volume
+from orienteer.orientation.quaternion import from_axis_angle
+from orienteer.validate.half_maps import CRITERIA, HalfMaps, compare_half_maps, up_to
+from orienteer.volume.volume import Volume
+
+N, VOXEL_A = 24, 5.0
+
+
+def body(width: float = 2.0) -> np.ndarray:
+    axis = np.arange(N) - N // 2
+    x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
+    places = [((4, 0, 1), 1.0), ((0, 4, -2), 0.8), ((-2, -2, 4), 1.2), ((-4, 2, -3), 0.9), ((2, -4, -3), 0.7)]
+    return sum(
+        w * np.exp(-((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) / width**2) for (a, b, c), w in places
+    )
+
+
+def halves(noise: float, turn: bool = True) -> tuple[Volume, Volume]:
+    rng = np.random.default_rng(4)
+    one, other = (body() + noise * rng.normal(size=(N, N, N)) for _ in range(2))
+    if turn:
+        other = np.nan_to_num(rotate_volume(other, from_axis_angle([1, 2, 3], 35)))
+        other = np.roll(other, (1, -1, 1), axis=(0, 1, 2))[::-1, ::-1, ::-1]
+    return Volume(one, VOXEL_A), Volume(other, VOXEL_A)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> HalfMaps:
+    return compare_half_maps(*halves(0.15), seed=1)
+
+
+def test_a_turned_and_mirrored_half_is_brought_onto_the_other(noisy: HalfMaps) -> None:
+    straight = compare_half_maps(*halves(0.15, turn=False), seed=1)
+    found, expected = (maps.resolutions["0.143"].resolution_A for maps in (noisy, straight))
+    assert found == pytest.approx(expected, rel=0.2)
+    assert noisy.second.shape == noisy.first.shape == noisy.mask.shape
+
+
+def test_stricter_criteria_give_coarser_resolutions(noisy: HalfMaps) -> None:
+    by_name = {name: noisy.resolutions[name].resolution_A for name in CRITERIA}
+    assert by_name["0.143"] < by_name["0.5"]
+    assert by_name["0.143"] <= by_name["half-bit"]
+    assert len(noisy.half_bit) == len(noisy.curves.corrected.q_inv_A)
+
+
+def test_curves_end_at_the_edge_of_the_data(noisy: HalfMaps) -> None:
+    cut = up_to(noisy.curves, 1 / 40.0)
+    step = noisy.curves.corrected.q_inv_A[1]
+    for curve in (cut.corrected, cut.masked, cut.unmasked, cut.random):
+        assert curve.q_inv_A[-1] == pytest.approx(1 / 40.0, abs=step / 2)
+        assert len(curve.q_inv_A) == len(curve.correlation) == len(curve.n_voxels)
+    assert np.array_equal(
+        cut.corrected.correlation, noisy.curves.corrected.correlation[: len(cut.corrected.q_inv_A)]
+    )
+    assert resolution_at(cut.corrected, 0.01).reaches_edge
+
+
+def test_noise_alone_agrees_on_nothing_beyond_the_first_shells() -> None:
+    rng = np.random.default_rng(7)
+    one, other = (Volume(rng.normal(size=(N, N, N)), VOXEL_A) for _ in range(2))
+    maps = compare_half_maps(one, other)
+    assert np.nanmax(maps.curves.corrected.correlation[6:]) < 0.143
