@@ -18,6 +18,7 @@ from orienteer.cli import (
     demo,
     doctor,
     inspect,
+    phase,
     plan,
     plot,
     reconstruct,
@@ -39,7 +40,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, plot, report, convert, rotations, settings, doctor, bench,
+    demo, simulate, inspect, plan, reconstruct, phase, plot, report, convert, rotations, settings, doctor,
+    bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -1,0 +1,87 @@
+"""The intensity that a command phases: that of a run, or of a volume file of any known format."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.errors import FileError
+from orienteer.run.directory import RunDirectory
+from orienteer.volume.volume import Volume
+
+
+@dataclass(frozen=True, eq=False)
+class Intensity:
+    """An intensity, and where it comes from.
+
+    volume : in reciprocal space, NaN where nothing was measured.
+    origin : path, model, checksum; for a run also its ``run_id`` and ``iteration``.
+    seed : of the run; 0 for a file.
+    symmetry : that the run was made with; C1 for a file.
+    remarks : what was noticed, in sentences.
+    """
+
+    volume: Volume
+    origin: dict[str, Any]
+    seed: int = 0
+    symmetry: str = "C1"
+    remarks: tuple[str, ...] = ()
+
+
+def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None) -> Intensity:
+    """The intensity of a run or a volume file.
+
+    model : of several in a run or file, counted from 1.
+    voxel_inv_A : size of a voxel, where the file does not say or is wrong about it.
+    """
+    if path.is_dir():
+        return _of_run(path, model)
+    from orienteer.volume.opening import open_volumes
+
+    volumes = open_volumes(path, voxel_inv_A, None if voxel_inv_A is None else "reciprocal")
+    return _checked(volumes, model, path, {})
+
+
+def _of_run(path: Path, model: int) -> Intensity:
+    from orienteer.run.run import Run
+
+    run = Run.open(path)
+    remarks = () if run.finished else ("The run has not come to its end; this is its last intensity.",)
+    facts = {"run_id": run.described["run_id"], "iteration": run.iteration}
+    found = _checked(run.volumes(), model, RunDirectory(path).intensity, facts)
+    symmetry = str(getattr(run.settings, "symmetry", "C1"))
+    return replace(found, seed=run.seed, symmetry=symmetry, remarks=(*remarks, *found.remarks))
+
+
+def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any]) -> Intensity:
+    if not 1 <= model <= len(volumes):
+        raise FileError(
+            path, f"holds {len(volumes)} models; model {model} was asked for.", "They count from 1."
+        )
+    volume = volumes[model - 1]
+    if volume.space == "real":
+        raise FileError(
+            path,
+            "is a volume in real space, and phasing needs an intensity.",
+            "If it is an intensity all the same, give the size of its voxels with --voxel-inv-A.",
+        )
+    values = to_numpy(volume.values)
+    origin = {"path": str(path), "model": model, **facts, "checksum": _checksum(volume)}
+    n_zero = int((values == 0).sum())
+    if volume.n_missing or n_zero == 0:
+        return Intensity(volume, origin)
+    # Raw cubes and MRC maps have no other word for it, and photons that were seen average to more than 0.
+    known = volume.with_values(np.where(values == 0, np.float32(np.nan), values))
+    words = f"{n_zero:,} voxels of the intensity are 0 and were taken as never measured."
+    return Intensity(known, origin, remarks=(words,))
+
+
+def _checksum(volume: Volume) -> str:
+    """A hash of the values and of their place."""
+    hashed = hashlib.blake2b(digest_size=16)
+    hashed.update(np.ascontiguousarray(to_numpy(volume.values), "<f4").tobytes())
+    hashed.update(repr((volume.shape, volume.voxel_size, volume.origin)).encode())
+    return hashed.hexdigest()
