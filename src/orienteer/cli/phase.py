@@ -14,6 +14,7 @@ from orienteer.cli.inspect import save_picture
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.compute.progress import tell
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 
@@ -90,7 +91,7 @@ def _phase(given: "Intensity", chosen: PhaseSettings, seed: int, device: Any) ->
     from orienteer.phase.phasing import phase as find_density
 
     with show_steps("Phasing"):
-        found = find_density(given.volume, chosen, seed=seed, device=device)
+        found = find_density(given.volume, chosen, seed=seed, device=device, progress=tell)
     remarks = (*given.remarks, *found.further_remarks)
     return replace(found, origin=given.origin, further_remarks=remarks)
 

@@ -30,6 +30,13 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+def tell(what: str, done: int, total: int) -> None:
+    """Say how far some work is, to whoever listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(what, done, total)
+
+
 def steps(items: Countable[T], what: str) -> Iterator[T]:
     """Pass the items on and say how many are done.
 
@@ -40,7 +47,6 @@ def steps(items: Countable[T], what: str) -> Iterator[T]:
     >>> heard
     [('Spelling', 0, 2), ('Spelling', 1, 2), ('Spelling', 2, 2)]
     """
-    tell = _listener.get() or (lambda what, done, total: None)
     for done, item in enumerate(items):
         tell(what, done, len(items))
         yield item
