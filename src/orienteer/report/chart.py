@@ -256,8 +256,10 @@ def _draw_guide(guide: Guide, x: Scale, y: Scale) -> tuple[Markup, Markup | None
     at = x(guide.value)
     flipped = at > (x.begin + x.end) / 2
     place, anchor = (at - 4, "end") if flipped else (at + 4, "start")
+    # A curve that falls leaves room above it on the right, and below it on the left.
+    height = y.begin - 8 if flipped else y.end + 14
     label = (
-        text(place, y.end + 14, guide.label, anchor, font_size=FONT_SIZE - 1, opacity=0.85)
+        text(place, height, guide.label, anchor, font_size=FONT_SIZE - 1, opacity=0.85)
         if guide.label
         else None
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,24 +11,24 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
+from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
+from orienteer.phase.result import DESCRIPTION as PHASING
 from orienteer.report.frames import Frames, look_at_frames
 from orienteer.report.words import sentence
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
 from orienteer.run.orientations_file import read_orientations
 from orienteer.run.settings_file import read_settings
+from orienteer.validate.result import read_validation
 from orienteer.volume.opening import open_volume, open_volumes
 from orienteer.volume.volume import Volume
 
 T = TypeVar("T")
 
-DENSITY, SUPPORT, PHASING = "density.mrc", "support.mrc", "phasing.json"
 HALVES = ("validation/density_half_1.mrc", "validation/density_half_2.mrc")
-MASK, VALIDATION = "validation/mask.mrc", "validation/validation.json"
-_LARGEST_JSON_BYTES = 1 << 28
+MASK = "validation/mask.mrc"
 
 
 @dataclass(frozen=True)
@@ -111,18 +110,14 @@ def gather(path: Path) -> Evidence:
         ),
         frames=find(partial(look_at_frames, described, directory.detector), "The data came from no file."),
         density=find(
-            partial(_existing, path / DENSITY, _real_volume),
+            partial(_existing, path / DENSITY_MRC, _real_volume),
             "There is no density yet: run orienteer phase.",
         ),
         support=find(partial(_existing, path / SUPPORT, _real_volume), "No support was kept."),
-        phasing=find(
-            partial(_existing, path / PHASING, read_json), "There is no density yet: run orienteer phase."
-        ),
+        phasing=find(partial(_phasing, path), "There is no density yet: run orienteer phase."),
         halves=find(partial(_half_maps, path), "There are no half maps: orienteer validate makes them."),
         mask=find(partial(_existing, path / MASK, _real_volume), "No mask was kept."),
-        validation=find(
-            partial(_existing, path / VALIDATION, read_json), "Not validated: run orienteer validate."
-        ),
+        validation=find(partial(read_validation, path), "Not validated: run orienteer validate."),
     )
 
 
@@ -138,15 +133,8 @@ def find(read: Callable[[], T | None], otherwise: str) -> Found[T]:
     return Found(value, otherwise if value is None else "")
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """What a JSON file of names and values says."""
-    with reading(path, "JSON file"):
-        if path.stat().st_size > _LARGEST_JSON_BYTES:
-            raise FileError(path, "is too large for what it should hold.")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise FileError(path, "does not hold names and values.")
-    return content
+def _phasing(path: Path) -> dict[str, Any] | None:
+    return read_description(path) if (path / PHASING).exists() else None
 
 
 def _existing(path: Path, read: Callable[[Path], T]) -> T | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,9 +125,8 @@ def _fluences_vary(evidence: Evidence) -> bool:
 
 def _phasing(phasing: PhasingFacts) -> tuple[list[str], list[Reference]]:
     schedule = as_words(phasing.settings.get("schedule"))
-    names = [
-        name for name in _ITERATIONS if f"*{name}" in schedule.replace(" ", "") or schedule.startswith(name)
-    ]
+    named = dict.fromkeys(re.findall(r"[a-z]+", schedule))  # in their order, each once
+    names = [name for name in named if name in _ITERATIONS]
     cited = [_ITERATIONS[name][1] for name in names]
     how = " and ".join(f"{_ITERATIONS[name][0]} ({_ITERATIONS[name][1].short})" for name in names)
     starts = "" if phasing.n_starts is None else f" from {counted(phasing.n_starts, 'random start')}"

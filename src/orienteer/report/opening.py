@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from orienteer.report.evidence import DENSITY, Evidence
+from orienteer.errors import OrienteerError
+from orienteer.report.evidence import Evidence
 from orienteer.report.markup import Markup, element
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_words, at
@@ -18,7 +18,6 @@ NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed
 # Settings with these words in their names bring in something that the frames did not say.
 _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
 _EXPERIMENT_FILES = ("background_file",)
-_OLDER_S = 120.0
 
 
 def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
@@ -48,7 +47,7 @@ def unusual(
         *_from_simulation(evidence),
         *_state(evidence),
         *_assumed(evidence, phasing),
-        *_outdated(evidence, validation),
+        *_outdated(evidence, phasing, validation),
         *_remarks(evidence),
     ]
 
@@ -147,32 +146,36 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
     return found
 
 
-def _outdated(evidence: Evidence, validation: ValidationFacts | None) -> list[str]:
+def _outdated(
+    evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
+) -> list[str]:
     """Files that were changed, or made from others than those that are there now."""
     found = []
-    settings, described = evidence.settings.value, evidence.described
-    if settings is not None and described:
-        try:
-            kept: dict[str, Any] = lasting(settings, find_method(as_words(described.get("method"))).settings)
-        except Exception:
-            kept = {}
-        if kept and hash_settings(kept) != described.get("settings_hash"):
-            found.append("settings.toml was changed after the run had begun; what it says now may be wrong.")
-    density, intensity = evidence.path / DENSITY, evidence.path / "intensity.h5"
-    if (
-        density.exists()
-        and intensity.exists()
-        and intensity.stat().st_mtime - density.stat().st_mtime > _OLDER_S
-    ):
-        found.append("The density is older than the intensity, so it was phased from an earlier one.")
-    if validation is not None:
-        iteration = evidence.steps[-1]["iteration"] if evidence.steps else None
-        is_other = validation.run_id not in ("", described.get("run_id"))
-        if is_other or (validation.iteration is not None and iteration not in (None, validation.iteration)):
-            found.append(
-                "The run has changed since it was validated, so the resolution is that of an earlier one."
-            )
+    if _has_other_settings(evidence):
+        found.append("settings.toml was changed after the run had begun; what it says now may be wrong.")
+    if phasing is not None and _is_other(evidence, phasing.run_id, phasing.iteration):
+        found.append("The run has changed since it was phased: the density is that of an earlier intensity.")
+    if validation is not None and _is_other(evidence, validation.run_id, validation.iteration):
+        found.append("The run has changed since it was validated: the resolution is that of an earlier one.")
     return found
+
+
+def _has_other_settings(evidence: Evidence) -> bool:
+    settings, described = evidence.settings.value, evidence.described
+    if settings is None or not all(isinstance(values, Mapping) for values in settings.values()):
+        return False
+    try:
+        kept = lasting(settings, find_method(as_words(described.get("method"))).settings)
+    except OrienteerError:  # a method that is not known here
+        return False
+    return hash_settings(kept) != described.get("settings_hash")
+
+
+def _is_other(evidence: Evidence, run_id: str, iteration: int | None) -> bool:
+    """Whether something was made from another run, or from this one at another iteration."""
+    now = evidence.steps[-1]["iteration"] if evidence.steps else None
+    is_other_run = run_id not in ("", evidence.described.get("run_id"))
+    return is_other_run or (iteration is not None and now is not None and iteration != now)
 
 
 def _remarks(evidence: Evidence) -> list[str]:

@@ -12,9 +12,10 @@ from typing import Any
 import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.errors import FileError
+from orienteer.phase.result import DENSITY_MRC, SUPPORT
 from orienteer.report import chimerax
 from orienteer.report.chimerax import Map
-from orienteer.report.evidence import DENSITY, HALVES, MASK, SUPPORT, Evidence, Found, gather
+from orienteer.report.evidence import HALVES, MASK, Evidence, Found, gather
 from orienteer.report.markup import Markup, element, joined
 from orienteer.report.measured import draw_measured
 from orienteer.report.methods import methods
@@ -146,7 +147,7 @@ def _copy_maps(evidence: Evidence, folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise FileError(folder, "is a file, not a folder for a report.", "Give the path of a folder.")
     names = [
-        DENSITY,
+        DENSITY_MRC,
         SUPPORT,
         *HALVES,
         MASK,
@@ -171,7 +172,7 @@ def _write_script(evidence: Evidence, folder: Path) -> str:
     if density is None:
         (folder / chimerax.NAME).unlink(missing_ok=True)
         return ""
-    maps = [Map(DENSITY, "density", surface_level(density.values), "#7a9fd4", shown=True)]
+    maps = [Map(DENSITY_MRC, "density", surface_level(density.values), "#7a9fd4", shown=True)]
     for index, half in enumerate(evidence.halves.value or ()):
         colour = ("#e08c4d", "#4da894")[index]
         maps.append(Map(HALVES[index], f"half {index + 1}", surface_level(half.values), colour))

@@ -22,7 +22,7 @@ class PhasingFacts:
     weak_modes : what unmeasured voxels leave open, in words.
     unit : of the density, short.
     settings : the ``[phase]`` section as it was used.
-    intensity : what was phased: its path and so on.
+    run_id, iteration : of the run whose intensity was phased.
     """
 
     prtf_q_inv_A: list[float | None] = field(default_factory=list)
@@ -43,7 +43,8 @@ class PhasingFacts:
     hand: str = ""
     seed: int | None = None
     settings: dict[str, Any] = field(default_factory=dict)
-    intensity: dict[str, Any] = field(default_factory=dict)
+    run_id: str = ""
+    iteration: int | None = None
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -55,7 +56,7 @@ class PhasingFacts:
 def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
     """The facts in what ``phasing.json`` says."""
     clusters = [one for one in said.get("clusters") or [] if isinstance(one, Mapping)]
-    settings, intensity = said.get("settings"), said.get("intensity")
+    settings = said.get("settings")
     return PhasingFacts(
         prtf_q_inv_A=as_numbers(at(said, "prtf", "q_inv_A")),
         prtf=as_numbers(at(said, "prtf", "values")),
@@ -75,7 +76,8 @@ def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
         hand=as_words(said.get("hand")),
         seed=as_count(said.get("seed")),
         settings=settings if isinstance(settings, dict) else {},
-        intensity=intensity if isinstance(intensity, dict) else {},
+        run_id=as_words(at(said, "intensity", "run_id")),
+        iteration=as_count(at(said, "intensity", "iteration")),
         remarks=as_texts(said.get("remarks")),
     )
 

@@ -11,7 +11,7 @@ from orienteer.volume.volume import Volume
 
 PAIRS = (("x", "y"), ("x", "z"), ("y", "z"))
 _MARGIN = 0.12  # of a particle's extent, left free around it
-_LEAST_SHARE = 0.03  # of the largest value, above which there is particle
+_LEAST_SHARE = 0.1  # of the largest value, above which there is particle and not its ringing
 
 
 def draw_intensity(volume: Volume, name: str) -> Markup:
@@ -81,7 +81,7 @@ def _centre_planes(volume: Volume) -> list[Plane]:
         across = _across(right, up)
         index = centre[across]
         place = float(f"{coordinates[across][index]:.3g}")
-        title = f"{across} = {place + 0.0:g} {unit}"
+        title = f"{across} = {place + 0.0:g} {unit}".replace("-", "−")
         planes.append(_plane(volume, np.take(values, index, axis="xyz".index(across)), right, up, title))
     return planes
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from orienteer.report.evidence import DENSITY, HALVES, MASK, PHASING, SUPPORT, VALIDATION, Evidence
+from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
+from orienteer.report.evidence import HALVES, MASK, Evidence
 from orienteer.report.figure import facts, missing
 from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.phasing_facts import PhasingFacts
@@ -14,16 +15,17 @@ from orienteer.report.settings_used import UsedSetting, commands, settings_of
 from orienteer.report.words import NOT_KNOWN, counted, moment, number
 
 _FILES = {
-    DENSITY: "density",
+    DENSITY_MRC: "density",
+    DENSITY_H5: "density, with its unit",
     SUPPORT: "support of the density",
-    PHASING: "what phasing found",
+    DESCRIPTION: "what phasing found",
     "intensity.mrc": "intensity",
     "intensity.h5": "intensity, all models; NaN where nothing was measured",
     "orientations.h5": "orientation and fluence of every frame",
     HALVES[0]: "density of half set 1, aligned",
     HALVES[1]: "density of half set 2, aligned",
     MASK: "mask of the comparison",
-    VALIDATION: "what the validation found",
+    "validation/validation.json": "what the validation found",
     "settings.toml": "settings",
     "run.json": "input, seed, versions, machine",
     "events.jsonl": "log of the run",

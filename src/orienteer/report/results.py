@@ -133,7 +133,7 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
         f"{edge} voxels of {number(density.voxel_size[0])} Å; what is empty around the particle is cut off."
     )
     parts.append(
-        figure("density", draw_density(density, unit), f"Planes through the centre of the density. {voxels}")
+        figure("density", draw_density(density, unit), f"Planes through the middle of the particle. {voxels}")
     )
     parts.append(
         figure("projections", draw_projections(density, unit), "The density summed along each axis.")

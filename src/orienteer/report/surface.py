@@ -11,7 +11,7 @@ from scipy import ndimage
 from orienteer.report.planes import cropped
 from orienteer.volume.volume import Volume
 
-LARGEST_EDGE = 96
+SMALLEST_EDGE, LARGEST_EDGE = 64, 96  # voxels along an edge of what the page holds
 _DEPTHS = {"x": 0, "y": 1, "z": 2}
 _COLOUR = np.array([0.42, 0.60, 0.82])
 _LIGHT = np.array([-0.45, 0.55, 0.70])  # right, up, towards the eye
@@ -72,22 +72,25 @@ def surface_level(values: NDArray[np.floating]) -> float:
 
 
 def pack(volume: Volume, level: float | None = None) -> Packed:
-    """A density as the page shows it: what is around the particle cut off, coarser where it is too large."""
+    """A density as the page shows it: what is around the particle cut off, and as many voxels as it takes.
+
+    One that is too large becomes coarser.  One of few voxels becomes finer by splines: a density has no
+    detail below two voxels, but a surface drawn straight from voxel to voxel would have corners.
+    """
     shown = cropped(volume)
     values = np.nan_to_num(np.asarray(shown.values, np.float32))
-    shrink = min(1.0, LARGEST_EDGE / max(values.shape))
-    if shrink < 1:
-        n = [max(2, int(edge * shrink)) for edge in values.shape]
-        factors = [new / old for new, old in zip(n, values.shape, strict=True)]
+    factor = float(np.clip(1.0, SMALLEST_EDGE / max(values.shape), LARGEST_EDGE / max(values.shape)))
+    factors = [max(2, int(edge * factor)) / edge for edge in values.shape] if factor != 1 else [1.0, 1.0, 1.0]
+    if factor < 1:
         # Blur first, so that what is too fine for the coarser voxels does not turn into patterns.
-        values = ndimage.gaussian_filter(values, [0.4 / factor for factor in factors])
-        values = ndimage.zoom(values, factors, order=1, grid_mode=True, mode="grid-constant")
-    else:
-        factors = [1.0, 1.0, 1.0]
+        values = ndimage.gaussian_filter(values, [0.4 / one for one in factors])
+        values = ndimage.zoom(values, factors, order=1, grid_mode=True, mode="nearest")
+    elif factor > 1:
+        values = ndimage.zoom(values, factors, order=3, grid_mode=True, mode="nearest")
     low, high = min(0.0, float(values.min())), float(values.max())
     span = high - low or 1.0
     level = surface_level(np.asarray(volume.values)) if level is None else level
-    x, y, z = (size / factor for size, factor in zip(shown.voxel_size, factors, strict=True))
+    x, y, z = (size / one for size, one in zip(shown.voxel_size, factors, strict=True))
     return Packed(np.rint((values - low) / span * 255).astype(np.uint8), (x, y, z), low, low + span, level)
 
 
