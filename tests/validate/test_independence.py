@@ -26,13 +26,15 @@ def test_halves_that_share_nothing_pass() -> None:
     [
         ({"event_ids": np.array([30, 7], dtype=np.uint64)}, r"share 1 frame \(such as event 7\)"),
         ({"seed": 1}, r"begin with the same random start \(seed 1\)"),
+        ({"phase_seed": 9}, r"phased from the same random starts \(seed 9\)"),
         ({"start": (("start_file", "abc"),)}, r"share a start model \(start_file\)"),
         ({"support": (("support_file", "abc"),)}, r"share a support \(support_file\)"),
         ({"selection": (("selection_file", "abc"),)}, r"share a selection of frames \(selection_file\)"),
     ],
 )
 def test_halves_that_share_something_are_refused(change: dict[str, Any], words: str) -> None:
-    shared = {name: value for name, value in change.items() if name in ("start", "support", "selection")}
+    by_both = ("start", "support", "selection", "phase_seed")
+    shared = {name: value for name, value in change.items() if name in by_both}
     with pytest.raises(OrienteerError, match=words) as refused:
         check_independence(replace(ONE, **shared), replace(OTHER, **change))
     assert refused.value.message.count(".") <= 1 + refused.value.message.count("..")

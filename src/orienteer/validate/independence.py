@@ -31,6 +31,7 @@ class HalfFacts:
     name : of the run, for messages.
     event_ids : (n,) uint64, every frame that it has seen.
     seed : of its random start.
+    phase_seed : of the random starts of its phasing; None where it was not phased.
     start, support, selection : hashes of the files from which it took them, by the name of the setting; empty
         where the run has found them by itself from its own frames.
     """
@@ -41,6 +42,7 @@ class HalfFacts:
     start: tuple[tuple[str, str], ...] = ()
     support: tuple[tuple[str, str], ...] = ()
     selection: tuple[tuple[str, str], ...] = ()
+    phase_seed: int | None = None
 
 
 def facts_of(run: Run, event_ids: NDArray[np.uint64] | None = None) -> HalfFacts:
@@ -76,6 +78,10 @@ def check_independence(first: HalfFacts | Run, second: HalfFacts | Run) -> None:
         raise OrienteerError(
             f"{a.name} and {b.name} begin with the same random start (seed {a.seed}).",
             _HINT,
+        )
+    if a.phase_seed is not None and a.phase_seed == b.phase_seed:
+        raise OrienteerError(
+            f"{a.name} and {b.name} were phased from the same random starts (seed {a.phase_seed}).", _HINT
         )
     for what, ones, others in (
         ("a start model", a.start, b.start),

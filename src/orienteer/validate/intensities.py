@@ -1,5 +1,6 @@
 """How alike the intensities of two halves are, before any phasing."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,16 +30,23 @@ class IntensityAgreement:
 
     @property
     def resolution_A(self) -> float | None:
-        """Where the correlation first falls below 0.5 beyond the innermost two shells; None: at once."""
+        """Where the correlation falls below 0.5; None: nowhere is it above."""
+        return self.falls_below(_AGREES)
+
+    def falls_below(self, level: float) -> float | None:
+        """Where the correlation first falls below a level beyond the innermost two shells, in A.
+
+        None where it does so at once: those shells have few voxels.
+        """
         values = np.nan_to_num(self.correlation, nan=-1.0)
         first = min(3, len(values) - 1)
-        below = np.flatnonzero(values[first:] < _AGREES) + first
+        below = np.flatnonzero(values[first:] < level) + first
         last = int(below[0]) - 1 if len(below) else len(values) - 1
         if last < first:
             return None
         q = float(self.q_inv_A[last])
         if len(below) and np.isfinite(self.correlation[last + 1]):
-            share = (values[last] - _AGREES) / (values[last] - values[last + 1])
+            share = (values[last] - level) / (values[last] - values[last + 1])
             q += float(share * (self.q_inv_A[last + 1] - self.q_inv_A[last]))
         return 1 / q
 
@@ -49,6 +57,11 @@ def compare_intensities(first: Volume, second: Volume) -> IntensityAgreement:
     found = align_intensities(first.values, other.values)
     q = found.shells.radius * float(first.voxel_size[0])
     return IntensityAgreement(found.quaternion, q, found.shells.correlation)
+
+
+def worse_of(found: Iterable[IntensityAgreement]) -> IntensityAgreement:
+    """Of several agreements the one that reaches least far."""
+    return max(found, key=lambda one: one.resolution_A or np.inf)
 
 
 def on_grid_of(reference: Volume, moving: Volume) -> Volume:

@@ -1,0 +1,72 @@
+"""The density of each half, phased by itself: its own starts, its own support, its own size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orienteer.compute.progress import tell
+from orienteer.errors import OrienteerError
+from orienteer.phase.phasing import phase
+from orienteer.phase.result import DESCRIPTION, Phasing, read_description
+from orienteer.phase.settings import PhaseSettings
+from orienteer.validate.half_runs import half_seed
+
+if TYPE_CHECKING:
+    from orienteer.compute.arrays import DeviceName
+    from orienteer.run.run import Run
+
+
+def half_phase_seed(seed: int, half: int) -> int:
+    """The seed of the phasing of a half, 1 or 2, drawn from that of the run."""
+    return half_seed(half_seed(seed, half), half)
+
+
+def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSettings:
+    """The settings of the phasing; a symmetry that the run was given holds for the density, too."""
+    settings = given or PhaseSettings()
+    if "symmetry" in settings.model_fields_set or run.settings.symmetry == settings.symmetry:
+        return settings
+    return settings.model_copy(update={"symmetry": run.settings.symmetry})
+
+
+def phase_half(
+    run: Run, settings: PhaseSettings, seed: int, device: DeviceName = "auto", diameter_A: float = 0.0
+) -> Phasing:
+    """The density of a half, written into its folder; one that was found before in the same way is taken.
+
+    diameter_A : what the run itself has found out about the size of the particle, for intensities in which
+        phasing does not find it.
+    """
+    ways = [settings]
+    if diameter_A and not settings.diameter_A:
+        ways.append(settings.model_copy(update={"diameter_A": diameter_A}))
+    for way in ways:
+        found = _kept(run, way, seed)
+        if found is not None:
+            return found
+    try:
+        found = _phase(run, ways[0], seed, device)
+    except OrienteerError:
+        if len(ways) == 1:
+            raise
+        found = _phase(run, ways[1], seed, device)
+    found.save(run.path)
+    return found
+
+
+def _phase(run: Run, settings: PhaseSettings, seed: int, device: DeviceName) -> Phasing:
+    found = phase(run.volumes()[0], settings, seed=seed, device=device, progress=tell)
+    return replace(found, origin=_origin(run))
+
+
+def _kept(run: Run, settings: PhaseSettings, seed: int) -> Phasing | None:
+    if not (run.path / DESCRIPTION).exists():
+        return None
+    told = read_description(run.path)
+    wanted = {"intensity": _origin(run), "seed": seed, "settings": settings.model_dump(mode="json")}
+    return Phasing.open(run.path) if all(told[name] == value for name, value in wanted.items()) else None
+
+
+def _origin(run: Run) -> dict[str, str | int]:
+    return {"path": run.path.name, "run_id": run.described["run_id"], "iteration": run.iteration}

@@ -1,0 +1,272 @@
+"""Validation: how good a result is, from its data alone: one sentence, the numbers behind it, the files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import orienteer
+from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import plain
+from orienteer.compute.reading import reading
+from orienteer.errors import FileError
+from orienteer.validate.coverage import Coverage
+from orienteer.validate.half_maps import CRITERIA, HalfMaps
+from orienteer.validate.half_runs import FOLDER
+from orienteer.validate.intensities import IntensityAgreement
+from orienteer.validate.sentinel_poses import PoseAgreement
+from orienteer.volume.opening import write_volume
+
+FORMAT, VERSION = "orienteer-validation", 1
+DESCRIPTION = "validation.json"
+CRITERION = "0.143"
+# Poses that differ by more than this share of what chance gives were not found.
+_NOT_FOUND = 0.5
+# Directions of which less than this share of even coverage is known are worth a word.
+_THIN = 0.1
+# Resolutions that differ by less than this factor say the same.
+_COARSER = 1.15
+
+
+@dataclass(frozen=True)
+class HalfSummary:
+    """One of the two runs.
+
+    path : its folder, below that of the validation.
+    seed, phase_seed : of its random start, and of those of its phasing.
+    """
+
+    path: str
+    seed: int
+    phase_seed: int
+    frames: int
+    iterations: int
+    reason: str
+    diameter_A: float
+
+
+@dataclass(frozen=True, eq=False)
+class VoxelErrors:
+    """What drawing frames again has shown, by shell.
+
+    relative_error : (S,) error of a typical voxel over the mean intensity of its shell.
+    """
+
+    replicates: int
+    seed: int
+    q_inv_A: NDArray[np.float64]
+    relative_error: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """How far two independent halves of the data agree, and what else the data say about the result.
+
+    run_id, iteration : of the run, as it was when it was validated.
+    halves : the two runs.
+    maps : their densities and Fourier shell correlation; None where one of them could not be phased.
+    intensity : agreement of their intensities, before any phasing.
+    whole : agreement of the run's own intensity with that of the half that is less like it.
+    sentinels : agreement about the poses of frames that neither has seen; None where there are none.
+    coverage : directions of which there are data at the resolution that is claimed.
+    errors : of the voxels of the run's own intensity; None where frames were not drawn again.
+    given : what both halves were told beforehand, such as the symmetry, in words.
+    troubles : what could not be done, in sentences.
+    """
+
+    run_id: str
+    iteration: int
+    halves: tuple[HalfSummary, HalfSummary]
+    maps: HalfMaps | None
+    intensity: IntensityAgreement
+    whole: IntensityAgreement
+    sentinels: PoseAgreement | None = None
+    coverage: Coverage | None = None
+    errors: VoxelErrors | None = None
+    given: tuple[str, ...] = ()
+    troubles: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "cpu"
+
+    def __repr__(self) -> str:
+        return f"<Validation: {self.statement}>"
+
+    @property
+    def resolution_A(self) -> float | None:
+        """Full period to which the halves agree (0.143, corrected for the mask); None: nowhere."""
+        return None if self.maps is None else self.maps.resolutions[CRITERION].resolution_A
+
+    @property
+    def reaches_edge(self) -> bool:
+        """Whether the halves agree up to the edge of the data."""
+        return self.maps is not None and self.maps.resolutions[CRITERION].reaches_edge
+
+    @property
+    def statement(self) -> str:
+        """The claim in one sentence."""
+        sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
+        who = f"Two independent halves of {sizes} frames"
+        found = self.resolution_A
+        if found is None:
+            return f"{who} agree on nothing: these data show no structure to any resolution."
+        how = f"FSC {CRITERION}, corrected for the mask"
+        where = f"up to the edge of the data, {found:.3g} A" if self.reaches_edge else f"to {found:.3g} A"
+        said = f"{who} agree {where} ({how})"
+        speckles_A, whole_A = self.speckles_agree_to_A, self.whole.resolution_A
+        if speckles_A is None:
+            return f"{said}, but in their radial mean only: no speckle is the same in both."
+        if speckles_A > _COARSER * found:
+            return f"{said}, but beyond {speckles_A:.3g} A in their radial mean only."
+        if whole_A is None:
+            return f"{said}, but the run of all frames has found something else."
+        if whole_A > _COARSER * found:
+            return f"{said}, but the run of all frames agrees with them only to {whole_A:.3g} A."
+        return f"{said}."
+
+    @property
+    def speckles_agree_to_A(self) -> float | None:
+        """To where the intensities agree about more than their radial mean (0.143); None: nowhere."""
+        return self.intensity.falls_below(float(CRITERION))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a reader has to know about the claim, in sentences."""
+        told = [
+            f"Both halves were given {what}; what follows from it alone is no evidence."
+            for what in self.given
+        ]
+        poses = self.sentinels
+        if poses is not None and poses.median_deg > _NOT_FOUND * poses.chance_deg:
+            told.append(
+                f"The halves do not agree on the poses of frames that neither has seen: they differ by "
+                f"{poses.median_deg:.3g} degrees, where random ones differ by {poses.chance_deg:.3g}."
+            )
+        if self.coverage is not None:
+            told += _words_of_coverage(self.coverage)
+        told += [f"{half.path} ended: {half.reason}" for half in self.halves if _is_trouble(half.reason)]
+        return [*told, *(self.maps.alignment.remarks if self.maps is not None else ())]
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the volumes, as ``validation.json`` has it."""
+        coverage, intensity = self.coverage, self.intensity
+        described = {
+            "format": FORMAT,
+            "version": VERSION,
+            "creator": f"orienteer {orienteer.__version__}",
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "run_id": self.run_id,
+            "iteration": self.iteration,
+            "statement": self.statement,
+            "remarks": self.remarks,
+            "resolution_A": self.resolution_A,
+            "criterion": CRITERION,
+            "reaches_edge": self.reaches_edge,
+            **_described_maps(self.maps),
+            "halves": self.halves,
+            "intensity": {**plain(intensity), "resolution_A": intensity.resolution_A},
+            "whole": {**plain(self.whole), "resolution_A": self.whole.resolution_A},
+            "sentinels": self.sentinels,
+            "coverage": None
+            if coverage is None
+            else {
+                "q_inv_A": coverage.q_inv_A,
+                "cell_deg": coverage.cell_deg,
+                "empty_share": coverage.empty_share,
+                "worst_density": coverage.worst_density,
+                "worst_direction": coverage.worst_direction,
+                "largest_gap_deg": coverage.largest_gap_deg,
+                "frames": coverage.n_frames,
+            },
+            "bootstrap": self.errors,
+            "settings": self.settings,
+            "seed": self.seed,
+            "device": self.device,
+        }
+        return dict(plain(described))
+
+    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write the half maps, the mask and, last, validation.json; each file whole or not at all."""
+        place = Path(folder)
+        volumes = {}
+        if self.maps is not None:
+            volumes = {
+                "density_half_1.mrc": self.maps.first,
+                "density_half_2.mrc": self.maps.second,
+                "mask.mrc": self.maps.mask,
+            }
+        for name, volume in volumes.items():
+            write_volume(place / name, volume)
+        path = place / DESCRIPTION
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")
+        return [*(place / name for name in volumes), path]
+
+
+def _described_maps(maps: HalfMaps | None) -> dict[str, Any]:
+    """What ``validation.json`` says about the densities."""
+    if maps is None:
+        return {"resolutions_A": dict.fromkeys(CRITERIA), "fsc": None, "alignment": None}
+    curves, alignment = maps.curves, maps.alignment
+    return {
+        "resolutions_A": {name: found.resolution_A for name, found in maps.resolutions.items()},
+        "fsc": {
+            "q_inv_A": curves.corrected.q_inv_A,
+            "corrected": curves.corrected.correlation,
+            "masked": curves.masked.correlation,
+            "unmasked": curves.unmasked.correlation,
+            "randomised": curves.random.correlation,
+            "half_bit": maps.half_bit,
+            "n_voxels": curves.corrected.n_voxels,
+            "random_from_inv_A": curves.random_from_inv_A,
+        },
+        "alignment": {
+            "quaternion": alignment.quaternion,
+            "shift_A": alignment.shift_A,
+            "hand": alignment.hand,
+            "correlation": alignment.correlation,
+            "other_hand_correlation": alignment.other_hand_correlation,
+        },
+    }
+
+
+def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What ``validation.json`` below a run says; None where the run was not validated."""
+    path = Path(run) / FOLDER / DESCRIPTION
+    if not path.exists():
+        return None
+    with reading(path, "description of a validation"):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise FileError(path, "does not describe a validation of Orienteer.")
+        if told["version"] > VERSION:
+            raise FileError(
+                path,
+                f"has version {told['version']}; this Orienteer reads up to {VERSION}.",
+                "Update Orienteer.",
+            )
+        return told
+
+
+def _words_of_coverage(coverage: Coverage) -> list[str]:
+    """A sentence about directions with few data, where there are any."""
+    if coverage.largest_gap_deg <= coverage.cell_deg and coverage.worst_density >= _THIN:
+        return []
+    what = "Some directions have few data"
+    if coverage.empty_share:
+        what = f"{coverage.empty_share:.0%} of all directions have no data"
+    x, y, z = coverage.worst_direction
+    return [f"{what} at {1 / coverage.q_inv_A:.3g} A; least is known along ({x:.2f}, {y:.2f}, {z:.2f})."]
+
+
+def _is_trouble(reason: str) -> bool:
+    """Whether a half has ended for a reason that a reader should know."""
+    return "agree on nothing" in reason or "limit" in reason.lower()

@@ -1,0 +1,249 @@
+"""From a finished run to a claim: two independent halves, phased, brought together and compared.
+
+No truth enters.  Everything follows from the frames, and each part is kept when it is done, so that a
+validation that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName, choose_device, to_device, to_numpy
+from orienteer.errors import FileError, OrienteerError
+from orienteer.orientation.point_group import as_point_group
+from orienteer.phase.result import Phasing
+from orienteer.phase.settings import PhaseSettings
+from orienteer.reconstruction.pixels import PixelTable, pixel_table
+from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.run import Run
+from orienteer.run.validation_settings import ValidationSettings
+from orienteer.validate.bootstrap import bootstrap_intensity
+from orienteer.validate.coverage import Coverage, coverage
+from orienteer.validate.half_maps import HalfMaps, compare_half_maps
+from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
+from orienteer.validate.half_runs import FOLDER, half_runs, iterate_halves
+from orienteer.validate.half_sets import Parts, split
+from orienteer.validate.independence import check_independence, facts_of
+from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
+from orienteer.validate.result import CRITERION, HalfSummary, Validation, VoxelErrors
+from orienteer.validate.sentinel_poses import (
+    PoseAgreement,
+    finished_emc,
+    is_flat,
+    pose_agreement,
+    poses_against,
+)
+from orienteer.volume.opening import open_volume, write_volume
+from orienteer.volume.volume import Volume
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orienteer.reconstruction.emc import Emc
+
+ERRORS = "intensity_error.h5"
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """The data of a run in three parts, and the runs of the two halves."""
+
+    parts: Parts
+    runs: tuple[Run, Run]
+
+    @property
+    def finished(self) -> bool:
+        """Whether both runs have come to their end."""
+        return all(run.finished for run in self.runs)
+
+
+def begin_halves(
+    run: Run, settings: ValidationSettings | None = None, device: DeviceName | None = None
+) -> Halves:
+    """The halves of a finished run, begun or found where they were begun; see :func:`validate`."""
+    if not run.finished:
+        raise OrienteerError(
+            f"{run.path}: the run has not come to its end, so that there is no result to validate.",
+            "Go on with the command that began it.",
+        )
+    parts = split(run.source, (settings or ValidationSettings()).sentinels)
+    return Halves(parts, half_runs(run, parts, device=device))
+
+
+def validate(
+    run: Run | str | os.PathLike[str],
+    settings: ValidationSettings | None = None,
+    phasing: PhaseSettings | None = None,
+    *,
+    device: DeviceName | None = None,
+    halves: Halves | None = None,
+) -> Validation:
+    """Put the result of a run to the test, and write what was found into ``validation`` below the run.
+
+    run : a finished run, or its folder.
+    phasing : how both halves are phased.
+    device : where to compute; by default where the run was.
+    halves : those of :func:`begin_halves`, where they are at hand.
+    """
+    whole = run if isinstance(run, Run) else Run.open(run)
+    settings, device = settings or ValidationSettings(), whole.device if device is None else device
+    halves = halves or begin_halves(whole, settings, device)
+    for _ in iterate_halves(halves.runs):
+        pass
+    folder = whole.path / FOLDER
+    phasing = phase_settings_for(whole, phasing)
+    seeds = [half_phase_seed(whole.seed, half) for half in (1, 2)]
+    check_independence(
+        *(
+            replace(facts_of(one, part.event_ids()), phase_seed=seed)
+            for one, part, seed in zip(halves.runs, halves.parts[:2], seeds, strict=True)
+        )
+    )
+    reconstructions = [
+        finished_emc(one, part, device) for one, part in zip(halves.runs, halves.parts[:2], strict=True)
+    ]
+    summaries = [
+        _summary(one, seed, emc) for one, seed, emc in zip(halves.runs, seeds, reconstructions, strict=True)
+    ]
+    phased, troubles = _phased(halves.runs, phasing, summaries, device)
+    maps = _half_maps(whole, phased, settings, device) if len(phased) == 2 else None
+    volumes = [_on(one.volumes()[0], device) for one in (whole, *halves.runs)]
+    intensity = compare_intensities(volumes[1], volumes[2])
+    found = Validation(
+        run_id=whole.described["run_id"],
+        iteration=whole.iteration,
+        halves=(summaries[0], summaries[1]),
+        maps=maps,
+        intensity=intensity,
+        whole=worse_of(compare_intensities(half, volumes[0]) for half in volumes[1:]),
+        sentinels=_sentinels(halves, reconstructions, intensity),
+        coverage=_coverage(whole, maps, intensity, reconstructions[0]),
+        errors=_errors(whole, folder, settings, device),
+        given=_given(whole),
+        troubles=troubles,
+        settings={"validation": settings.model_dump(mode="json"), "phase": phasing.model_dump(mode="json")},
+        seed=whole.seed,
+        device=choose_device(device),
+    )
+    found.save(folder)
+    return found
+
+
+def _phased(
+    runs: tuple[Run, Run], settings: PhaseSettings, summaries: list[HalfSummary], device: DeviceName
+) -> tuple[list[Phasing], tuple[str, ...]]:
+    """The densities of the halves, and what was wrong with those that have none, in sentences."""
+    phased, troubles = [], []
+    for run, summary in zip(runs, summaries, strict=True):
+        try:
+            phased.append(phase_half(run, settings, summary.phase_seed, device, summary.diameter_A))
+        except FileError:
+            raise
+        except OrienteerError as error:
+            # Noise need not look like the transform of anything; then the halves agree on nothing.
+            troubles.append(f"{summary.path} could not be phased: {error.message}")
+    return phased, tuple(troubles)
+
+
+def _half_maps(run: Run, phased: list[Phasing], settings: ValidationSettings, device: DeviceName) -> HalfMaps:
+    first, second = (_on(one.density, device) for one in phased)
+    edges_A = [one.edge_A for one in phased if one.edge_A]
+    maps = compare_half_maps(
+        first, second, edge_A=max(edges_A, default=0.0), order=as_point_group(run.settings.symmetry).order,
+        seed=run.seed, n_draws=settings.random_phases,
+    )  # fmt: skip
+    return replace(
+        maps, first=_on(maps.first, "cpu"), second=_on(maps.second, "cpu"), mask=_on(maps.mask, "cpu")
+    )
+
+
+def _sentinels(
+    halves: Halves, reconstructions: list[Emc], intensity: IntensityAgreement
+) -> PoseAgreement | None:
+    if not len(halves.parts.sentinels):
+        return None
+    first, second = (poses_against(emc, halves.parts.sentinels) for emc in reconstructions)
+    emc = reconstructions[0]
+    return pose_agreement(first, second, intensity.quaternion, emc.group, is_flat(emc))
+
+
+def _coverage(run: Run, maps: HalfMaps | None, intensity: IntensityAgreement, emc: Emc) -> Coverage:
+    """Where there are data at the resolution that is claimed, or at the edge where none is."""
+    columns = run.orientations()
+    merged = np.asarray(columns["model"]) >= 0
+    merged &= ~np.asarray(columns.get("sentinel", np.zeros(len(merged))), bool)
+    pixels = emc.pixels
+    radius = maps.resolutions[CRITERION].q_inv_A if maps is not None else 0.0
+    if not radius:
+        radius = float(intensity.q_inv_A[np.isfinite(intensity.correlation)].max(initial=0.0))
+    radius = min(radius, float(pixels.length_inv_A.max())) or float(pixels.length_inv_A.max())
+    return coverage(
+        columns["quaternion"], pixels.q_inv_A, radius, emc.diameter_A,
+        weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction, group=emc.group,
+    )  # fmt: skip
+
+
+def _errors(run: Run, folder: Path, settings: ValidationSettings, device: DeviceName) -> VoxelErrors | None:
+    """The errors of the run's own intensity; those that were found before are taken."""
+    if not settings.replicates:
+        return None
+    made_from: dict[str, Any] = {
+        "replicates": settings.replicates, "seed": run.seed, "run_id": run.described["run_id"],
+        "iteration": run.iteration,
+    }  # fmt: skip
+    intensity, kept = run.volumes()[0], folder / ERRORS
+    error = open_volume(kept) if kept.exists() else None
+    if error is None or dict(error.metadata) != made_from:
+        pixels = pixel_table(run.source)
+        found = bootstrap_intensity(
+            run.source, run.orientations(), intensity, pixels, group=run.settings.symmetry,
+            background=_background(run, pixels), replicates=settings.replicates, seed=run.seed, device=device,
+        )  # fmt: skip
+        error = replace(found.error, metadata=made_from)
+        write_volume(kept, error)
+    return VoxelErrors(settings.replicates, run.seed, *_relative_error(intensity, error))
+
+
+def _relative_error(intensity: Volume, error: Volume) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Radius of every shell, and the error of its voxels over its mean intensity, (S,) both."""
+    from orienteer.compare.shells import radial_mean
+
+    mean = radial_mean(intensity.values)
+    spread = np.sqrt(radial_mean(error.values.astype(np.float64) ** 2))
+    q = np.arange(len(mean)) * float(intensity.voxel_size[0])
+    return q, np.divide(spread, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+
+
+def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
+    """Photons per shot (U,) that the run has taken for background; None: none."""
+    checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
+    values = np.zeros(0) if checkpoint is None else np.asarray(checkpoint.state.get("noise/background", []))
+    return values.astype(np.float64) if len(values) == len(pixels) else None
+
+
+def _summary(run: Run, phase_seed: int, emc: Emc) -> HalfSummary:
+    return HalfSummary(
+        run.path.name, run.seed, phase_seed, emc.frames.n_frames, run.iteration, run.reason,
+        emc.diameter_A,
+    )  # fmt: skip
+
+
+def _given(run: Run) -> tuple[str, ...]:
+    """What a run was told about the particle, in words."""
+    told = []
+    if as_point_group(run.settings.symmetry).order > 1:
+        told.append(f"the symmetry {run.settings.symmetry}")
+    if run.settings.diameter_A:
+        told.append(f"the diameter {run.settings.diameter_A:g} A")
+    return tuple(told)
+
+
+def _on(volume: Volume, device: DeviceName) -> Volume:
+    """The volume in the memory of a device."""
+    values = to_numpy(volume.values) if choose_device(device) == "cpu" else to_device(volume.values, device)
+    return replace(volume, values=values)
