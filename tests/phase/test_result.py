@@ -96,6 +96,19 @@ def test_a_larger_hole_leaves_more_open(truth: NDArray[np.float64]) -> None:
     assert small.share < large.share
 
 
+def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wrong(
+    truth: NDArray[np.float64],
+) -> None:
+    starts = make_starts(truth, 2)
+    good, bad = (
+        conclude(starts, starts > 0.1, np.zeros(2), [score, score], make_data(truth)) for score in (2.0, 0.1)
+    )
+    assert good.unseen_error == pytest.approx(np.exp(-2.5))
+    assert not any("does not fit" in remark for remark in good.remarks)
+    assert any("off by 55%" in remark for remark in bad.remarks)
+    assert 0 < good.data_error < 0.2
+
+
 def test_files_hold_all_that_was_found(phasing: Phasing, tmp_path: Path) -> None:
     paths = phasing.save(tmp_path / "new" / "folder")
     assert [path.name for path in paths] == ["density.mrc", "density.h5", "support.mrc", "phasing.json"]

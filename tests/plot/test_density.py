@@ -73,7 +73,7 @@ def test_the_title_says_how_many_starts_agree_and_how_far() -> None:
     title = plot_density(make_phasing(), "a$b").get_suptitle()
     assert title.startswith("a\\$b")
     assert "6 of 8 starts agree, phases repeat to" in title
-    assert "phases do not repeat" in plot_density(make_phasing(n_averaged=1)).get_suptitle()
+    assert "too few starts to tell" in plot_density(make_phasing(n_averaged=1)).get_suptitle()
 
 
 def test_the_unit_is_told() -> None:

@@ -9,7 +9,7 @@ from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.phase.data import PhasingData
 from orienteer.phase.ensemble import average_cluster, cluster_starts
-from orienteer.phase.half_grid import transform_of
+from orienteer.phase.half_grid import shell_sums, transform_of
 from orienteer.phase.prtf import prtf
 from orienteer.phase.r_factor import r_factor
 from orienteer.phase.result import Phasing
@@ -71,7 +71,24 @@ def conclude(
         weak_modes=weak,
         scale=scale,
         background=flat,
+        data_error=data_error(data),
         edge_A=data.edge_A,
         diameter_A=data.diameter_A,
         **(facts or {}),
     )
+
+
+def data_error(data: PhasingData) -> float:
+    """Relative error of the measured amplitudes, the geometric mean over shells, each by its voxels."""
+    xp: Any = array_namespace(data.amplitudes)
+    square = data.amplitudes.astype(xp.float64) ** 2
+    # The error of an amplitude is that of the intensity over twice the amplitude, where that is not small.
+    error = xp.where(data.measured, data.sigma**2 / (4 * (square + data.sigma) + 1e-300), 0)
+    power, wrong, number = (
+        to_numpy(shell_sums(part, data.measured)) for part in (square, error, xp.ones_like(square))
+    )
+    seen = (power > 0) & (wrong > 0)
+    if not seen.any():
+        return 0.0
+    logarithm = np.log(wrong[seen] / power[seen])
+    return float(np.exp((number[seen] * logarithm).sum() / number[seen].sum() / 2))

@@ -64,6 +64,13 @@ class Prtf:
         """Whether the curve stays above 1/e as far as there are data."""
         return bool(len(self.values)) and bool((self.values >= THRESHOLD).all())
 
+    def in_brief(self) -> str:
+        """The same in a few words."""
+        if self.floor >= THRESHOLD:
+            return "too few starts to tell whether phases repeat"
+        reach_A = self.resolution_A
+        return "phases do not repeat" if reach_A is None else f"phases repeat to {reach_A:.3g} A"
+
     def words(self) -> str:
         """The same in a sentence."""
         if self.n_starts == 1:

@@ -29,8 +29,8 @@ FORMAT, VERSION = "orienteer-phasing", 1
 DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "support.mrc", "phasing.json"
 # The agreement of each pair of more starts than this would be a file of megabytes.
 MOST_STARTS_IN_PAIRS = 200
-# A density that is farther off, both from voxels that it has not seen and in all, is told to be wrong.
-WRONG_IN_ERRORS, WRONG_R_FACTOR = 3.0, 0.2
+# A density that is farther off voxels that it has not seen, and so many errors of the data, does not fit.
+WRONG, WRONG_IN_ERRORS = 0.25, 2.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +45,7 @@ class Phasing:
     weak_modes : what unmeasured voxels leave open.
     scale : the unit, and what it rests on.
     background : flat intensity that was taken off, in the unit of the intensity.
+    data_error : relative error of the measured amplitudes, in the geometric mean over shells.
     edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was taken.
     seed : of every random draw.
     settings : as they were used.
@@ -62,6 +63,7 @@ class Phasing:
     weak_modes: WeakModes
     scale: Scale
     background: float = 0.0
+    data_error: float = 0.0
     edge_A: float | None = None
     diameter_A: float | None = None
     seed: int = 0
@@ -70,14 +72,21 @@ class Phasing:
     further_remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        reach = f"phases repeat to {self.resolution_A:.3g} A" if self.resolution_A else "phases do not repeat"
         chosen = f"{len(self.clusters.clusters[0])} of {self.clusters.n_starts} starts agree"
-        return f"<Phasing of {self.density.shape[0]} voxels along an edge: {chosen}, {reach}>"
+        return f"<Phasing of {self.density.shape[0]} voxels along an edge: {chosen}, {self.prtf.in_brief()}>"
 
     @property
     def resolution_A(self) -> float | None:
         """Full period to which the phases repeat from start to start, which is no claim about the truth."""
         return self.prtf.resolution_A
+
+    @property
+    def unseen_error(self) -> float:
+        """Relative error of amplitudes that phasing had not seen, about; 0.65 for a random density.
+
+        The free log-likelihood per voxel is -log(error) - 1/2.
+        """
+        return math.exp(min(-self.clusters.clusters[0].score - 0.5, 0.0))
 
     @property
     def support_volume_A3(self) -> float:
@@ -90,11 +99,11 @@ class Phasing:
         said = [*self.further_remarks, *self.clusters.remarks()]
         if self.prtf.n_starts > 1 and self.prtf.resolution_A is None:
             said.append(self.prtf.words())
-        off = math.sqrt(max(-2 * self.clusters.clusters[0].score, 0))
-        if off > WRONG_IN_ERRORS and self.r_factor.overall > WRONG_R_FACTOR:
+        if self.unseen_error > max(WRONG, WRONG_IN_ERRORS * self.data_error):
             said.append(
-                f"The density does not fit: voxels that phasing had not seen are off by {off:.2g} errors, "
-                f"amplitudes by {self.r_factor.overall:.0%}. It may be wrong, however well its phases repeat."
+                f"The density does not fit: amplitudes that phasing had not seen are off by "
+                f"{self.unseen_error:.0%}, and the data are better than that. It may be wrong, however well "
+                "its phases repeat; a wrong size or volume of the support is the usual reason."
             )
         if self.weak_modes.number:
             said.append(self.weak_modes.words())
@@ -129,6 +138,8 @@ class Phasing:
             "clusters": self.clusters.clusters,
             "agreement": np.round(self.clusters.agreement, 4) if keeps_pairs else None,
             "free_log_likelihood": self.clusters.scores,
+            "unseen_error": self.unseen_error,
+            "data_error": self.data_error,
             "resolution_A": self.resolution_A,
             "reaches_edge": self.prtf.reaches_the_edge,
             "prtf": {**plain(self.prtf), "floor": self.prtf.floor, "words": self.prtf.words()},
@@ -203,6 +214,7 @@ class Phasing:
                 ),
                 scale=Scale(**told["scale"]),
                 background=told["background"],
+                data_error=told["data_error"],
                 edge_A=told["edge_A"],
                 diameter_A=told["diameter_A"],
                 seed=told["seed"],

@@ -52,11 +52,9 @@ def plot_density(phasing: Phasing, title: str = "") -> "Figure":
 
 def in_a_line(phasing: Phasing) -> str:
     """What matters most, in one line."""
-    reach = (
-        f"phases repeat to {phasing.resolution_A:.3g} Å" if phasing.resolution_A else "phases do not repeat"
-    )
     chosen, all_starts = len(phasing.clusters.clusters[0]), phasing.clusters.n_starts
-    return f"{chosen} of {all_starts} starts agree, {reach}, R = {phasing.r_factor.overall:.2f}"
+    repeats = phasing.prtf.in_brief().replace(" A", " Å")
+    return f"{chosen} of {all_starts} starts agree, {repeats}, R = {phasing.r_factor.overall:.2f}"
 
 
 def draw_density_slices(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImage":
