@@ -27,13 +27,14 @@ from orienteer.compare.shells import (
 from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.errors import OrienteerError
-from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import canonical, compose, from_axis_angle, to_matrix
 from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundred_cell
 
 _COARSE_DIVISIONS = 6
 # How many go on from one level to the next, and how many are followed to the top.
 _KEPT, _FOLLOWED = 96, 3
+# Where many candidates are wanted: how many go on then, and how far from each other they are at the end.
+_KEPT_OF_MANY, _APART_DEG = 240, 6.0
 _POINTS_COARSE, _POINTS_FINE, _POINTS_LAST, _POINTS_OF_SHELLS = 800, 2000, 40_000, 200_000
 _OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
 _MOST_ROUNDS = 8
@@ -69,7 +70,7 @@ def align_intensities(
         Both on the CPU or both on the GPU.
     first_shell, last_shell : the shells to align on, in voxels; by default all that lie in the cube.
 
-    >>> from orienteer.orientation.quaternion import from_axis_angle
+    >>> from orienteer.orientation.distance import angular_distance_deg
     >>> x, y, z = np.mgrid[-12:12, -12:12, -12:12]
     >>> blob = np.exp(-((x - 3) ** 2 + (y + 6) ** 2 + z**2) / 8) + np.exp(-(x**2 + (z - 7) ** 2) / 8)
     >>> found = align_intensities(rotate_volume(blob, from_axis_angle([1, 2, 3], 77)), blob)
@@ -85,10 +86,23 @@ def align_intensities(
             f"has shells 0 to {n_shells(reference.shape[0]) - 1}."
         )
     search = _Search(reference, moving, first_shell, last)
-    quaternions = _follow(search, _descend(search))
+    quaternions = _follow(search, _descend(search, _KEPT, _FOLLOWED, 0.5, 0.0))
     turned = rotate_volume(moving, quaternions)
     shells = shell_correlation(reference, turned)
     return Alignment(quaternions, shells.mean(np.arange(max(first_shell, 1), last + 1)), shells, turned)
+
+
+def candidate_rotations(
+    reference: Array, moving: Array, most: int, *, last_shell: int | None = None, first_shell: int = 1
+) -> NDArray[np.float64]:
+    """The rotations of ``moving`` that may agree with ``reference``, (K, 4), at most so many, best first.
+
+    They are about half a speckle of the last shell from the best ones near them, and some degrees from each
+    other; arguments as in :func:`align_intensities`.
+    """
+    last = n_shells(reference.shape[0]) - 1 if last_shell is None else last_shell
+    search = _Search(reference, moving, first_shell, last)
+    return _descend(search, _KEPT_OF_MANY, most, 1.0, _APART_DEG)
 
 
 class _Search:
@@ -202,8 +216,14 @@ def speckle_radius(even: Array) -> float:
     return float(max(1, below[0] - 1)) if below and profile[0] > 0 else 1.0
 
 
-def _descend(search: _Search) -> NDArray[np.float64]:
-    """The best rotations of ever finer steps on ever more shells, (_FOLLOWED or fewer, 4), best first."""
+def _descend(
+    search: _Search, n_kept: int, most: int, apart_steps: float, apart_deg: float
+) -> NDArray[np.float64]:
+    """The best rotations of ever finer steps on ever more shells, at most so many, (K, 4), best first.
+
+    n_kept : how many go on from one level to the next.
+    apart_steps, apart_deg : how far from each other these are, and the last ones at least.
+    """
     grid = six_hundred_cell(_COARSE_DIVISIONS)
     step_deg, quaternions = covering_bound_deg(_COARSE_DIVISIONS), np.asarray(grid.quaternions)
     speckle = search.speckle
@@ -215,8 +235,8 @@ def _descend(search: _Search) -> NDArray[np.float64]:
         scores = search.scores(quaternions, search.points(shell, n_points), LINEAR)
         best = quaternions[np.argsort(-scores, kind="stable")]
         if shell == search.last_shell and np.radians(step_deg) * shell < speckle / 2:
-            return _distinct(best, 2 * step_deg, _FOLLOWED)
-        kept = _distinct(best, step_deg / 2, _KEPT)
+            return _distinct(best, max(2 * step_deg, apart_deg), most)
+        kept = _distinct(best, apart_steps * step_deg, n_kept)
         step_deg, n_points = step_deg / 2, _POINTS_FINE
         quaternions = _around(kept, step_deg)
 
@@ -237,13 +257,16 @@ def _small_turn(vector_deg: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> NDArray[np.float64]:
     """The first rotations that are not nearer than an angle to one before, at most so many, (K, 4)."""
-    kept = quaternions[:1]
+    kept = np.empty((most, 4))
+    kept[0], n_kept = quaternions[0], 1
+    nearest = np.cos(np.radians(apart_deg) / 2)  # |a . b| is the cosine of half the turn between a and b
     for quaternion in quaternions[1:]:
-        if len(kept) == most:
+        if n_kept == most:
             break
-        if float(np.min(angular_distance_deg(kept, quaternion))) >= apart_deg:
-            kept = np.concatenate([kept, quaternion[None]])
-    return kept
+        if float(np.abs(kept[:n_kept] @ quaternion).max()) <= nearest:
+            kept[n_kept] = quaternion
+            n_kept += 1
+    return kept[:n_kept]
 
 
 def _follow(search: _Search, starts: NDArray[np.float64]) -> NDArray[np.float64]:

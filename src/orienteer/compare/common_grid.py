@@ -1,0 +1,80 @@
+"""Two densities on one grid, whatever their boxes and voxels."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from orienteer.compare.resampling import resample
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.errors import OrienteerError
+from orienteer.volume.volume import Volume
+
+# Voxel sizes in headers are float32.
+_SAME = 1e-5
+
+
+def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, float, tuple[str, ...]]:
+    """Both densities as cubes of the same voxels, the edge of these in A, and what was done, in sentences.
+
+    The voxels are the larger ones of the two, and the box holds both.  The reference keeps its place in
+    space; the moving density gets it, centre voxel on centre voxel.  NaN becomes 0.
+    """
+    remarks: list[str] = []
+    pair = [
+        _checked(volume, name, remarks)
+        for volume, name in ((reference, "the reference"), (moving, "the density to align"))
+    ]
+    voxel_A = max(max(volume.voxel_size) for volume in pair)
+    fits = all(
+        len(set(volume.shape)) == 1 and np.allclose(volume.voxel_size, voxel_A, rtol=_SAME) for volume in pair
+    )
+    if fits and pair[0].shape == pair[1].shape:
+        return pair[0], replace(pair[1], origin=pair[0].origin), voxel_A, tuple(remarks)
+    longest = max(max(np.multiply(volume.shape, volume.voxel_size)) for volume in pair)
+    n = int(np.ceil(longest / voxel_A * (1 - _SAME)))
+    sizes = " and ".join(
+        f"{' x '.join(map(str, volume.shape))} voxels of {_step(volume)} A" for volume in pair
+    )
+    remarks.append(f"Grids of {sizes} were brought onto one of {n} x {n} x {n} voxels of {voxel_A:.4g} A.")
+    centre = [
+        start + step * index
+        for start, step, index in zip(
+            reference.origin, reference.voxel_size, reference.centre_index, strict=True
+        )
+    ]
+    origin = tuple(c - voxel_A * (n // 2) for c in centre)
+    values = [resample(volume.values, volume.voxel_size, n, voxel_A) for volume in pair]
+    first, second = (
+        Volume(own, voxel_A, "real", origin, volume.name, volume.metadata)
+        for own, volume in zip(values, pair, strict=True)
+    )
+    return first, second, voxel_A, tuple(remarks)
+
+
+def _checked(volume: Volume, what: str, remarks: list[str]) -> Volume:
+    """A density with numbers everywhere, and something to compare."""
+    if volume.space != "real":
+        raise OrienteerError(
+            f"{what} is an intensity, not a density.", "Intensities are aligned with align_intensities."
+        )
+    values = volume.values
+    if volume.n_missing:
+        if volume.n_missing == values.size:
+            raise OrienteerError(f"{what} holds no number at all.")
+        remarks.append(f"{volume.n_missing} voxels of {what} hold no number and were taken as 0.")
+        xp = array_namespace(values)
+        values = xp.where(xp.isnan(values), xp.asarray(0, dtype=values.dtype), values)
+    if _is_constant(values):
+        raise OrienteerError(f"{what} is the same everywhere: there is nothing to compare.")
+    return volume.with_values(values)
+
+
+def _is_constant(values: Array) -> bool:
+    xp = array_namespace(values)
+    return bool(xp.max(values) == xp.min(values))
+
+
+def _step(volume: Volume) -> str:
+    sizes = volume.voxel_size
+    same = max(sizes) - min(sizes) <= _SAME * max(sizes)
+    return f"{sizes[0]:.4g}" if same else " x ".join(f"{size:.4g}" for size in sizes)
