@@ -82,3 +82,12 @@ def test_an_impossible_particle_is_told() -> None:
         half_bit_curve(np.ones(3, np.int64), filled=1.2)
     with pytest.raises(OrienteerError, match="impossible"):
         half_bit_curve(np.ones(3, np.int64), order=0)
+
+
+def test_shells_of_too_few_voxels_to_pass_are_not_held_against_a_curve() -> None:
+    q = np.arange(6) * 0.01
+    fsc = Fsc(q, np.array([1, 0.999, 0.99, 0.9, 0.9, 0.1]), np.array([1, 9, 30, 60, 100, 160]), 5.0)
+    assert half_bit_curve(fsc.n_voxels, filled=0.1, order=4)[1] == 1
+    found = resolution_at(fsc, "half-bit", filled=0.1, order=4)
+    assert found.resolution_A is not None
+    assert 0.04 < found.q_inv_A < 0.05

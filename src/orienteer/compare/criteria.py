@@ -52,6 +52,8 @@ def resolution_at(fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, o
     name = HALF_BIT if criterion == HALF_BIT else f"{float(criterion):g}"
     # A shell without a value says nothing, so it supports no claim.
     excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
+    # Where not even two equal densities could pass, as in shells of very few voxels, none has failed.
+    excess = np.where((threshold >= 1) & ~np.isnan(fsc.correlation), 0.0, excess)
     if len(excess) < 2:
         return Resolution(None, 0.0, False, "The box is too small to have shells.")
     below = np.flatnonzero(excess[1:] < 0) + 1
