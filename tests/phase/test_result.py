@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +100,16 @@ def test_a_larger_hole_leaves_more_open(truth: NDArray[np.float64]) -> None:
 def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wrong(
     truth: NDArray[np.float64],
 ) -> None:
-    starts = make_starts(truth, 2)
-    good, bad = (
-        conclude(starts, starts > 0.1, np.zeros(2), [score, score], make_data(truth)) for score in (2.0, 0.1)
-    )
+    starts, data = make_starts(truth, 2), make_data(truth)
+    sure = replace(data, sigma=0.1 * data.amplitudes**2)
+    good, bad = (conclude(starts, starts > 0.1, np.zeros(2), [s, s], sure) for s in (2.0, 0.1))
     assert good.unseen_error == pytest.approx(np.exp(-2.5))
+    assert good.data_error == pytest.approx(0.05, rel=0.1)  # a tenth of the intensity
     assert not any("does not fit" in remark for remark in good.remarks)
     assert any("off by 55%" in remark for remark in bad.remarks)
-    assert 0 < good.data_error < 0.2
+    unsure = replace(data, sigma=data.amplitudes**2)
+    noisy = conclude(starts, starts > 0.1, np.zeros(2), [0.1, 0.1], unsure)
+    assert not any("does not fit" in remark for remark in noisy.remarks)
 
 
 def test_files_hold_all_that_was_found(phasing: Phasing, tmp_path: Path) -> None:
