@@ -24,6 +24,8 @@ _HOME = {
     "OrienteerError": "orienteer.errors",
     "Panel": "orienteer.detector.panel",
     "Patterns": "orienteer.source.patterns",
+    "PhaseSettings": "orienteer.phase.settings",
+    "Phasing": "orienteer.phase.result",
     "PixelUse": "orienteer.detector.masks",
     "PointGroup": "orienteer.orientation.point_group",
     "PoseGrid": "orienteer.orientation.pose_grid",
@@ -41,6 +43,7 @@ _HOME = {
     "open_detector": "orienteer.detector.opening",
     "open_structure": "orienteer.particle.opening",
     "open_volume": "orienteer.volume.opening",
+    "plot_density": "orienteer.plot.density",
     "plot_detector": "orienteer.plot.detector",
     "simulate": "orienteer.simulation.experiment",
     "square_detector": "orienteer.detector.square",
@@ -67,6 +70,9 @@ if TYPE_CHECKING:
     from orienteer.particle.conformations import Ensemble as Ensemble
     from orienteer.particle.opening import open_structure as open_structure
     from orienteer.particle.structure import Structure as Structure
+    from orienteer.phase.result import Phasing as Phasing
+    from orienteer.phase.settings import PhaseSettings as PhaseSettings
+    from orienteer.plot.density import plot_density as plot_density
     from orienteer.plot.detector import plot_detector as plot_detector
     from orienteer.reconstruction.emc import Emc as Emc
     from orienteer.reconstruction.settings import EmcSettings as EmcSettings

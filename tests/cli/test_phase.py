@@ -101,6 +101,9 @@ def test_a_run_is_phased_into_its_own_folder_with_its_seed_and_symmetry(
     assert Run.open("run").finished  # the run is as it was
     own = run("phase", "run", *QUICK, "--json", "--no-picture", "--symmetry", "C1", "--restart")
     assert own.json["settings"]["symmetry"] == "C1"
+    Run.create("run", orienteer.open(frames), fake.settings(), restart=True)
+    assert not Path("run/density.mrc").exists()  # it was that of another intensity
+    assert not Path("run/phasing.json").exists()
 
 
 def test_zeros_of_a_map_are_taken_as_never_measured(run: Any, tmp_path: Path) -> None:

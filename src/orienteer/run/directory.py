@@ -9,6 +9,7 @@
 | ``checkpoint.h5``, ``checkpoint_previous.h5`` | what is needed to go on |
 | ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
+| ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
 | ``lock`` | there while a process works on the run |
 """
@@ -49,6 +50,7 @@ _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
     "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, LOCK,
+    "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png",
 }  # fmt: skip
 _OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
