@@ -14,13 +14,13 @@ from orienteer.errors import OrienteerError
 from orienteer.phase.half_grid import density_of, frequencies, transform_of
 
 # Where the power has fallen to so many times that of the noise, the particle ends.
-_ABOVE_NOISE = 2.0
+_ABOVE_NOISE = 3.0
 # The largest distances are few, and are lost in the noise first.
-_MARGIN = 1.05
+_MARGIN = 1.15
 # Share of the longest distance in the box, its half diagonal, from which on all is noise.
 _NOISE_FROM = 0.7
 # Axes of the first support are never shorter than this share of the longest: the shape is known roughly.
-_SHORTEST_AXIS = 0.5
+_SHORTEST_AXIS = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def autocorrelation_of(
         diameter_A = _end_of(profile, floor, n) * box_A / n
     inside = (distance < diameter_A / box_A * n) & (distance > 0)
     axes, spread = _principal_axes(np.sqrt(np.maximum(power - floor, 0)) * inside)
-    ratio = np.maximum(spread / spread[0], _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
+    ratio = np.maximum(np.sqrt(spread / spread[0]), _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
     return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio)
 
 
@@ -134,7 +134,7 @@ def _end_of(profile: NDArray[np.float64], floor: float, n: int) -> float:
 
 
 def _principal_axes(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Principal axes of a distribution around the first voxel, longest first, and its rms extent along them."""
+    """Principal axes of a distribution around the first voxel, longest first, and its extent along them."""
     whole, _ = frequencies(len(weight))
     total = max(float(weight.sum()), 1e-300)
     x, y, z = whole[:, None, None], whole[:, None], whole

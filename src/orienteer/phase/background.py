@@ -1,7 +1,8 @@
 """A flat background of the intensity: stray light and noise that are the same at all voxels.
 
 Left in, it becomes a bright spot in the middle of the density.  Speckles are dark somewhere, so what the
-darkest voxels of the outer shells have is background; how much exactly, a density that explains the rest tells.
+darkest voxels of the outer shells have is background; how much exactly, a density that explains the others
+tells.
 """
 
 from dataclasses import dataclass
@@ -18,18 +19,17 @@ _DARK_SHARE = 0.05
 # Outer shells, by their share of all, whose dark voxels are looked at, and the fewest voxels of a shell.
 _OUTER_SHARE = 0.5
 _LEAST_VOXELS = 50
-# How far a fit may go below and above what the dark voxels have.
-_FIT_BELOW, _FIT_ABOVE = 0.7, 1.3
+# How far a fit may go above what the darkest shell has.
+_FIT_ABOVE = 1.3
 
 
 @dataclass(frozen=True)
 class DarkLevel:
     """What dark voxels tell of the background, in units of the intensity.
 
-    estimate : the likeliest; a fit may move it from ``least`` to ``most``.
+    estimate : the likeliest; most : more would make voxels negative, but for noise.
     """
 
-    least: float
     estimate: float
     most: float
 
@@ -51,13 +51,13 @@ def dark_level(data: PhasingData) -> DarkLevel:
             darks.append(dark)
             estimates.append((dark - dark_of_speckles * float(own.mean())) / (1 - dark_of_speckles))
     if not darks:
-        return DarkLevel(0.0, 0.0, 0.0)
+        return DarkLevel(0.0, 0.0)
     estimate = max(float(np.median(estimates)), 0.0)
-    return DarkLevel(_FIT_BELOW * estimate, estimate, max(_FIT_ABOVE * min(darks), estimate))
+    return DarkLevel(estimate, max(_FIT_ABOVE * min(darks), estimate))
 
 
 def fit_background(density: Array, data: PhasingData, level: DarkLevel) -> Array:
-    """The background (B,) float32 that is left when densities explain the rest, within the dark level's range.
+    """The background (B,) float32 that densities leave to explain, within the range of the dark level.
 
     Every shell counts by its mean, so that the many faint voxels decide and not the few bright ones.
 
@@ -72,7 +72,7 @@ def fit_background(density: Array, data: PhasingData, level: DarkLevel) -> Array
     for start in range(len(density)):
         found = transform_of(density[start])[used]
         left = float(to_numpy((weight * (values - found.real**2 - found.imag**2)).sum()))
-        result[start] = min(max(left, level.least), level.most)
+        result[start] = min(max(left, 0.0), level.most)
     return xp.asarray(result.astype(np.float32))
 
 

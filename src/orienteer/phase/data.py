@@ -159,7 +159,7 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
         raise OrienteerError(f"a cube of {n} voxels is too small to phase; it needs {LEAST_VOXELS} and more.")
     if np.abs(np.asarray(intensity.origin) + n // 2 * voxel).max() > 0.05 * voxel:
         raise OrienteerError(
-            f"q = 0 must lie at the voxel {n // 2} of each axis, but the origin of the volume says otherwise.",
+            f"q = 0 must lie at voxel {n // 2} of each axis, but the origin of the volume says otherwise.",
             "Leave the origin out if the centre of the intensity is there.",
         )
     values = to_numpy(intensity.values).astype(np.float64)
@@ -185,7 +185,7 @@ def _refuse_small_box(diameter_A: float, box_A: float) -> None:
 
 
 def _both_friedel(cube: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The intensity on a cube of odd edge, each voxel the mean of itself and its mate where both are known."""
+    """The intensity on a cube of odd edge, each voxel the mean of it and its mate where both are known."""
     if len(cube) % 2 == 0:
         cube = np.pad(cube, (0, 1), constant_values=np.nan)
     mates = cube[::-1, ::-1, ::-1]

@@ -38,7 +38,7 @@ def raar(state: PhaseState, data: PhasingData, beta: float = 0.87) -> PhaseState
 
 
 def dm(state: PhaseState, data: PhasingData, beta: float = 1.0) -> PhaseState:
-    """Difference map; with another beta than 1 it takes a second projection onto the data, and twice the time."""
+    """Difference map; with another beta than 1 it projects onto the data twice, and takes twice the time."""
     if beta == 1.0:
         return _step(state, data, keep=1.0, add=-1.0, reflect=1.0)
     x = state.density

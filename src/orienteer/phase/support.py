@@ -12,19 +12,26 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
 from orienteer.phase.data import PhasingData
 from orienteer.phase.half_grid import density_of, frequencies, transform_of
+from orienteer.phase.state import PhaseState
 
+# The first support is larger than the ellipsoid by this factor, because faint rims do not show.
+_FIRST_MARGIN = 1.15
 # Halvings of the interval of brightness on the GPU; float32 has no more steps to offer.
 _HALVINGS = 26
 
 
-def first_support(data: PhasingData) -> Array:
-    """The ellipsoid of the autocorrelation around the voxel n // 2, (n, n, n) bool, on the data's device."""
+def first_support(data: PhasingData, volume_factor: float = 1.0) -> Array:
+    """The ellipsoid of the autocorrelation around the voxel n // 2, (n, n, n) bool, on the data's device.
+
+    volume_factor : how many times its usual volume it has.
+    """
+    margin = _FIRST_MARGIN * volume_factor ** (1 / 3)
     n, found = data.n, data.autocorrelation
     axis = (np.arange(n) - n // 2) * data.voxel_A
     square: Any = 0.0
     for direction, length in zip(found.axes, found.semi_axes_A, strict=True):
         along = direction[0] * axis[:, None, None] + direction[1] * axis[:, None] + direction[2] * axis
-        square = square + (along / length) ** 2
+        square = square + (along / (margin * length)) ** 2
     return to_device(square <= 1, data.device)
 
 
@@ -53,3 +60,14 @@ def brightest(values: Array, volume: NDArray[np.float64]) -> Array:
         enough = xp.count_nonzero(flat >= middle[:, None], axis=1) >= wanted
         low, high = xp.where(enough, middle, low), xp.where(enough, high, middle)
     return (flat >= low[:, None]).reshape(values.shape)
+
+
+def update_support(state: PhaseState, estimate: Array, volume: NDArray[np.float64], sigma: float) -> None:
+    """Let the supports hold the brightest voxels of the blurred estimate, in place.
+
+    estimate : (B, n, n, n) float32, densities that fit the data; what is negative counts as empty.
+    volume : (B,) voxels of each support; sigma : of the blur in voxels.
+    """
+    xp = array_namespace(estimate)
+    full = xp.maximum(estimate, 0) if state.positive else xp.abs(estimate)
+    state.support[...] = brightest(blurred(full, sigma), volume)

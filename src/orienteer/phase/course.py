@@ -1,0 +1,139 @@
+"""The course of a phasing: starts, and the schedule of iterations with supports that follow the densities."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.orientation.point_group import PointGroup, as_point_group
+from orienteer.phase.background import DarkLevel, dark_level, fit_background
+from orienteer.phase.constraints import project_support, project_symmetry
+from orienteer.phase.data import PhasingData
+from orienteer.phase.half_grid import voxel_counts
+from orienteer.phase.iterations import METHODS
+from orienteer.phase.projection import project_modulus
+from orienteer.phase.schedule import Phase
+from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.state import PhaseState
+from orienteer.phase.support import first_support, update_support
+
+# Share of the exploring iterations after which the support has its last volume.
+_SETTLED = 0.6
+# Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
+_LARGEST_SUPPORT = 0.25
+# Blur in voxels of the density for its support, at first and in the end.
+FIRST_BLUR, LAST_BLUR = 2.5, 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What all starts of a phasing have in common.
+
+    first : (n, n, n) bool, the first support.
+    level : what dark voxels tell of the background; None where none is fitted.
+    volume_factor : volume of the first support over that of the autocorrelation.
+    """
+
+    data: PhasingData
+    group: PointGroup
+    every: int
+    positive: bool
+    first: Array
+    level: DarkLevel | None
+    volume_factor: float = 1.0
+
+    @classmethod
+    def of(cls, data: PhasingData, settings: PhaseSettings) -> "Course":
+        """The course that data and settings ask for."""
+        return cls(
+            data,
+            as_point_group(settings.symmetry),
+            settings.support_every,
+            settings.positivity,
+            first_support(data),
+            dark_level(data) if settings.background else None,
+        )
+
+    def enlarged(self) -> "Course | None":
+        """The same with a first support of twice the volume; None where the box does not leave room for it."""
+        factor = 2 * self.volume_factor
+        first = first_support(self.data, factor)
+        if float(first.sum()) > _LARGEST_SUPPORT * self.data.n**3:
+            return None
+        return replace(self, first=first, volume_factor=factor)
+
+    @property
+    def first_volume(self) -> float:
+        """Voxels of the first support."""
+        return float(self.first.sum())
+
+    @property
+    def symmetric_radius(self) -> float:
+        """Radius in voxels of the ball that symmetry is enforced in: the particle, and some more."""
+        return 0.6 * self.data.diameter_A / self.data.voxel_A
+
+    def start(self, numbers: Sequence[int], volume: NDArray[np.float64], seed: int) -> PhaseState:
+        """Random densities in the first support, as bright as the data; each start has its own numbers.
+
+        numbers : of the starts, any whole numbers; the same number and seed give the same start.
+        volume : (B,) voxels that each support will have in the end.
+        """
+        data = self.data
+        xp = array_namespace(data.amplitudes)
+        shape = (data.n,) * 3
+        noise = [np.random.default_rng([seed, 2, k]).random(shape, dtype=np.float32) for k in numbers]
+        density = xp.asarray(np.stack(noise)) * self.first
+        counts = xp.asarray(voxel_counts(data.n))
+        power = float(((data.amplitudes * data.measured).astype(xp.float64) ** 2 * counts).sum()) / data.n**3
+        density *= xp.sqrt(power / (density**2).sum(axis=(1, 2, 3), keepdims=True)).astype(xp.float32)
+        density = xp.ascontiguousarray(project_symmetry(density, self.group, self.symmetric_radius))
+        background = xp.full(len(numbers), self.level.estimate if self.level else 0.0, dtype=xp.float32)
+        support = xp.ascontiguousarray(xp.broadcast_to(self.first, density.shape))
+        return PhaseState(density, support, background, volume, self.positive)
+
+    def run(self, state: PhaseState, phases: Sequence[Phase], tell: Callable[[int], None]) -> PhaseState:
+        """The state after a schedule; ``tell`` hears how many iterations are done, every now and then."""
+        exploring = sum(phase.count for phase in phases if phase.method != "er")
+        settling = max(1.0, _SETTLED * (exploring or sum(phase.count for phase in phases)))
+        done = 0
+        for phase in phases:
+            method = METHODS[phase.method]
+            for _ in range(phase.count):
+                if done and done % self.every == 0:
+                    self.look(state, min(1.0, done / settling))
+                    tell(done)
+                state = method(state, self.data, phase.beta)
+                done += 1
+        tell(done)
+        return state
+
+    def look(self, state: PhaseState, settled: float) -> None:
+        """Renew supports and backgrounds by the densities of the moment, in place.
+
+        settled : from 0 to 1, how far the volume is on its way from the first to the last one.
+        """
+        volume = self.first_volume ** (1 - settled) * state.volume**settled
+        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        if settled >= 1:
+            self.fit_background(state)
+
+    def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float) -> None:
+        """Give the supports a volume (B,) in voxels, where the densities are brightest, in place."""
+        estimate = project_modulus(state.density, state.background, self.data)
+        if self.group.order > 1:
+            radius = self.symmetric_radius
+            estimate = project_symmetry(estimate, self.group, radius)
+            state.density[...] = project_symmetry(state.density, self.group, radius)
+        update_support(state, estimate, volume, blur)
+
+    def fit_background(self, state: PhaseState) -> None:
+        """Give each start the background that its density leaves to explain, in place, if one is asked for."""
+        if self.level is not None:
+            state.background[...] = fit_background(self.estimate(state), self.data, self.level)
+
+    def estimate(self, state: PhaseState) -> Array:
+        """Densities (B, n, n, n) that obey all constraints and are nearest to the data of the moment."""
+        projected = project_modulus(state.density, state.background, self.data)
+        return project_support(projected, state.support, state.positive)

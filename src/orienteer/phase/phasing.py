@@ -1,0 +1,170 @@
+"""Phasing: from an intensity to a density, unattended."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, import_cupy
+from orienteer.compute.machine import memory_GiB
+from orienteer.phase.conclusion import conclude
+from orienteer.phase.course import Course
+from orienteer.phase.data import PhasingData, phasing_data
+from orienteer.phase.held_out import free_log_likelihood
+from orienteer.phase.iterations import er
+from orienteer.phase.result import Phasing
+from orienteer.phase.schedule import parse_schedule
+from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.state import PhaseState
+from orienteer.phase.support_volume import choose_volume
+from orienteer.volume.volume import Volume
+
+# Called with what is being done, the steps that are done, and the steps in all.
+Progress: TypeAlias = Callable[[str, int, int], None]
+# Error reduction with all voxels, those held out too, after a start has been judged.
+_POLISH = 20
+# Share of the free memory that a batch of starts may take, and the copies of a density it needs on the way.
+_MEMORY_SHARE, _COPIES = 0.4, 8
+
+
+def phase(
+    intensity: Volume,
+    settings: PhaseSettings | None = None,
+    *,
+    seed: int = 0,
+    device: DeviceName = "auto",
+    progress: Progress | None = None,
+    error: Volume | None = None,
+) -> Phasing:
+    """The density of an intensity, from many random starts, and how far to trust it.
+
+    intensity : cubic, in reciprocal space, q = 0 at the voxel n // 2, NaN where it was never measured.
+    seed : of every random draw; the same seed gives the same result on the same machine.
+    progress : hears what is being done, the steps that are done, and the steps in all.
+    error : standard error of the intensity on the same grid, where it is known.
+    """
+    settings = settings or PhaseSettings()
+    tell: Progress = progress or (lambda what, done, total: None)
+    data = phasing_data(intensity, settings, error=error, seed=seed, device=choose_device(device))
+    course, volume = _course(data, settings, seed, tell)
+    state = phase_starts(course, settings, volume, seed, tell)
+    scores = free_log_likelihood(state.density, state.background, data)
+    state = _polished(state, course)
+    facts = {
+        "seed": seed,
+        "settings": settings.model_dump(mode="json"),
+        "further_remarks": _remarks(data, volume, course),
+    }
+    return conclude(
+        state.density,
+        state.support,
+        state.background,
+        scores,
+        data,
+        centred=course.group.order == 1,
+        metadata=intensity.metadata,
+        electrons=settings.electrons,
+        mass_kDa=settings.mass_kDa,
+        facts=facts,
+    )
+
+
+def phase_starts(
+    course: Course, settings: PhaseSettings, volume: float, seed: int, tell: Progress
+) -> PhaseState:
+    """All starts after the schedule, their densities obeying the constraints; in as many batches as needed.
+
+    volume : voxels of the supports in the end.
+    """
+    phases = parse_schedule(settings.schedule)
+    total = settings.starts * sum(phase.count for phase in phases)
+    size = starts_at_once(course.data, settings.starts)
+    parts = []
+    for first in range(0, settings.starts, size):
+        numbers = range(first, min(first + size, settings.starts))
+        state = course.start(numbers, np.full(len(numbers), volume), seed)
+        before = total // settings.starts * first
+
+        def heard(done: int, before: int = before, number: int = len(numbers)) -> None:
+            tell("Phasing", before + done * number, total)
+
+        parts.append(_obeying(course.run(state, phases, heard), course))
+    return _joined(parts)
+
+
+def starts_at_once(data: PhasingData, starts: int) -> int:
+    """Starts that fit into memory side by side."""
+    if data.device == "cuda":
+        cupy = import_cupy()
+        assert cupy is not None
+        free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
+    else:
+        free = memory_GiB()[1] * 2**30
+    return int(np.clip(_MEMORY_SHARE * free / (_COPIES * 4.0 * data.n**3), 1, starts))
+
+
+def _course(data: PhasingData, settings: PhaseSettings, seed: int, tell: Progress) -> tuple[Course, float]:
+    """The course, and the voxels that supports have in the end, given or found."""
+    course = Course.of(data, settings)
+    if settings.support_volume_A3:
+        volume = settings.support_volume_A3 / data.voxel_A**3
+        while volume > course.first_volume:
+            larger = course.enlarged()
+            if larger is None:
+                break
+            course = larger
+        return course, min(volume, course.first_volume)
+    course, choice = choose_volume(
+        course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
+    )
+    return course, choice.volume
+
+
+def _obeying(state: PhaseState, course: Course) -> PhaseState:
+    state.density[...] = course.estimate(state)
+    return state
+
+
+def _joined(parts: list[PhaseState]) -> PhaseState:
+    if len(parts) == 1:
+        return parts[0]
+    xp = array_namespace(parts[0].density)
+
+    def joined(name: str) -> Array:
+        return xp.concatenate([getattr(part, name) for part in parts])
+
+    volume = np.concatenate([part.volume for part in parts])
+    return PhaseState(joined("density"), joined("support"), joined("background"), volume, parts[0].positive)
+
+
+def _polished(state: PhaseState, course: Course) -> PhaseState:
+    """The starts after some error reduction with all measured voxels."""
+    everything = course.data.with_all_voxels()
+    size = starts_at_once(course.data, state.n_starts)
+    for first in range(0, state.n_starts, size):
+        chosen = slice(first, first + size)
+        part = PhaseState(
+            state.density[chosen],
+            state.support[chosen],
+            state.background[chosen],
+            state.volume[chosen],
+            state.positive,
+        )
+        for _ in range(_POLISH):
+            er(part, everything)  # writes into the densities of the whole
+    return state
+
+
+def _remarks(data: PhasingData, volume: float, course: Course) -> tuple[str, ...]:
+    said = []
+    if data.autocorrelation.is_found:
+        said.append(
+            f"The diameter of the particle, {data.diameter_A:.3g} A, was found in the autocorrelation."
+        )
+    if volume > 0.95 * course.first_volume:
+        said.append("The support is as large as it may be; a diameter that is given would make it surer.")
+    if data.box_A < 2 * data.diameter_A:
+        said.append(
+            f"The box of {data.box_A:.4g} A is less than two diameters wide: there are few voxels per speckle."
+        )
+    return tuple(said)
