@@ -42,10 +42,15 @@ def test_densities_that_agree_nowhere_have_no_resolution() -> None:
     assert resolution_at(curve(), "0.5").resolution_A is None
 
 
+def test_shells_that_say_nothing_can_be_left_out() -> None:
+    found = resolution_at(curve(0.2, 0.9, 0.3), "0.5", first_shell=2)
+    assert found.q_inv_A == pytest.approx(0.02 + 0.01 * 2 / 3)
+
+
 def test_a_shell_without_content_ends_what_can_be_claimed() -> None:
     found = resolution_at(curve(0.9, 0.8, np.nan, 0.9), "0.5")
     assert found.resolution_A == pytest.approx(50)
-    assert "both densities have content" in found.words
+    assert "both have content" in found.words
 
 
 def test_the_half_bit_curve_asks_for_a_half_bit() -> None:
@@ -86,7 +91,7 @@ def test_an_impossible_particle_is_told() -> None:
 
 def test_shells_of_too_few_voxels_to_pass_are_not_held_against_a_curve() -> None:
     q = np.arange(6) * 0.01
-    fsc = Fsc(q, np.array([1, 0.999, 0.99, 0.9, 0.9, 0.1]), np.array([1, 9, 30, 60, 100, 160]), 5.0)
+    fsc = Fsc(q, np.array([1, 0.999, 0.99, 0.9, 0.9, 0.1]), np.array([1, 9, 30, 400, 600, 900]), 5.0)
     assert half_bit_curve(fsc.n_voxels, filled=0.1, order=4)[1] == 1
     found = resolution_at(fsc, "half-bit", filled=0.1, order=4)
     assert found.resolution_A is not None
