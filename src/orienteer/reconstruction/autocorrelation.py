@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
 from orienteer.compute.machine import usable_cores
 from orienteer.reconstruction.relative_intensity import (
+    by_shell,
     half_correlation,
     n_shells_of,
+    n_voxels_of_shells,
+    shell_covariances,
     shell_means,
     shell_sums,
     shells_of,
@@ -53,16 +56,16 @@ class WienerFilter:
 
     def __init__(self, first: Array, second: Array, exposure: Array) -> None:
         halves = [_deviation(values, exposure)[0] for values in (first, second)]
-        self._total = np.maximum(shell_sums(exposure), 1e-300)
-        as_they_came = _of_whole_shells(half_correlation(first, second, exposure))
+        cross, *squares = shell_covariances(first, second, exposure)
+        as_they_came = _of_whole_shells(cross / np.sqrt(np.maximum(squares[0] * squares[1], 1e-300)))
         raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
         self.noise = (1 - raw) / raw
         most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
-        self.contrast = self._contrast_of(halves[0], halves[1], exposure)
+        self.contrast = _contrast(cross, squares, n_voxels_of_shells(first))
         ones = np.ones_like(self.noise)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
-            scale = self._by_shell(1 / self.contrast / (1 + self.noise), first)
+            scale = by_shell(1 / self.contrast / (1 + self.noise), first)
             self.power, number = _common_power(*(half * scale for half in halves))
             a, b = self._filter(halves, [ones, ones])
             agreement = _of_whole_shells(half_correlation(a, b, exposure))
@@ -89,7 +92,7 @@ class WienerFilter:
         kept = self._filter([deviation for deviation, _ in parts], noise)
         xp = array_namespace(kept[0])
         # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
-        shown = [self._by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
+        shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
         return [
             xp.maximum(mean + deviation * seen, np.float32(_LEAST_INTENSITY))
             for (_, mean), deviation, seen in zip(parts, kept, shown, strict=True)
@@ -100,9 +103,9 @@ class WienerFilter:
         cube = deviations[0]
         xp = array_namespace(cube)
         known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
-        scale, contrast = self._by_shell(known / self.contrast, cube), self._by_shell(self.contrast, cube)
+        scale, contrast = by_shell(known / self.contrast, cube), by_shell(self.contrast, cube)
         transforms = [_transform(deviation * scale) for deviation in deviations]
-        weights, least = _transform(self._by_shell(known, cube)), self._by_shell(known / 2, cube)
+        weights, least = _transform(by_shell(known, cube)), by_shell(known / 2, cube)
         results, last = [], None
         for transform, N in zip(transforms, noise, strict=True):
             gain = self.power / (self.power + np.maximum(N, 1e-9)[:, None])
@@ -121,33 +124,26 @@ class WienerFilter:
         """
         of_shell, common = _few_factors(gain)
         parts = [
-            self._by_shell(share, cube) * _filtered(transform, each, len(cube))
+            by_shell(share, cube) * _filtered(transform, each, len(cube))
             for share, each in zip(of_shell.T, common, strict=True)
         ]
         return sum(parts[1:], start=parts[0])
 
-    def _contrast_of(self, first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
-        """Rms of what two halves have in common in each shell, or what they might have by chance if more."""
-        cross, square_a, square_b = (
-            shell_sums(x * y * exposure) / self._total
-            for x, y in ((first, second), (first, first), (second, second))
-        )
-        # Friedel mates are one measurement.
-        n_free = np.maximum(shell_sums(array_namespace(first).ones_like(first)) / 2, 1)
-        by_chance = np.sqrt(np.maximum(square_a * square_b, 0.0) / n_free)
-        likely = np.maximum(cross, np.maximum(_CHANCE * by_chance, 1e-6))
-        return np.sqrt(np.minimum(likely, _LARGEST_CONTRAST**2))
 
-    @staticmethod
-    def _by_shell(curve: NDArray[Any], cube: Array) -> Array:
-        xp = array_namespace(cube)
-        return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
+def _contrast(
+    cross: NDArray[np.float64], squares: list[NDArray[np.float64]], n_voxels: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Rms of what two halves have in common in each shell, or what they might have by chance if more."""
+    # Friedel mates are one measurement.
+    by_chance = np.sqrt(squares[0] * squares[1] / np.maximum(n_voxels / 2, 1))
+    likely = np.maximum(cross, np.maximum(_CHANCE * by_chance, 1e-6))
+    return np.asarray(np.sqrt(np.minimum(likely, _LARGEST_CONTRAST**2)))
 
 
 def _deviation(values: Array, exposure: Array) -> tuple[Array, Array]:
     """Deviations of a cube from its shell means, 0 beyond the last shell, and these means; both float32."""
     xp = array_namespace(values)
-    mean = shell_means(values, exposure).astype(np.float32)
+    mean = shell_means(values, exposure)
     inside = shells_of(values) < n_shells_of(values) - 1
     return xp.where(inside, values - mean, np.float32(0)), mean
 
@@ -158,13 +154,20 @@ def _of_whole_shells(correlation: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A table (S, D) as the product of (S, k) and (k, D), to _GAIN_ERROR, with the smallest such k."""
-    left, strength, right = np.linalg.svd(table, full_matrices=False)
-    left = left * strength
-    k = 1
-    while k < len(strength) and np.abs(left[:, :k] @ right[:k] - table).max() > _GAIN_ERROR:
-        k += 1
-    return left[:, :k], right[:k]
+    """A table (S, D) as the product of (S, k) and (k, D), to _GAIN_ERROR, with few k.
+
+    Each factor takes away the row and the column of the largest rest.  (A singular value decomposition would
+    need one factor less now and then, and waits for threads.)
+    """
+    rest = table.copy()
+    columns: list[NDArray[np.float64]] = []
+    rows: list[NDArray[np.float64]] = []
+    while not rows or np.abs(rest).max() > _GAIN_ERROR:
+        i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
+        columns.append(rest[:, j].copy())
+        rows.append(rest[i] / (rest[i, j] or 1.0))
+        rest -= columns[-1][:, None] * rows[-1]
+    return np.array(columns).T, np.array(rows)
 
 
 def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

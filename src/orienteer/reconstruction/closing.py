@@ -46,7 +46,7 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     if table.log_likelihood[merged].mean() <= before[2][merged].mean():
         emc.models, table.quaternion, table.log_likelihood = before
         return False
-    emc.full, emc.half_correlation = found.full, found.half_correlation
+    emc.take_models(found)
     return True
 
 

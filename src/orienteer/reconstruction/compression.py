@@ -1,6 +1,6 @@
 """Compression: from what the frames have left behind to new models, and how far the halves agree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,31 @@ class Compressed:
     """M models of n^3 voxels, relative to their radial mean.
 
     models : (H, M, n, n, n) float32, one set per half, without what the halves disagree about.
-    full : (M, n, n, n) float32, of all frames together, filtered in the same way.
+    together : of each model the cube of all frames, their exposure, and the filter; None without halves.
     half_correlation : (shells + 1,) float64, mean over the models; 1 without halves.
+    brightness : what ``together`` is yet to be multiplied with.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
     """
 
     models: Array
-    full: Array
+    together: tuple[tuple[Array, Array, WienerFilter | None], ...]
     half_correlation: NDArray[np.float64]
     exposure: Array
+    brightness: float = 1.0
+
+    def full(self) -> Array:
+        """(M, n, n, n) float32, of all frames together, filtered in the same way; no iteration needs it."""
+        xp = array_namespace(self.models)
+        filtered = [
+            values if keep_signal is None else keep_signal(values, exposure, is_half=False)
+            for values, exposure, keep_signal in self.together
+        ]
+        return xp.stack(filtered) * xp.float32(self.brightness)
+
+    def brighter(self, factor: float) -> "Compressed":
+        """All models multiplied."""
+        xp = array_namespace(self.models)
+        return replace(self, models=self.models * xp.float32(factor), brightness=self.brightness * factor)
 
     def change_from(self, models: Array) -> float:
         """Relative rms change of the first model since ``models``, weighted by exposure."""
@@ -59,24 +75,23 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
         for deposit, half in zip(deposits, sums, strict=True)
     ]
     xp = array_namespace(solved[0][0])
-    new, full, correlations = [], [], []
+    new, correlations = [], []
+    whole: list[tuple[Array, Array, WienerFilter | None]] = []
     for m in range(n_models):
         exposure = total[m][..., 1]
         together = _mean([solved[h][m] for h in range(len(sums))], [half[m][..., 1] for half in sums])
         if len(sums) == 1:
             correlations.append(np.ones(n_shells_of(together)))
             new.append([together])
-            full.append(together)
+            whole.append((together, exposure, None))
             continue
         keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
         correlations.append(keep_signal.correlation)
-        halves = [(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]
-        *filtered, whole = keep_signal.filtered([*halves, (together, exposure, False)])
-        new.append(filtered)
-        full.append(whole)
+        new.append(keep_signal.filtered([(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]))
+        whole.append((together, exposure, keep_signal))
     return Compressed(
         xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
-        xp.stack(full),
+        tuple(whole),
         np.mean(correlations, axis=0),
         total[0][..., 1],
     )

@@ -19,7 +19,7 @@ from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.closing import refine_all
-from orienteer.reconstruction.compression import compress
+from orienteer.reconstruction.compression import Compressed, compress
 from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start
 from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
@@ -72,6 +72,8 @@ class Emc(Preparation):
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
+        self._found: Compressed
+        self._full: Array | None = None
         self.junk: Array | None = None
         self.work: Workspace
         self.annealing: Annealing
@@ -89,7 +91,7 @@ class Emc(Preparation):
         deposits = [self._orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
         found = compress(deposits, self.group)
         change = found.change_from(self.models)
-        self.models, self.full, self.half_correlation = found.models, found.full, found.half_correlation
+        self.take_models(found)
         update_nuisances(self, deposits)
         merged = table.merged & ~self.sentinel
         if (merged & (self.first_weight > 0)).any():
@@ -170,6 +172,26 @@ class Emc(Preparation):
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
         return Deposit(sums, junk, row_mass, self.models[half])
+
+    def take_models(self, found: Compressed) -> None:
+        """Go on with new models."""
+        self.models, self.half_correlation = found.models, found.half_correlation
+        self._found, self._full = found, None
+
+    @property
+    def full(self) -> Array:
+        """(M, n, n, n) the models of all frames together, made when they are asked for."""
+        if self._full is None:
+            self._full = self._found.full()
+        return self._full
+
+    @full.setter
+    def full(self, full: Array) -> None:
+        self._full = full
+
+    def brighten(self, factor: float) -> None:
+        """Multiply the models that were taken last."""
+        self.take_models(self._found.brighter(factor))
 
     # Stages -----------------------------------------------------------------------------------------------
 

@@ -69,8 +69,7 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         # Expected photons are those of the models before, of which only the ratios between frames count:
         # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
         if exact:
-            emc.models = emc.models * emc.xp.float32(mean)
-            emc.full = emc.full * emc.xp.float32(mean)
+            emc.brighten(mean)
     emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence)
     mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
     work.update_prior(mass)

@@ -1,6 +1,8 @@
 """From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,28 +64,68 @@ def n_shells_of(values: Array) -> int:
     return n_shells(len(values)) + 1
 
 
+def n_voxels_of_shells(values: Array) -> NDArray[np.float64]:
+    """Voxels in every shell of a cube (n, n, n), and in the rest, (shells + 1,)."""
+    return _n_voxels(len(values))
+
+
+@lru_cache(maxsize=2)
+def _n_voxels(n: int) -> NDArray[np.float64]:
+    return np.bincount(_shells_of_cube(n, False).ravel()).astype(np.float64)
+
+
+def shell_moments(cubes: Sequence[Array], weight: Array) -> NDArray[np.float64]:
+    """Sums of w; of w, w a; or of w, w a, w b, w a b, w a a, w b b over every shell, and over the rest.
+
+    cubes : none, one (a) or two (a, b) of (n, n, n); weight : (n, n, n).  Returns (shells + 1, 1, 2 or 6).
+    """
+    xp, n_shells = array_namespace(weight), n_shells_of(weight)
+    if not is_on_gpu(weight):
+        from orienteer.reconstruction import _shell_moments_numba as twin
+
+        return twin.shell_moments(shells_of(weight), n_shells, list(cubes), weight)
+    index, w = shells_of(weight).ravel(), weight.ravel().astype(xp.float64)
+    values = [cube.ravel().astype(xp.float64) for cube in cubes]
+    terms = [w, *(w * a for a in values)]
+    if len(values) == 2:
+        a, b = values
+        terms += [w * a * b, w * a * a, w * b * b]
+    return to_numpy(xp.stack([xp.bincount(index, weights=t, minlength=n_shells) for t in terms], axis=1))
+
+
 def shell_sums(values: Array) -> NDArray[np.float64]:
     """Sum of a cube (n, n, n) over its shells of one voxel, and over the rest, (shells + 1,)."""
-    xp = array_namespace(values)
-    index = shells_of(values)
-    weights = values.ravel().astype(xp.float64)
-    sums = xp.bincount(index.ravel(), weights=weights, minlength=n_shells_of(values))
-    return to_numpy(sums)
+    return shell_moments([], values)[:, 0]
+
+
+def shell_covariances(first: Array, second: Array, exposure: Array) -> tuple[NDArray[np.float64], ...]:
+    """Covariance of two cubes about their shell means, and the variance of each; each (shells + 1,).
+
+    Weighted by exposure; 0 without any.
+    """
+    total, a, b, ab, aa, bb = shell_moments([first, second], exposure).T
+    total = np.maximum(total, 1e-300)
+    a, b = a / total, b / total
+    return ab / total - a * b, np.maximum(aa / total - a * a, 0.0), np.maximum(bb / total - b * b, 0.0)
 
 
 def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
     """Correlation of two halves in every shell about its mean, weighted by exposure, (shells,)."""
-    a, b = (values - shell_means(values, exposure) for values in (first, second))
-    cross, square_a, square_b = (shell_sums(x * y * exposure) for x, y in ((a, b), (a, a), (b, b)))
+    cross, square_a, square_b = shell_covariances(first, second, exposure)
     return np.asarray(cross / np.sqrt(np.maximum(square_a * square_b, 1e-300)))
 
 
 def shell_means(values: Array, exposure: Array) -> Array:
     """The mean of its shell at every voxel of a cube (n, n, n), weighted by exposure; 1 without any."""
-    xp = array_namespace(values)
-    total = shell_sums(exposure)
-    mean = shell_sums(values * exposure) / np.maximum(total, 1e-300)
-    return xp.asarray(np.where(total > 0, mean, 1.0))[shells_of(values)]
+    total, of_shell = shell_moments([values], exposure).T
+    mean = np.where(total > 0, of_shell / np.maximum(total, 1e-300), 1.0)
+    return by_shell(mean, values)
+
+
+def by_shell(curve: NDArray[Any], cube: Array) -> Array:
+    """The value of a curve (shells + 1,) at every voxel of a cube, (n, n, n) float32."""
+    xp = array_namespace(cube)
+    return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
 
 
 def smoothed(curve: NDArray[np.float64]) -> NDArray[np.float64]:

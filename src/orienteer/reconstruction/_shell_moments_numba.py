@@ -1,0 +1,56 @@
+"""Weighted moments of one or two cubes over the shells of a cube, in one pass over memory."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def sums(shell: Any, weight: Any, out: Any) -> None:
+    """out (planes, shells) += weight of every voxel of a plane; shell, weight : (planes, voxels)."""
+    for x in prange(shell.shape[0]):
+        for v in range(shell.shape[1]):
+            out[x, shell[x, v]] += weight[x, v]
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def means(shell: Any, a: Any, weight: Any, out: Any) -> None:
+    """out (planes, shells, 2) += w, w a."""
+    for x in prange(shell.shape[0]):
+        for v in range(shell.shape[1]):
+            s, w = shell[x, v], np.float64(weight[x, v])
+            out[x, s, 0] += w
+            out[x, s, 1] += w * a[x, v]
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def products(shell: Any, a: Any, b: Any, weight: Any, out: Any) -> None:
+    """out (planes, shells, 6) += w, w a, w b, w a b, w a a, w b b."""
+    for x in prange(shell.shape[0]):
+        for v in range(shell.shape[1]):
+            s, w = shell[x, v], np.float64(weight[x, v])
+            i, j = np.float64(a[x, v]), np.float64(b[x, v])
+            moment = out[x, s]
+            moment[0] += w
+            moment[1] += w * i
+            moment[2] += w * j
+            moment[3] += w * i * j
+            moment[4] += w * i * i
+            moment[5] += w * j * j
+
+
+def shell_moments(
+    shell: NDArray[np.int64], n_shells: int, cubes: list[Any], weight: Any
+) -> NDArray[np.float64]:
+    """(shells, 1, 2 or 6) float64 for no, one or two cubes; planes are added in a fixed order."""
+    planes = len(shell)
+    flat = [np.ascontiguousarray(cube).reshape(planes, -1) for cube in (shell, *cubes, weight)]
+    if not cubes:
+        out = np.zeros((planes, n_shells))
+        sums(*flat, out)
+        return out.sum(axis=0)[:, None]
+    out = np.zeros((planes, n_shells, 2 if len(cubes) == 1 else 6))
+    (means if len(cubes) == 1 else products)(*flat, out)
+    return np.asarray(out.sum(axis=0))
