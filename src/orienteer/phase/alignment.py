@@ -109,7 +109,7 @@ def shifted(transform: Array, shift: Any) -> Array:
 
 def _ramp(frequency: NDArray[np.float64], shift: float, n: int) -> NDArray[np.complex128]:
     ramp = np.exp(-2j * np.pi / n * frequency * shift)
-    return np.where(2 * np.abs(frequency) == n, ramp.real, ramp)
+    return np.asarray(np.where(2 * np.abs(frequency) == n, ramp.real, ramp))
 
 
 def _align(reference: Array, starts: Array) -> tuple[NDArray[Any], ...]:

@@ -60,7 +60,11 @@ def conclude(
     weak = weak_modes(average.density, average.support, data.measured)
     next(done, None)
     scale = find_scale(average.density, average.support, data.voxel_A, metadata, electrons, mass_kDa)
-    told = {"unit": scale.unit, "starts_averaged": len(members), "starts": clusters.n_starts}
+    told: dict[str, str | int] = {
+        "unit": scale.unit,
+        "starts_averaged": len(members),
+        "starts": clusters.n_starts,
+    }
     values = to_numpy(average.density) * np.float32(scale.factor)
     return Phasing(
         density=Volume(values, data.voxel_A, "real", name=f"density, {scale.unit}", metadata=told),

@@ -98,7 +98,7 @@ def prtf(transforms: Array, measured: Array, voxel_inv_A: float) -> Prtf:
     ratio = xp.where(length > 0, xp.abs(transforms.mean(axis=0)) / xp.where(length > 0, length, 1), 0)
     total, count = (to_numpy(shell_sums(part, measured)) for part in (ratio, xp.ones_like(ratio)))
     seen = count > 0
-    q_inv_A = np.arange(len(total)) * voxel_inv_A
+    q_inv_A = np.arange(len(total), dtype=np.float64) * voxel_inv_A
     return Prtf(
         q_inv_A[seen], total[seen] / count[seen], np.ceil(count[seen] / 2).astype(np.int64), len(transforms)
     )

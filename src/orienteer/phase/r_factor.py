@@ -44,5 +44,5 @@ def r_factor(
     difference = xp.abs(found * (products / squares) - given)
     wrong, whole = (to_numpy(shell_sums(part, measured)) for part in (difference, given))
     seen = whole > 0
-    q_inv_A = np.arange(len(whole)) * voxel_inv_A
+    q_inv_A = np.arange(len(whole), dtype=np.float64) * voxel_inv_A
     return RFactor(float(wrong[seen].sum() / whole[seen].sum()), q_inv_A[seen], wrong[seen] / whole[seen])
