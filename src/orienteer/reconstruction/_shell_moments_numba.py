@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def sums(shell: Any, weight: Any, out: Any) -> None:
+def sums(shell, weight, out):  # type: ignore[no-untyped-def]
     """out (planes, shells) += weight of every voxel of a plane; shell, weight : (planes, voxels)."""
     for x in prange(shell.shape[0]):
         for v in range(shell.shape[1]):
@@ -16,7 +16,7 @@ def sums(shell: Any, weight: Any, out: Any) -> None:
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def means(shell: Any, a: Any, weight: Any, out: Any) -> None:
+def means(shell, a, weight, out):  # type: ignore[no-untyped-def]
     """out (planes, shells, 2) += w, w a."""
     for x in prange(shell.shape[0]):
         for v in range(shell.shape[1]):
@@ -26,7 +26,7 @@ def means(shell: Any, a: Any, weight: Any, out: Any) -> None:
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def products(shell: Any, a: Any, b: Any, weight: Any, out: Any) -> None:
+def products(shell, a, b, weight, out):  # type: ignore[no-untyped-def]
     """out (planes, shells, 6) += w, w a, w b, w a b, w a a, w b b."""
     for x in prange(shell.shape[0]):
         for v in range(shell.shape[1]):
@@ -46,11 +46,14 @@ def shell_moments(
 ) -> NDArray[np.float64]:
     """(shells, 1, 2 or 6) float64 for no, one or two cubes; planes are added in a fixed order."""
     planes = len(shell)
-    flat = [np.ascontiguousarray(cube).reshape(planes, -1) for cube in (shell, *cubes, weight)]
-    if not cubes:
-        out = np.zeros((planes, n_shells))
-        sums(*flat, out)
-        return out.sum(axis=0)[:, None]
-    out = np.zeros((planes, n_shells, 2 if len(cubes) == 1 else 6))
-    (means if len(cubes) == 1 else products)(*flat, out)
+    of_voxel, *values, w = (
+        np.ascontiguousarray(cube).reshape(planes, -1) for cube in (shell, *cubes, weight)
+    )
+    out = np.zeros((planes, n_shells, (1, 2, 6)[len(values)]))
+    if len(values) == 2:
+        products(of_voxel, values[0], values[1], w, out)
+    elif values:
+        means(of_voxel, values[0], w, out)
+    else:
+        sums(of_voxel, w, out[..., 0])
     return np.asarray(out.sum(axis=0))
