@@ -78,15 +78,24 @@ def good_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="session")
-def good_halves(good_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Its frames in three parts, and the finished runs of the halves."""
+def good_halves(good_run: Run) -> Any:
+    """Its frames in three parts, and the finished runs of the halves, where a validation looks for them."""
     from orienteer.validate.half_runs import half_runs, iterate_halves
     from orienteer.validate.half_sets import split
 
     parts = split(good_run.source, 0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        runs = half_runs(good_run, parts, tmp_path_factory.mktemp("halves"))
+        runs = half_runs(good_run, parts)
         for _ in iterate_halves(runs):
             pass
     return parts, runs
+
+
+@pytest.fixture(scope="session")
+def noise_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A reconstruction of frames in which there is nothing: it makes up its orientations."""
+    folder = tmp_path_factory.mktemp("noise")
+    write_frames(folder / "frames.h5", noise_frames(good_frames(100), 200))
+    settings = SETTINGS.model_copy(update={"symmetry": "C1", "iterations": 10, "refine": False})
+    return finished_run(folder / "run", folder / "frames.h5", settings)

@@ -32,6 +32,8 @@ CRITERION = "0.143"
 _NOT_FOUND = 0.5
 # Directions of which less than this share of even coverage is known are worth a word.
 _THIN = 0.1
+# Agreement that reaches less far than so many speckles is no agreement.
+_FEWEST_SPECKLES = 2.0
 # Resolutions that differ by less than this factor say the same.
 _COARSER = 1.15
 
@@ -102,35 +104,50 @@ class Validation:
 
     @property
     def resolution_A(self) -> float | None:
-        """Full period to which the halves agree (0.143, corrected for the mask); None: nowhere."""
+        """The full period that may be claimed; None: none.
+
+        Where both the densities (Fourier shell correlation, corrected for the mask) and the intensities
+        behind them (about their radial mean) correlate by 0.143 and more.  Densities alone would not do: the
+        radial mean of noise is the same in both halves, and what is phased from it is alike.  Nor would the
+        innermost two speckles: a turn can be found that makes them agree in whatever two volumes.
+        """
+        densities_A, speckles_A = self.densities_agree_to_A, self.speckles_agree_to_A
+        if densities_A is None or speckles_A is None:
+            return None
+        found = max(densities_A, speckles_A)
+        return found if found * _FEWEST_SPECKLES <= min(half.diameter_A for half in self.halves) else None
+
+    @property
+    def densities_agree_to_A(self) -> float | None:
+        """To where the Fourier shell correlation of the densities stays above 0.143; None: nowhere."""
         return None if self.maps is None else self.maps.resolutions[CRITERION].resolution_A
 
     @property
     def reaches_edge(self) -> bool:
         """Whether the halves agree up to the edge of the data."""
-        return self.maps is not None and self.maps.resolutions[CRITERION].reaches_edge
+        at_edge = self.maps is not None and self.maps.resolutions[CRITERION].reaches_edge
+        found, densities_A = self.resolution_A, self.densities_agree_to_A
+        return at_edge and found is not None and found <= _COARSER * (densities_A or 0.0)
 
     @property
     def statement(self) -> str:
         """The claim in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
         who = f"Two independent halves of {sizes} frames"
-        found = self.resolution_A
+        found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole.resolution_A
+        if found is None and densities_A is not None:
+            return f"{who} agree in their radial mean only, and show no structure to any resolution."
         if found is None:
             return f"{who} agree on nothing: these data show no structure to any resolution."
-        how = f"FSC {CRITERION}, corrected for the mask"
         where = f"up to the edge of the data, {found:.3g} A" if self.reaches_edge else f"to {found:.3g} A"
-        said = f"{who} agree {where} ({how})"
-        speckles_A, whole_A = self.speckles_agree_to_A, self.whole.resolution_A
-        if speckles_A is None:
-            return f"{said}, but in their radial mean only: no speckle is the same in both."
-        if speckles_A > _COARSER * found:
-            return f"{said}, but beyond {speckles_A:.3g} A in their radial mean only."
+        said = f"{who} agree {where} (FSC {CRITERION}, corrected for the mask"
+        if densities_A is not None and found > _COARSER * densities_A:
+            said += f"; beyond, to {densities_A:.3g} A, they do so in their radial mean only"
         if whole_A is None:
-            return f"{said}, but the run of all frames has found something else."
+            return f"{said}), but the run of all frames has found something else."
         if whole_A > _COARSER * found:
-            return f"{said}, but the run of all frames agrees with them only to {whole_A:.3g} A."
-        return f"{said}."
+            return f"{said}), but the run of all frames agrees with them only to {whole_A:.3g} A."
+        return f"{said})."
 
     @property
     def speckles_agree_to_A(self) -> float | None:
@@ -140,10 +157,10 @@ class Validation:
     @property
     def remarks(self) -> list[str]:
         """What a reader has to know about the claim, in sentences."""
-        told = [
-            f"Both halves were given {what}; what follows from it alone is no evidence."
-            for what in self.given
-        ]
+        told = list(self.troubles)
+        if self.given:
+            what = " and ".join(self.given)
+            told.append(f"Both halves were given {what}; what follows from that alone is no evidence.")
         poses = self.sentinels
         if poses is not None and poses.median_deg > _NOT_FOUND * poses.chance_deg:
             told.append(

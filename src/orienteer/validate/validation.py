@@ -30,7 +30,7 @@ from orienteer.validate.half_runs import FOLDER, half_runs, iterate_halves
 from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
-from orienteer.validate.result import CRITERION, HalfSummary, Validation, VoxelErrors
+from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import (
     PoseAgreement,
     finished_emc,
@@ -122,14 +122,14 @@ def validate(
         intensity=intensity,
         whole=worse_of(compare_intensities(half, volumes[0]) for half in volumes[1:]),
         sentinels=_sentinels(halves, reconstructions, intensity),
-        coverage=_coverage(whole, maps, intensity, reconstructions[0]),
         errors=_errors(whole, folder, settings, device),
-        given=_given(whole),
+        given=_given(whole, phasing),
         troubles=troubles,
         settings={"validation": settings.model_dump(mode="json"), "phase": phasing.model_dump(mode="json")},
         seed=whole.seed,
         device=choose_device(device),
     )
+    found = replace(found, coverage=_coverage(whole, found, reconstructions[0]))
     found.save(folder)
     return found
 
@@ -172,16 +172,16 @@ def _sentinels(
     return pose_agreement(first, second, intensity.quaternion, emc.group, is_flat(emc))
 
 
-def _coverage(run: Run, maps: HalfMaps | None, intensity: IntensityAgreement, emc: Emc) -> Coverage:
+def _coverage(run: Run, found: Validation, emc: Emc) -> Coverage:
     """Where there are data at the resolution that is claimed, or at the edge where none is."""
     columns = run.orientations()
     merged = np.asarray(columns["model"]) >= 0
     merged &= ~np.asarray(columns.get("sentinel", np.zeros(len(merged))), bool)
-    pixels = emc.pixels
-    radius = maps.resolutions[CRITERION].q_inv_A if maps is not None else 0.0
-    if not radius:
-        radius = float(intensity.q_inv_A[np.isfinite(intensity.correlation)].max(initial=0.0))
-    radius = min(radius, float(pixels.length_inv_A.max())) or float(pixels.length_inv_A.max())
+    pixels, intensity = emc.pixels, found.intensity
+    edge = float(intensity.q_inv_A[np.isfinite(intensity.correlation)].max(initial=0.0))
+    radius = 1 / found.resolution_A if found.resolution_A else edge
+    outermost = float(pixels.length_inv_A.max())
+    radius = min(radius, outermost) or outermost
     return coverage(
         columns["quaternion"], pixels.q_inv_A, radius, emc.diameter_A,
         weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction, group=emc.group,
@@ -233,13 +233,15 @@ def _summary(run: Run, phase_seed: int, emc: Emc) -> HalfSummary:
     )  # fmt: skip
 
 
-def _given(run: Run) -> tuple[str, ...]:
-    """What a run was told about the particle, in words."""
+def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
+    """What both halves were told about the particle, in words."""
     told = []
     if as_point_group(run.settings.symmetry).order > 1:
         told.append(f"the symmetry {run.settings.symmetry}")
-    if run.settings.diameter_A:
-        told.append(f"the diameter {run.settings.diameter_A:g} A")
+    if diameter_A := run.settings.diameter_A or phasing.diameter_A:
+        told.append(f"the diameter {diameter_A:g} A")
+    if phasing.support_volume_A3:
+        told.append(f"the volume {phasing.support_volume_A3:.3g} A^3")
     return tuple(told)
 
 

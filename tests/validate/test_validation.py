@@ -1,0 +1,147 @@
+"""From a finished run to a claim: a good data set, noise, and what a stop in the middle leaves."""
+
+import json
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.phase.settings import PhaseSettings
+from orienteer.run.run import Run
+from orienteer.run.validation_settings import ValidationSettings
+from orienteer.validate import half_phasing, validation
+from orienteer.validate.result import Validation, read_validation
+from orienteer.validate.validation import Halves, begin_halves, validate
+from orienteer.volume.opening import open_volume
+
+# A volume that is given saves the search for it, which is half of the time.
+PHASING = PhaseSettings(starts=4, schedule="150*raar(0.87) 50*er", support_volume_A3=1.3e6)
+SETTINGS = ValidationSettings(sentinels=0.1, replicates=8, random_phases=2)
+
+
+def validated(run: Run, halves: Halves | None = None) -> Validation:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return validate(run, SETTINGS, PHASING, device="cpu", halves=halves)
+
+
+@pytest.fixture(scope="module")
+def good(good_run: Run, good_halves: Any) -> Validation:
+    return validated(good_run, Halves(*good_halves))
+
+
+@pytest.fixture(scope="module")
+def noise(noise_run: Run) -> Validation:
+    return validated(noise_run)
+
+
+def test_good_data_agree_to_where_they_have_signal(good: Validation) -> None:
+    edge_A = 1 / good.intensity.q_inv_A[np.isfinite(good.intensity.correlation)].max()
+    assert good.resolution_A is not None
+    assert edge_A * 0.95 < good.resolution_A < 60
+    assert good.statement.startswith("Two independent halves of ")
+    assert f"{good.resolution_A:.3g} A" in good.statement
+    assert good.maps is not None
+    assert np.nanmedian(good.maps.curves.corrected.correlation[1:8]) > 0.8
+    assert good.sentinels is not None
+    assert good.sentinels.median_deg < 5
+    assert good.coverage is not None
+    assert good.coverage.empty_share < 0.2
+    assert good.whole.resolution_A is not None
+    assert good.errors is not None
+    error = good.errors.relative_error
+    assert np.nanmedian(error[2:5]) < np.nanmedian(error[10:14]) < 1
+    assert good.remarks[0].startswith("Both halves were given the symmetry D2")
+
+
+def test_everything_is_written_and_read_again(good: Validation, good_run: Run) -> None:
+    folder = good_run.path / "validation"
+    told = read_validation(good_run.path)
+    assert told is not None
+    assert {**told, "created": ""} == {**good.describe(), "created": ""}
+    assert told["run_id"] == good_run.described["run_id"]
+    assert told["halves"][0]["seed"] != told["halves"][1]["seed"]
+    assert told["halves"][0]["phase_seed"] != told["halves"][1]["phase_seed"]
+    lengths = {len(told["fsc"][name]) for name in ("q_inv_A", "corrected", "masked", "unmasked", "half_bit")}
+    assert len(lengths) == 1
+    first, second, mask = (
+        open_volume(folder / f"{name}.mrc") for name in ("density_half_1", "density_half_2", "mask")
+    )
+    assert first.shape == second.shape == mask.shape
+    assert np.corrcoef(first.values.ravel(), second.values.ravel())[0, 1] > 0.5
+    assert open_volume(folder / "intensity_error.h5").shape == good_run.volumes()[0].shape
+    # The run itself is as it was.
+    assert Run.open(good_run.path).finished
+
+
+def test_a_second_time_nothing_is_done_again(
+    good: Validation, good_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("this was done before")
+
+    monkeypatch.setattr(half_phasing, "phase", never)
+    monkeypatch.setattr(validation, "bootstrap_intensity", never)
+    # Comparing takes seconds, and is done again.
+    monkeypatch.setattr(validation, "compare_half_maps", lambda *_, **__: good.maps)
+    monkeypatch.setattr(validation, "compare_intensities", lambda *_: good.intensity)
+    monkeypatch.setattr(validation, "worse_of", lambda _: good.whole)
+    again = validated(good_run)
+    assert {**again.describe(), "created": ""} == {**good.describe(), "created": ""}
+
+
+def test_noise_shows_nothing_beyond_the_first_shells(noise: Validation) -> None:
+    assert noise.resolution_A is None
+    assert "show no structure" in noise.statement
+    beyond = noise.intensity.q_inv_A > 2 / 200.0
+    assert np.nanmean(noise.intensity.correlation[beyond]) < 0.143
+    assert noise.sentinels is not None
+    assert noise.sentinels.median_deg > 0.6 * noise.sentinels.chance_deg
+    json.dumps(noise.describe(), allow_nan=False)
+
+
+def test_a_run_that_differs_from_its_halves_gets_no_unmixed_praise(good: Validation) -> None:
+    nothing = replace(good.whole, correlation=0 * good.whole.correlation)
+    assert "the run of all frames has found something else" in replace(good, whole=nothing).statement
+    assert "the run of all frames" not in good.statement
+
+
+def test_a_claim_needs_speckles_and_not_a_radial_mean_alone(good: Validation) -> None:
+    curve = np.where(good.intensity.q_inv_A > 1 / 80, 0.0, good.intensity.correlation)
+    less = replace(good, intensity=replace(good.intensity, correlation=curve))
+    assert less.resolution_A == pytest.approx(80, rel=0.1)
+    assert not less.reaches_edge
+    assert "in their radial mean only" in less.statement
+    none = replace(good, intensity=replace(good.intensity, correlation=0 * curve))
+    assert none.resolution_A is None
+    assert "radial mean only, and show no structure" in none.statement
+
+
+def test_halves_that_cannot_be_phased_agree_on_nothing(good: Validation) -> None:
+    bare = replace(good, maps=None, troubles=("half_1 could not be phased: there is nothing in it.",))
+    assert bare.resolution_A is None
+    assert "agree on nothing" in bare.statement
+    assert bare.remarks[0].startswith("half_1 could not be phased")
+    assert bare.describe()["fsc"] is None
+
+
+def test_a_run_that_has_not_ended_is_refused(good_run: Run, tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "new", good_run.source, good_run.settings, device="cpu")
+    with pytest.raises(OrienteerError, match="has not come to its end"):
+        begin_halves(run)
+
+
+def test_a_damaged_description_is_refused(tmp_path: Path) -> None:
+    assert read_validation(tmp_path) is None
+    folder = tmp_path / "validation"
+    folder.mkdir()
+    (folder / "validation.json").write_text("[]")
+    with pytest.raises(FileError, match="does not describe a validation"):
+        read_validation(tmp_path)
+    (folder / "validation.json").write_text('{"format": "orienteer-validation", "version": 99}')
+    with pytest.raises(FileError, match="has version 99"):
+        read_validation(tmp_path)
