@@ -14,6 +14,7 @@ from rich.markup import escape
 import orienteer
 from orienteer.cli import (
     bench,
+    compare,
     convert,
     demo,
     doctor,
@@ -26,6 +27,7 @@ from orienteer.cli import (
     rotations,
     settings,
     simulate,
+    validate,
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
 from orienteer.run.signals import was_heard
@@ -40,8 +42,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, phase, plot, report, convert, rotations, settings, doctor,
-    bench,
+    demo, simulate, inspect, plan, reconstruct, phase, validate, plot, report, compare, convert, rotations,
+    settings, doctor, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -26,7 +26,7 @@ HALF_BIT = "half-bit"
 class Resolution:
     """Where a curve falls below a threshold.
 
-    resolution_A : in A; None where the densities agree on no shell.
+    resolution_A : in A; None where the two agree on no shell.
     q_inv_A : 1 / resolution_A; 0 where there is none.
     reaches_edge : whether the curve never falls below the threshold: the voxels, not the data, are the limit.
     words : the same in a sentence.
@@ -38,11 +38,14 @@ class Resolution:
     words: str
 
 
-def resolution_at(fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1) -> Resolution:
+def resolution_at(
+    fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1, first_shell: int = 1
+) -> Resolution:
     """The resolution at the first crossing of a threshold, linear in q between two shells.
 
     criterion : "0.143", "0.5", "half-bit" or any number between 0 and 1.
     filled, order : see :func:`half_bit_curve`; only that one looks at them.
+    first_shell : where to begin; shells further in say nothing.
 
     >>> q = np.arange(4) * 0.01
     >>> resolution_at(Fsc(q, np.array([1, 0.9, 0.6, 0.4]), np.ones(4, int), 10.0), "0.5").resolution_A
@@ -54,9 +57,9 @@ def resolution_at(fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, o
     excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
     # Where not even two equal densities could pass, as in shells of very few voxels, none has failed.
     excess = np.where((threshold >= 1) & ~np.isnan(fsc.correlation), 0.0, excess)
-    if len(excess) < 2:
+    if len(excess) <= first_shell:
         return Resolution(None, 0.0, False, "The box is too small to have shells.")
-    below = np.flatnonzero(excess[1:] < 0) + 1
+    below = np.flatnonzero(excess[first_shell:] < 0) + first_shell
     if not len(below):
         q = float(fsc.q_inv_A[-1])
         words = (
@@ -65,13 +68,13 @@ def resolution_at(fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, o
         )
         return Resolution(1 / q, q, True, words)
     end = int(below[0])
-    if end == 1:
-        inner_A = 1 / fsc.q_inv_A[1]
-        words = f"The densities agree nowhere: even the innermost shell, {inner_A:.4g} A, is below {name}."
+    if end == first_shell:
+        inner_A = 1 / fsc.q_inv_A[end]
+        words = f"The two agree nowhere: even the innermost shell, {inner_A:.4g} A, is below {name}."
         return Resolution(None, 0.0, False, words)
     if np.isnan(fsc.correlation[end]):
         q = float(fsc.q_inv_A[end - 1])
-        words = f"The curve is above {name} wherever both densities have content, up to {1 / q:.4g} A."
+        words = f"The curve is above {name} wherever both have content, up to {1 / q:.4g} A."
         return Resolution(1 / q, q, True, words)
     share = excess[end - 1] / (excess[end - 1] - excess[end])
     q = float(fsc.q_inv_A[end - 1] + share * (fsc.q_inv_A[end] - fsc.q_inv_A[end - 1]))

@@ -120,9 +120,9 @@ def _best_placements(
     """The best placement on the whole cubes, and the best of the other hand, where that was tried."""
     cuts = _Cuts(reference, moving)
     pair = (cuts.reference, cuts.moving)
-    intensities = (_intensity(_in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
+    intensities = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
     rotations = candidate_rotations(*intensities, _N_CANDIDATES)
-    small = [_in_fewer_voxels(values, _TRIAL_VOXELS) for values in pair]
+    small = [in_fewer_voxels(values, _TRIAL_VOXELS) for values in pair]
     coarse = _refined(*small, _tried(*small, rotations, hands), _REFINED)
     larger = cuts.n / small[0].shape[0]
     starts = [replace(place, shift=larger * place.shift) for place in coarse]
@@ -181,7 +181,7 @@ def _cut(values: Array, centre: NDArray[np.int64], n: int) -> Array:
     return result
 
 
-def _in_fewer_voxels(values: Array, most: int) -> Array:
+def in_fewer_voxels(values: Array, most: int) -> Array:
     """The same box in at most so many voxels along an edge."""
     n = values.shape[0]
     m = min(n, most)

@@ -1,0 +1,163 @@
+"""``orienteer compare``: how alike two volumes are, and to which resolution."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from orienteer.cli.console import messages, output, print_json, print_table
+from orienteer.cli.inspect import save_picture
+from orienteer.cli.options import AsJson, Device, refuse_existing
+from orienteer.cli.recognition import kind_of
+from orienteer.compute.arrays import choose_device, to_device, to_numpy
+from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.run.directory import RunDirectory
+
+if TYPE_CHECKING:
+    from orienteer.compare.comparison import Comparison
+    from orienteer.particle.structure import Structure
+    from orienteer.volume.volume import Volume
+
+# What a run directory stands for: the first of these that it holds.
+RESULTS = ("density.h5", "density.mrc", "intensity.h5", "intensity.mrc")
+_AUTO = "auto"
+_WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF) or the folder of a run."
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help=f"The reference. {_WHAT}", show_default=False)],
+    second: Annotated[Path, typer.Argument(help="What is turned onto it; as the first.", show_default=False)],
+    criterion: Annotated[
+        str, typer.Option("--criterion", help="Of the resolution: 0.5, 0.143, half-bit or a number.")
+    ] = "0.5",
+    mask: Annotated[
+        str | None,
+        typer.Option(
+            "--mask", metavar="auto|FILE", help="Mask the densities, and correct the curve for the mask."
+        ),
+    ] = None,
+    symmetry: Annotated[
+        str, typer.Option("--symmetry", metavar="GROUP", help="Imposed on both; for half-bit only.")
+    ] = "C1",
+    seed: Annotated[int, typer.Option("--seed", help="Of the correction for the mask.", min=0)] = 0,
+    out: Annotated[Path | None, typer.Option("--out", metavar="PNG", help="Draw a picture here.")] = None,
+    aligned: Annotated[
+        Path | None,
+        typer.Option("--aligned", metavar="FILE", help="Write the second, turned, here (.mrc or .h5)."),
+    ] = None,
+    device: Device = "auto",
+    as_json: AsJson = False,
+) -> None:
+    """Bring two volumes onto each other and tell how well they agree: rotation, hand, shift, resolution."""
+    from orienteer.compare.comparison import compare as compare_volumes
+    from orienteer.compare.criteria import threshold_curve
+    from orienteer.orientation.point_group import PointGroup
+
+    if aligned is not None:
+        refuse_existing(aligned)
+    where = choose_device(device)
+    _check_criterion(criterion, threshold_curve)
+    group = PointGroup(symmetry)
+    pair = [_on_device(open_comparable(path), where) for path in (first, second)]
+    found = compare_volumes(
+        *pair, criterion=criterion, mask=_open_mask(mask), symmetry_order=group.order, seed=seed
+    )
+    remarks = [*_told(pair), *found.remarks]
+    report: dict[str, Any] = {"first": str(first), "second": str(second), **found.as_report()}
+    report |= {"remarks": remarks, "device": where}
+    if aligned is not None:
+        _write(aligned, found)
+        report["aligned"] = str(aligned)
+    if out is not None:
+        from orienteer.plot.fsc import plot_comparison
+
+        report["picture"] = str(save_picture(plot_comparison(found, first.name, second.name), out))
+    if as_json:
+        print_json(report)
+        return
+    _print(report, found)
+
+
+def open_comparable(path: Path) -> "Volume | Structure":
+    """The volume or structure in a file, or the density of a run, or else its intensity."""
+    from orienteer.particle.opening import open_structure
+    from orienteer.volume.opening import open_volume
+
+    if path.is_dir():
+        run = path
+        names = [name for name in RESULTS if (run / name).is_file()]
+        if not names:
+            kind = (
+                "is a run without a result yet" if RunDirectory(run).is_run else "is a folder without a run"
+            )
+            raise FileError(run, f"{kind}: it holds no density and no intensity.", "Give a volume or a run.")
+        return open_volume(run / names[0])
+    kind = kind_of(path)
+    if kind == "structure":
+        return open_structure(path)
+    if kind != "volume":
+        raise FileError(
+            path, f"holds {kind}, not a volume or a structure.", "Look at it with: orienteer inspect"
+        )
+    return open_volume(path)
+
+
+def _check_criterion(criterion: str, threshold_curve: Any) -> None:
+    """Refuse a criterion before anything is computed."""
+    import numpy as np
+
+    from orienteer.compare.fsc import Fsc
+
+    try:
+        threshold_curve(Fsc(np.zeros(1), np.ones(1), np.ones(1, np.int64), 1.0), criterion)
+    except OrienteerError as error:
+        raise SettingsError(error.message, error.hint) from error
+
+
+def _open_mask(mask: str | None) -> "Volume | bool":
+    from orienteer.volume.opening import open_volume
+
+    if mask is None:
+        return False
+    return True if mask == _AUTO else open_volume(Path(mask))
+
+
+def _on_device(given: "Volume | Structure", device: Any) -> "Volume | Structure":
+    from orienteer.volume.volume import Volume
+
+    return replace(given, values=to_device(given.values, device)) if isinstance(given, Volume) else given
+
+
+def _told(pair: "list[Volume | Structure]") -> list[str]:
+    """What was decided when the structures were opened."""
+    return [remark for given in pair for remark in getattr(given, "remarks", ())]
+
+
+def _write(path: Path, found: "Comparison") -> None:
+    from orienteer.volume.opening import write_volume
+
+    write_volume(path, replace(found.aligned, values=to_numpy(found.aligned.values)))
+
+
+def _print(report: dict[str, Any], found: "Comparison") -> None:
+    rows = [
+        ("compared", found.kind),
+        ("correlation", f"{found.correlation:.4f}"),
+        ("resolution", found.resolution.words),
+        ("rotation", ", ".join(f"{x:.5f}" for x in found.rotation) + " (quaternion, scalar first)"),
+    ]
+    if found.hand is not None and found.shift_A is not None:
+        hand = "the same" if found.hand == 1 else "mirrored"
+        rows.append(("hand", f"{hand}; the other hand correlates by {found.other_hand_correlation:.4f}"))
+        rows.append(("shift", ", ".join(f"{x:.2f}" for x in found.shift_A) + " A"))
+    others = [(name, at.resolution_A) for name, at in found.resolutions.items() if name != found.criterion]
+    rows.append(
+        ("others", ", ".join(f"{name}: {'none' if r is None else f'{r:.4g} A'}" for name, r in others))
+    )
+    print_table(rows)
+    for remark in report["remarks"]:
+        messages.print(f"[yellow]note[/] {remark}", soft_wrap=True)
+    for name in ("picture", "aligned"):
+        if name in report:
+            output.print(f"Open   {report[name]}", style="bold", markup=False, soft_wrap=True)

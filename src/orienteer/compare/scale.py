@@ -1,0 +1,78 @@
+"""Whether two densities fit better at another size, as when a voxel size is wrong.
+
+A map whose header lies agrees with nothing, however it is turned.  The radii of gyration tell by how much,
+and a refinement with the size as one more unknown says it to a per cent.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orienteer.compare.densities import DensityAlignment, align_densities, in_fewer_voxels
+from orienteer.compare.mask import soft_mask
+from orienteer.compare.moving import MovableDensity
+from orienteer.compare.refinement import Placement, Refinement
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.orientation.quaternion import identity
+from orienteer.volume.volume import Volume
+
+_VOXELS = 64
+# Better means that much less of what is missing to a correlation of 1, at a size that differs by that much.
+_LESS_MISSING, _OTHER_SIZE = 0.6, 0.015
+_GOOD, _OTHER_RADIUS = 0.97, 0.04
+
+
+@dataclass(frozen=True)
+class ScaleFit:
+    """The size at which a density fits another better.
+
+    scale : how many times larger the moving density should be.
+    correlation : with that size; before : with the size that it has.
+    """
+
+    scale: float
+    correlation: float
+    before: float
+
+
+def better_scale(found: DensityAlignment, moving: Volume) -> ScaleFit | None:
+    """The size of the moving density that fits clearly better than its own; None where there is none.
+
+    found : the moving density as it was aligned; moving : as it was given.
+    """
+    before, near = _refined_size(found)
+    tries = [near]
+    ratio = _radius(found.reference.values) / max(_radius(found.turned.values), 1e-9)
+    if before < _GOOD and abs(ratio - 1) > _OTHER_RADIUS and 0.2 < ratio < 5:
+        step = tuple(ratio * size for size in moving.voxel_size)
+        again = align_densities(found.reference, replace(moving, voxel_size=step, origin=None))
+        _, fit = _refined_size(again)
+        tries.append(replace(fit, scale=ratio * fit.scale))
+    best = max(tries, key=lambda fit: fit.correlation)
+    if 1 - best.correlation > _LESS_MISSING * (1 - before) or abs(best.scale - 1) < _OTHER_SIZE:
+        return None
+    return ScaleFit(best.scale, best.correlation, before)
+
+
+def _refined_size(found: DensityAlignment) -> tuple[float, Placement]:
+    """The correlation as aligned, and the placement with the best size nearby."""
+    reference, turned = (in_fewer_voxels(v.values, _VOXELS) for v in (found.reference, found.turned))
+    refinement, movable = Refinement(reference), MovableDensity(turned)
+    start = Placement(identity(), np.zeros(3), 1)
+    as_it_is = refinement.refine(movable, start)
+    return as_it_is.correlation, refinement.refine(movable, start, scale_too=True)
+
+
+def _radius(values: Array) -> float:
+    """Radius of gyration of what a mask holds, in voxels; 0 where there is no telling."""
+    try:
+        mask = soft_mask(values, 1.0, dilate_A=0, edge_A=0)
+    except OrienteerError:
+        return 0.0
+    weights = np.maximum(to_numpy(values) * to_numpy(mask), 0).astype(np.float64)
+    places = np.indices(weights.shape).reshape(3, -1)
+    total = weights.sum()
+    centre = places @ weights.ravel() / total
+    square = ((places - centre[:, None]) ** 2).sum(axis=0)
+    return float(np.sqrt(square @ weights.ravel() / total))

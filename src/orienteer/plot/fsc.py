@@ -1,0 +1,88 @@
+"""Curves of agreement against resolution, and two volumes side by side."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.comparison import Comparison
+from orienteer.compare.criteria import Resolution
+from orienteer.compare.fsc import Fsc
+from orienteer.compare.phase_randomisation import MaskedFsc
+from orienteer.compute.arrays import to_numpy
+from orienteer.plot.volume import PLANES, draw_slices
+from orienteer.plot.words import plain_text
+from orienteer.volume.volume import Volume
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_comparison(found: Comparison, first: str = "first", second: str = "second") -> "Figure":
+    """The curve of a comparison, and slices through both volumes as they lie on each other."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(15, 6.6), layout="constrained", dpi=110)
+    curve, slices = figure.subfigures(1, 2, width_ratios=(1, 1.7))
+    axes = curve.subplots()
+    draw_fsc(axes, found.curve, _name_of_curve(found))
+    if found.masked is not None:
+        _draw_masked(axes, found.masked)
+    draw_threshold(axes, found.curve, found.threshold, found.criterion, found.resolution)
+    axes.legend(frameon=False, fontsize=9, loc="lower left")
+    hand = "" if found.hand is None else f", hand {'kept' if found.hand == 1 else 'mirrored'}"
+    axes.set_title(f"correlation {found.correlation:.3f}{hand}", fontsize=11)
+    rows = slices.subfigures(2, 1)
+    for row, volume, name in zip(rows, (found.reference, found.aligned), (first, second), strict=True):
+        row.suptitle(plain_text(name if volume is found.reference else f"{name}, turned"), fontsize=11)
+        shown = Volume(to_numpy(volume.values), volume.voxel_size, volume.space, volume.origin)
+        draw_slices(row.subplots(1, len(PLANES)), shown)
+    return figure
+
+
+def _draw_masked(axes: "Axes", masked: MaskedFsc) -> None:
+    """The curves from which the corrected one comes; random phases only where phases are random."""
+    for curve, label, colour in ((masked.unmasked, "unmasked", "0.5"), (masked.masked, "masked", "C1")):
+        axes.plot(curve.q_inv_A[1:], curve.correlation[1:], color=colour, lw=1.0, label=label)
+    if masked.random_from_inv_A is not None:
+        beyond = masked.random.q_inv_A >= masked.random_from_inv_A
+        q, correlation = masked.random.q_inv_A[beyond], masked.random.correlation[beyond]
+        axes.plot(q, correlation, color="C3", lw=1.0, label="masked, random phases")
+
+
+def draw_fsc(axes: "Axes", fsc: Fsc, label: str = "") -> None:
+    """The correlation of every shell but the centre over q, with the resolution in A on top."""
+    axes.plot(fsc.q_inv_A[1:], fsc.correlation[1:], color="C0", lw=1.8, marker=".", markersize=4, label=label)
+    axes.axhline(0, color="0.7", lw=0.8)
+    edge = float(fsc.q_inv_A[-1])
+    lowest = float(np.nanmin(fsc.correlation[1:], initial=0.0))
+    axes.set(xlim=(0, edge), ylim=(min(-0.05, lowest - 0.05), 1.05))
+    axes.set_xlabel("q (1/Å)")
+    axes.set_ylabel("correlation")
+    axes.grid(alpha=0.25)
+    above = axes.secondary_xaxis("top")
+    ticks = np.linspace(0, edge, 6)[1:]
+    above.set_xticks(ticks, [f"{1 / q:.3g}" for q in ticks])
+    above.set_xlabel("resolution (Å)")
+
+
+def draw_threshold(
+    axes: "Axes", fsc: Fsc, threshold: NDArray[np.float64], name: str, resolution: Resolution
+) -> None:
+    """The threshold of a criterion, and where the curve falls below it."""
+    axes.plot(fsc.q_inv_A[1:], threshold[1:], color="0.2", lw=1.0, ls="--", label=name)
+    if resolution.resolution_A is None or resolution.reaches_edge:
+        return
+    q = resolution.q_inv_A
+    level = float(np.interp(q, fsc.q_inv_A, threshold))
+    axes.plot([q, q], [axes.get_ylim()[0], level], color="0.2", lw=1.0, ls=":")
+    axes.annotate(
+        f"{resolution.resolution_A:.3g} Å", (q, level), xytext=(6, 6), textcoords="offset points", fontsize=10
+    )
+
+
+def _name_of_curve(found: Comparison) -> str:
+    if found.kind == "intensities":
+        return "speckles of both intensities"
+    return "Fourier shell correlation" + (", mask corrected" if found.masked is not None else "")
