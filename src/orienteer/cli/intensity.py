@@ -46,12 +46,19 @@ def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None)
 
 
 def _of_run(path: Path, model: int) -> Intensity:
+    from orienteer.run.measured_intensity import measured_intensity
     from orienteer.run.run import Run
 
     run = Run.open(path)
-    remarks = () if run.finished else ("The run has not come to its end; this is its last intensity.",)
+    remarks: tuple[str, ...] = (
+        () if run.finished else ("The run has not come to its end; this is its last intensity.",)
+    )
     facts = {"run_id": run.described["run_id"], "iteration": run.iteration}
     found = _checked(run.volumes(), model, RunDirectory(path).intensity, facts)
+    known = measured_intensity(run, model - 1)
+    if known.n_missing > found.volume.n_missing:
+        remarks += ("The pixels do not reach the centre; the intensity there is left free.",)
+        found = replace(found, volume=known)
     symmetry = str(getattr(run.settings, "symmetry", "C1"))
     return replace(found, seed=run.seed, symmetry=symmetry, remarks=(*remarks, *found.remarks))
 
