@@ -71,11 +71,15 @@ class Bootstrap:
         reach = NormalDist().inv_cdf((1 + share) / 2) * self.error.values
         return self.intensity.values - reach, self.intensity.values + reach
 
-    def relative_error(self) -> NDArray[np.float64]:
-        """(S,) error of a typical voxel of every shell over the mean intensity of the shell."""
-        mean = radial_mean(self.intensity.values)
-        spread = np.sqrt(radial_mean(self.error.values.astype(np.float64) ** 2))
-        return np.divide(spread, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+
+def relative_error(intensity: Volume, error: Volume) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Radius of every shell in 1/A, and the error of its voxels over its mean intensity, (S,) both."""
+    mean = radial_mean(intensity.values)
+    spread = np.sqrt(radial_mean(error.values.astype(np.float64) ** 2))
+    radius = np.arange(len(mean), dtype=np.float64) * float(intensity.voxel_size[0])
+    relative = np.full(len(mean), np.nan)
+    np.divide(spread, mean, out=relative, where=mean > 0)
+    return radius, relative
 
 
 def poisson_weights(event_id: NDArray[np.uint64], seed: int, replicate: int) -> NDArray[np.float32]:

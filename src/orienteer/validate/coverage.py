@@ -98,7 +98,7 @@ class Coverage:
         Its opposite is as good.
         """
         least = np.flatnonzero(self._around == self._around.min())
-        return self.directions[least[np.argmax(self._gaps_deg[least])]]
+        return np.asarray(self.directions[least[np.argmax(self._gaps_deg[least])]])
 
     @property
     def largest_gap_deg(self) -> float:
@@ -197,7 +197,7 @@ def _thinned(
     found, place = np.unique(place, return_inverse=True)
     total = np.bincount(place, weight, minlength=len(found))
     points = np.stack([np.bincount(place, weight * q[:, i]) for i in range(3)], axis=1) / total[:, None]
-    return points, total
+    return points, total.astype(np.float64)
 
 
 def _symmetric(cells: SphereCells, density: NDArray[np.float64], group: PointGroup) -> NDArray[np.float64]:

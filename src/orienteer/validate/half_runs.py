@@ -47,13 +47,18 @@ def half_seed(seed: int, half: int) -> int:
 
 
 def half_runs(
-    run: Run, parts: Parts, folder: Path | None = None, device: DeviceName | None = None
+    run: Run,
+    parts: Parts,
+    folder: Path | None = None,
+    device: DeviceName | None = None,
+    restart: bool = False,
 ) -> tuple[Run, Run]:
     """The runs of the two halves with the settings of a run; begun, or found where they were begun.
 
     parts : its data in halves.
     folder : where they lie; by default in ``validation`` below the run.
     device : where they are worked on; by default where the run was.
+    restart : begin anew, and lose what the halves have done.
     """
     if getattr(run.settings, "models", 1) != 1:
         raise OrienteerError(
@@ -67,7 +72,7 @@ def half_runs(
     first, second = (
         Run.create(
             place / f"half_{half}", part, section, seed=half_seed(run.seed, half), method=run.method,
-            device=run.device if device is None else device,
+            device=run.device if device is None else device, restart=restart,
         )
         for half, part in ((1, parts.half_1), (2, parts.half_2))
     )  # fmt: skip

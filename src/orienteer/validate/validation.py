@@ -22,7 +22,7 @@ from orienteer.reconstruction.pixels import PixelTable, pixel_table
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
-from orienteer.validate.bootstrap import bootstrap_intensity
+from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
 from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
@@ -63,16 +63,22 @@ class Halves:
 
 
 def begin_halves(
-    run: Run, settings: ValidationSettings | None = None, device: DeviceName | None = None
+    run: Run,
+    settings: ValidationSettings | None = None,
+    device: DeviceName | None = None,
+    restart: bool = False,
 ) -> Halves:
-    """The halves of a finished run, begun or found where they were begun; see :func:`validate`."""
+    """The halves of a finished run, begun or found where they were begun; see :func:`validate`.
+
+    restart : begin anew; everything that the halves have done is lost.
+    """
     if not run.finished:
         raise OrienteerError(
             f"{run.path}: the run has not come to its end, so that there is no result to validate.",
             "Go on with the command that began it.",
         )
     parts = split(run.source, (settings or ValidationSettings()).sentinels)
-    return Halves(parts, half_runs(run, parts, device=device))
+    return Halves(parts, half_runs(run, parts, device=device, restart=restart))
 
 
 def validate(
@@ -206,17 +212,7 @@ def _errors(run: Run, folder: Path, settings: ValidationSettings, device: Device
         )  # fmt: skip
         error = replace(found.error, metadata=made_from)
         write_volume(kept, error)
-    return VoxelErrors(settings.replicates, run.seed, *_relative_error(intensity, error))
-
-
-def _relative_error(intensity: Volume, error: Volume) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Radius of every shell, and the error of its voxels over its mean intensity, (S,) both."""
-    from orienteer.compare.shells import radial_mean
-
-    mean = radial_mean(intensity.values)
-    spread = np.sqrt(radial_mean(error.values.astype(np.float64) ** 2))
-    q = np.arange(len(mean)) * float(intensity.voxel_size[0])
-    return q, np.divide(spread, mean, out=np.full(len(mean), np.nan), where=mean > 0)
+    return VoxelErrors(settings.replicates, run.seed, *relative_error(intensity, error))
 
 
 def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:

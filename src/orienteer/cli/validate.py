@@ -1,0 +1,147 @@
+"""``orienteer validate``: how far the result of a run can be trusted, from its data alone."""
+
+import time
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.markup import escape
+
+from orienteer.cli.console import Stopped, messages, output, print_json, print_table
+from orienteer.cli.live_display import Step, show_reconstruction, time_in_words
+from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
+from orienteer.cli.progress import show_steps
+from orienteer.compute.progress import tell
+from orienteer.run.validation_settings import ValidationSettings
+
+if TYPE_CHECKING:
+    from orienteer.phase.settings import PhaseSettings
+    from orienteer.run.run import Run
+    from orienteer.validate.result import Validation
+    from orienteer.validate.validation import Halves
+
+
+@with_flags_of("validation", ValidationSettings)
+def validate(
+    run: Annotated[Path, typer.Argument(help="The folder of a finished reconstruction.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="Its patterns, where they have been moved."),
+    ] = None,
+    settings: SettingsFile = None,
+    set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
+    device: Device = "auto",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew; what the halves have done is lost.")
+    ] = False,
+    as_json: AsJson = False,
+    *,
+    flags: list[str],
+) -> None:
+    """Reconstruct two independent halves and tell how far they agree; stop and resume at any time."""
+    from orienteer.run.run import Run
+    from orienteer.run.settings import Settings
+    from orienteer.run.signals import RunStopped, stopping_at_once
+    from orienteer.settings.loading import load_settings
+    from orienteer.validate.validation import begin_halves
+    from orienteer.validate.validation import validate as put_to_the_test
+
+    begun = time.monotonic()
+    chosen = load_settings(Settings, settings, [*set_, *flags])
+    try:
+        with stopping_at_once("Stopped; what is done is kept.", "The same command goes on."):
+            opened = Run.open(run, data)
+            halves = begin_halves(opened, chosen.validation, device, restart)
+            _announce(opened, halves, chosen.validation)
+            _reconstruct(halves)
+            _phase_whole(opened, chosen.phase, device)
+            with show_steps("Validating"):
+                found = put_to_the_test(opened, chosen.validation, chosen.phase, device=device, halves=halves)
+    except RunStopped as stopped:
+        with suppress(OSError):  # the terminal may be gone
+            messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
+        raise Stopped(stopped.exit_status) from None
+    _tell(found, opened, time.monotonic() - begun, as_json)
+
+
+def _announce(run: "Run", halves: "Halves", settings: ValidationSettings) -> None:
+    """What will be done, and how long it may take."""
+    sizes = " and ".join(f"{len(part):,}" for part in halves.parts[:2])
+    took = sum(step.get("seconds") or 0.0 for step in run.steps)
+    left = sum(0.5 for one in halves.runs if not one.finished)
+    when = f"about {time_in_words(left * took)}" if left else "done already"
+    drawn = f", and {settings.replicates} draws of the frames" if settings.replicates else ""
+    messages.print(
+        f"Two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are in "
+        f"neither), the phasing of each, their comparison{drawn}.",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _reconstruct(halves: "Halves") -> None:
+    for number, run in enumerate(halves.runs, start=1):
+        if run.finished:
+            continue
+        title = f"half {number}: {len(halves.parts[number - 1]):,} frames -> {run.path}"
+        with closing(run.iterate()) as steps, show_reconstruction(title) as show:
+            for step in steps:
+                show(cast(Step, step))
+
+
+def _phase_whole(run: "Run", settings: "PhaseSettings", device: Any) -> None:
+    """The density of all frames, to which the claim belongs; one that is there is left alone."""
+    from orienteer.cli.intensity import open_intensity
+    from orienteer.phase.phasing import phase
+    from orienteer.phase.result import DESCRIPTION
+    from orienteer.validate.half_phasing import phase_settings_for
+
+    if (run.path / DESCRIPTION).exists():
+        return
+    given = open_intensity(run.path)
+    with show_steps("Phasing the run of all frames"):
+        found = phase(
+            given.volume, phase_settings_for(run, settings), seed=given.seed, device=device, progress=tell
+        )
+    replace(found, origin=given.origin).save(run.path)
+
+
+def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> None:
+    from orienteer.validate.half_runs import FOLDER
+
+    folder = run.path / FOLDER
+    if as_json:
+        print_json({"path": str(folder), "seconds": seconds, **found.describe()})
+        return
+    output.print(found.statement, style="bold", markup=False, soft_wrap=True)
+    print_table(in_rows(found, seconds))
+    for remark in found.remarks:
+        messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
+    output.print(f"Written to {folder}", markup=False, soft_wrap=True)
+
+
+def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
+    """What a validation has found, for people; what is not known is left out."""
+    rows = []
+    if found.maps is not None:
+        by_name = {name: one.resolution_A for name, one in found.maps.resolutions.items()}
+        told = (f"{'-' if value is None else f'{value:.3g} A'} ({name})" for name, value in by_name.items())
+        rows.append(("densities agree to", ", ".join(told)))
+    rows += [
+        ("intensities agree to", _reach(found.intensity.resolution_A, "0.5, about their radial mean")),
+        ("the run agrees with them to", _reach(found.whole.resolution_A, "0.5")),
+    ]
+    if found.sentinels is not None:
+        poses = found.sentinels
+        words = f"agree to {poses.median_deg:.2g} deg ({poses.frames:,} frames"
+        rows.append(("poses of unseen frames", f"{words}; by chance {poses.chance_deg:.0f} deg)"))
+    if found.coverage is not None:
+        share = f"{found.coverage.empty_share:.1%} of directions without data"
+        rows.append(("coverage", f"{share}, least {found.coverage.worst_density:.2g} of the mean"))
+    return [*rows, ("time", time_in_words(seconds))]
+
+
+def _reach(resolution_A: float | None, how: str) -> str:
+    return f"nothing ({how})" if resolution_A is None else f"{resolution_A:.3g} A ({how})"
