@@ -97,7 +97,7 @@ def gather(path: Path) -> Evidence:
     return Evidence(
         path=path,
         description=description,
-        settings=find(partial(read_settings, directory.settings), ""),
+        settings=find(partial(_settings, directory), f"{directory.settings}: holds no settings."),
         events=find(partial(_events, directory), "The run has not been started."),
         detector=find(directory.read_detector, "The data came without a detector."),
         intensities=find(
@@ -141,8 +141,15 @@ def _existing(path: Path, read: Callable[[Path], T]) -> T | None:
     return read(path) if path.exists() else None
 
 
+def _settings(directory: RunDirectory) -> dict[str, Any] | None:
+    return read_settings(directory.settings) or None
+
+
 def _events(directory: RunDirectory) -> list[dict[str, Any]] | None:
-    return read_events(directory.events) or None
+    events = read_events(directory.events)
+    if not events and directory.events.exists():
+        raise FileError(directory.events, "holds no line that can be read.")
+    return events or None
 
 
 def _real_volume(path: Path) -> Volume:

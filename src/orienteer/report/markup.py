@@ -7,11 +7,13 @@ Names of samples, files and machines come from outside.  Since only :class:`Mark
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable
 from typing import TypeAlias
 
 # Elements that have no end in HTML; SVG shapes are closed all the same.
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class Markup(str):
@@ -52,7 +54,7 @@ def joined(content: Iterable[Content], between: str = "") -> Markup:
 
 def escaped(text: str) -> Markup:
     """The text as it must stand in HTML; characters that no page may hold are shown as a question mark."""
-    return Markup(html.escape("".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in text), quote=True))
+    return Markup(html.escape(_UNPRINTABLE.sub("\ufffd", text), quote=True))
 
 
 def _attribute(key: str, value: Value) -> str:

@@ -111,7 +111,7 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
         if emc.get("refine") is True and last.get("finished"):
             said.append("At the end poses were refined off the grid and the patterns merged again.")
         if last.get("finished") and last.get("reason"):
-            said.append(f"The run ended by itself: {sentence(str(last['reason']))}")
+            said.append(f"The run ended with this reason: {sentence(str(last['reason']))}")
     return said
 
 

@@ -111,7 +111,7 @@ def _state(evidence: Evidence) -> list[str]:
         event for event in events if event["event"] in ("started", "resumed", "stopped", "failed", "finished")
     ]
     if not turns:
-        return ["The run has not been started."]
+        return [evidence.events.missing or "The run has not been started."]
     last = turns[-1]
     iteration = evidence.steps[-1]["iteration"] if evidence.steps else 0
     after = f"after {counted(iteration, 'iteration')}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orienteer.report.plain_values import as_count, as_number, as_numbers, as_texts, as_words, at
+from orienteer.report.plain_values import as_count, as_number, as_numbers, as_tables, as_texts, as_words, at
 
 ARBITRARY = "arbitrary units"
 
@@ -55,7 +54,7 @@ class PhasingFacts:
 
 def phasing_facts(said: dict[str, Any]) -> PhasingFacts:
     """The facts in what ``phasing.json`` says."""
-    clusters = [one for one in said.get("clusters") or [] if isinstance(one, Mapping)]
+    clusters = as_tables(said.get("clusters"))
     settings = said.get("settings")
     return PhasingFacts(
         prtf_q_inv_A=as_numbers(at(said, "prtf", "q_inv_A")),

@@ -44,6 +44,15 @@ def as_count(value: Any) -> int | None:
     return int(number) if number is not None and number >= 0 and number == int(number) else None
 
 
+def as_tables(value: Any) -> list[Mapping[str, Any]]:
+    """The tables of a list: whatever in it has names and values.
+
+    >>> as_tables([{"a": 1}, 3]), as_tables(3)
+    ([{'a': 1}], [])
+    """
+    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list) else []
+
+
 def as_words(value: Any) -> str:
     """The value when it is a text."""
     return value if isinstance(value, str) else ""

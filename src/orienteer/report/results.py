@@ -37,7 +37,8 @@ def draw_iterations(evidence: Evidence) -> Markup:
     """How the run went."""
     steps = evidence.steps
     if not steps:
-        return missing(evidence.events.missing or "Not one iteration is done yet.")
+        said = missing(evidence.events.missing or "Not one iteration is done yet.")
+        return joined([said, _draw_frames(evidence)])
     last = steps[-1]
     radial = last.get("radial")
     charts = step_charts(steps)
@@ -125,7 +126,8 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
     """The density: its surface to turn, planes, projections, and what phasing says about it."""
     density = evidence.density.value
     if density is None:
-        return missing(evidence.density.missing)
+        said = dict.fromkeys([evidence.density.missing, evidence.phasing.missing])
+        return joined(missing(words) for words in said if words)
     unit = phasing.unit if phasing is not None else ARBITRARY
     parts = [draw_surface(density, evidence.halves, unit)]
     edge = " × ".join(map(str, density.shape))

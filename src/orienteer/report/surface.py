@@ -139,26 +139,24 @@ def _shaded(
     packed: Packed,
 ) -> NDArray[np.uint8]:
     """Colours of a surface from its slopes; far parts are darker."""
+    seen = points[:, hit]
     smooth = ndimage.gaussian_filter(block, 0.7)
     slopes = []
     for axis in range(3):
-        shift = np.zeros((3, 1, 1))
+        shift = np.zeros((3, 1))
         shift[axis] = 0.7
         ahead, behind = (
-            ndimage.map_coordinates(smooth, points + sign * shift, order=1, cval=packed.low)
-            for sign in (1, -1)
+            ndimage.map_coordinates(smooth, seen + sign * shift, order=1, cval=packed.low) for sign in (1, -1)
         )
         slopes.append((ahead - behind) / steps[axis])
     normal = -np.array(slopes)
     normal[2] *= -1  # light comes from where the eye is
     normal /= np.maximum(np.linalg.norm(normal, axis=0), 1e-12)
-    light = _LIGHT / np.linalg.norm(_LIGHT)
-    diffuse = np.clip(np.tensordot(light, normal, 1), 0, 1)
+    diffuse = np.clip(_LIGHT / np.linalg.norm(_LIGHT) @ normal, 0, 1)
     facing = np.clip(normal[2], 0, 1)
-    away = points[2] / max(1, block.shape[2] - 1)
+    away = seen[2] / max(1, block.shape[2] - 1)
     brightness = (0.30 + 0.62 * diffuse + 0.12 * facing) * (1.08 - 0.35 * away)
-    shine = 0.18 * np.clip(np.tensordot(light, normal, 1), 0, 1) ** 24
-    colours = np.clip(_COLOUR[:, None, None] * brightness + shine, 0, 1)
-    pixels = np.rint(255 * np.stack([*colours, hit.astype(float)], axis=-1)).astype(np.uint8)
-    pixels[~hit] = 0
+    colours = np.clip(_COLOUR[:, None] * brightness + 0.18 * diffuse**24, 0, 1)
+    pixels = np.zeros((*hit.shape, 4), np.uint8)
+    pixels[hit] = np.rint(255 * np.vstack([colours, np.ones(len(away))])).T.astype(np.uint8)
     return np.ascontiguousarray(pixels.transpose(1, 0, 2)[::-1])

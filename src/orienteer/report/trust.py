@@ -51,6 +51,8 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
     if facts.intensity_A is not None:
         rows.append(("The intensities agree to", f"{number(facts.intensity_A)} Å (0.5)"))
+    if facts.whole_A is not None:
+        rows.append(("The run and the half less like it agree to", f"{number(facts.whole_A)} Å (0.5)"))
     if facts.sentinel_deg is not None:
         frames = (
             "" if facts.n_sentinels is None else f" of {facts.n_sentinels:,} frames that neither has seen"
@@ -105,10 +107,13 @@ def _prtf(facts: PhasingFacts) -> Markup | None:
 
 
 def _intensities(facts: ValidationFacts) -> Markup | None:
+    curves = [
+        Curve("the two halves", facts.intensity_q_inv_A, facts.intensity_correlation),
+        Curve("the run and a half", facts.whole_q_inv_A, facts.whole_correlation, 2, dashed=True),
+    ]
     chart = Chart(
-        "intensity-correlation", "Correlation of the intensities of the half sets", Q, "correlation",
-        [Curve("", facts.intensity_q_inv_A, facts.intensity_correlation)], [Guide(0.5, "0.5")],
-        y_range=(0.0, 1.0), resolution_above=True,
+        "intensity-correlation", "Correlation of the intensities", Q, "correlation", curves,
+        [Guide(0.5, "0.5")], y_range=(0.0, 1.0), resolution_above=True,
     )  # fmt: skip
     return chart_figure(chart, "Before phasing, with the mean of each shell taken off; 1 is perfect.")
 

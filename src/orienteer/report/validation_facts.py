@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orienteer.report.plain_values import as_count, as_number, as_numbers, as_texts, as_words, at
+from orienteer.report.plain_values import as_count, as_number, as_numbers, as_tables, as_texts, as_words, at
 
 CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
 
@@ -21,6 +21,7 @@ class ValidationFacts:
     resolutions_A : by criterion.
     q_inv_A : of the curves ``fsc`` by name.
     intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off.
+    whole_q_inv_A, whole_correlation : the same of the run's own intensity and that of the half less like it.
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
         chance_deg : what poses at random would give.
     half_frames, half_seeds : of each half set.
@@ -40,6 +41,9 @@ class ValidationFacts:
     intensity_q_inv_A: list[float | None] = field(default_factory=list)
     intensity_correlation: list[float | None] = field(default_factory=list)
     intensity_A: float | None = None
+    whole_q_inv_A: list[float | None] = field(default_factory=list)
+    whole_correlation: list[float | None] = field(default_factory=list)
+    whole_A: float | None = None
     sentinel_deg: float | None = None
     chance_deg: float | None = None
     n_sentinels: int | None = None
@@ -62,7 +66,7 @@ class ValidationFacts:
 def validation_facts(said: dict[str, Any]) -> ValidationFacts:
     """The facts in what ``validation.json`` says."""
     fsc, resolutions = said.get("fsc"), said.get("resolutions_A")
-    halves = [one for one in said.get("halves") or [] if isinstance(one, Mapping)]
+    halves = as_tables(said.get("halves"))
     sizes = [as_count(one.get("frames")) for one in halves]
     seeds = [as_count(one.get("seed")) for one in halves]
     criterion = said.get("criterion")
@@ -84,6 +88,9 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         intensity_q_inv_A=as_numbers(at(said, "intensity", "q_inv_A")),
         intensity_correlation=as_numbers(at(said, "intensity", "correlation")),
         intensity_A=_positive(at(said, "intensity", "resolution_A")),
+        whole_q_inv_A=as_numbers(at(said, "whole", "q_inv_A")),
+        whole_correlation=as_numbers(at(said, "whole", "correlation")),
+        whole_A=_positive(at(said, "whole", "resolution_A")),
         sentinel_deg=as_number(at(said, "sentinels", "median_deg")),
         chance_deg=as_number(at(said, "sentinels", "chance_deg")),
         n_sentinels=as_count(at(said, "sentinels", "frames")),

@@ -1,0 +1,61 @@
+"""The paragraph on the methods says what was done, and nothing that was not."""
+
+from pathlib import Path
+
+from orienteer.report import references
+from orienteer.report.evidence import gather
+from orienteer.report.methods import methods
+from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
+from orienteer.report.references import draw_references
+from orienteer.report.validation_facts import ValidationFacts, validation_facts
+
+
+def test_the_paragraph_holds_the_facts_of_the_run(run_folder: Path) -> None:
+    evidence = gather(run_folder)
+    assert evidence.phasing.value is not None
+    assert evidence.validation.value is not None
+    phasing, validation = phasing_facts(evidence.phasing.value), validation_facts(evidence.validation.value)
+    sentences, cited = methods(evidence, phasing, validation)
+    said = " ".join(sentences)
+    for words in (
+        "60 simulated diffraction patterns of single particles at a wavelength of 2.5 Å (4.959 keV)",
+        "256 of its 256 pixels",
+        "(Loh & Elser 2009) from a random start (seed 7), without any knowledge of the orientations",
+        "The symmetry I was imposed.",
+        "The fluence of every pattern was estimated",
+        "5 % of the patterns were oriented but never merged.",
+        "The last of 4 iterations",
+        "from 3 random starts (seed 7) by relaxed averaged alternating reflections (Luke 2005) and error "
+        "reduction (Fienup 1982)",
+        "The volume of the support was given as 2,000,000 Å³.",
+        "two half sets by a hash of their event numbers",
+        "randomising phases (Chen et al. 2013)",
+    ):
+        assert words in said, words
+    assert "No symmetry" not in said
+    assert "limit of 4 iterations" in said
+    assert cited[0] == references.EMC
+    for reference in set(cited):
+        assert reference.short.partition(" ")[0] in said or reference in (
+            references.GOLD,
+            references.HALF_BIT,
+        )
+
+
+def test_what_was_not_done_is_not_said(bare_folder: Path) -> None:
+    sentences, cited = methods(gather(bare_folder), None, None)
+    said = " ".join(sentences)
+    assert "phased" not in said
+    assert "Fourier shell" not in said
+    assert cited == [references.EMC]
+
+
+def test_halves_that_agree_nowhere_are_no_resolution(bare_folder: Path) -> None:
+    sentences, _ = methods(gather(bare_folder), PhasingFacts(), ValidationFacts())
+    assert "so no resolution is claimed" in " ".join(sentences)
+
+
+def test_a_paper_stands_in_the_list_once() -> None:
+    drawn = draw_references([references.EMC, references.FSC, references.EMC])
+    assert drawn.count("<li>") == 2
+    assert 'href="https://doi.org/10.1103/PhysRevE.80.026705"' in drawn

@@ -1,0 +1,117 @@
+"""The first lines: one honest sentence, and what one must know before one believes it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orienteer.report.evidence import gather
+from orienteer.report.opening import NOT_VALIDATED, claim, unusual
+from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
+from orienteer.report.validation_facts import ValidationFacts, validation_facts
+
+
+def known_first(folder: Path) -> str:
+    evidence = gather(folder)
+    phasing, validation = evidence.phasing.value, evidence.validation.value
+    said = unusual(
+        evidence,
+        None if phasing is None else phasing_facts(phasing),
+        None if validation is None else validation_facts(validation),
+    )
+    assert all(words.endswith(".") for words in said)
+    return "\n".join(said)
+
+
+def change_settings(folder: Path, old: str, new: str) -> None:
+    file = folder / "settings.toml"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_without_a_validation_nothing_is_claimed() -> None:
+    assert claim(None) == NOT_VALIDATED
+    assert (
+        claim(None, "validation.json: is damaged.")
+        == "validation.json: is damaged. No resolution is claimed."
+    )
+
+
+def test_the_claim_is_the_one_of_the_validation(run_folder: Path) -> None:
+    said = gather(run_folder).validation.value
+    assert said is not None
+    assert claim(validation_facts(said)).startswith("Two independent halves of 27 and 27 frames agree")
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (ValidationFacts(resolution_A=12.34), "Resolution 12.3 Å (full period): there the Fourier shell"),
+        (ValidationFacts(resolution_A=12.34, reaches_edge=True), "Resolution 12.3 Å or better (full period)"),
+        (ValidationFacts(resolution_A=None), "No resolution can be claimed"),
+    ],
+)
+def test_a_validation_without_a_sentence_still_makes_a_claim(facts: ValidationFacts, words: str) -> None:
+    assert claim(facts).startswith(words)
+
+
+def test_what_was_imposed_simulated_or_cut_off_is_said(run_folder: Path) -> None:
+    said = known_first(run_folder)
+    assert "The frames are simulated." in said
+    assert "The symmetry I was imposed on the intensity" in said
+    assert "A limit has ended the run after 4 iterations" in said
+    assert "60 frames are few" in said
+    assert "changed" not in said
+
+
+def test_known_orientations_and_given_models_come_first(run_folder: Path, edit: Callable[..., None]) -> None:
+    change_settings(run_folder, "[emc]", '[emc]\nknown_orientations = "truth"\nstart_file = "model.mrc"')
+    edit(run_folder / "run.json", files={"start_file": "1234", "background_file": "5678", "hits_file": "9"})
+    lines = known_first(run_folder).splitlines()
+    assert "emc.known_orientations = truth" in lines[0]
+    assert "emc.start_file = model.mrc" in lines[1]
+    assert "hits_file" in lines[2]
+    assert not any("background_file" in line for line in lines)
+
+
+def test_a_run_under_way_stopped_or_failed_is_not_taken_for_a_result(bare_folder: Path) -> None:
+    log = bare_folder / "events.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    steps = [line for line in lines if '"event":"finished"' not in line]
+    for last, words in {
+        "": "has not come to its end; it stands after 4 iterations",
+        '{"event":"stopped","iteration":4}\n': "was stopped after 4 iterations",
+        '{"event":"failed","reason":"the disk is full"}\n': "failed after 4 iterations: The disk is full.",
+    }.items():
+        log.write_text("".join(steps) + last)
+        assert words in known_first(bare_folder)
+
+
+def test_edited_settings_are_noticed(run_folder: Path) -> None:
+    change_settings(run_folder, "oversampling = 4.0", "oversampling = 3.0")
+    assert "settings.toml was changed" in known_first(run_folder)
+    change_settings(run_folder, "oversampling = 3.0", "oversampling = 4.0")
+    change_settings(run_folder, "iterations = 4", "iterations = 9")  # changes no result
+    assert "settings.toml was changed" not in known_first(run_folder)
+
+
+def test_a_density_or_validation_of_an_earlier_run_is_noticed(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    edit(run_folder / "validation" / "validation.json", iteration=3)
+    assert "since it was validated" in known_first(run_folder)
+    edit(run_folder / "validation" / "validation.json", iteration=4, run_id="another")
+    assert "since it was validated" in known_first(run_folder)
+    phased: dict[str, Any] = json.loads((run_folder / "phasing.json").read_text())
+    assert "since it was phased" not in known_first(run_folder)
+    edit(run_folder / "phasing.json", intensity={**phased["intensity"], "iteration": 2})
+    assert "since it was phased" in known_first(run_folder)
+
+
+def test_a_symmetry_of_the_density_alone_is_said(bare_folder: Path) -> None:
+    change_settings(bare_folder, 'symmetry = "I"', 'symmetry = "C1"')
+    said = unusual(gather(bare_folder), PhasingFacts(settings={"symmetry": "D5"}), None)
+    assert "The symmetry D5 was imposed on the density, not found." in said

@@ -1,0 +1,256 @@
+"""The whole page: well-formed, alone in the world, safe, and there whatever is missing."""
+
+import base64
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.errors import OrienteerError
+from orienteer.report.evidence import gather
+from orienteer.report.page import draw_page, write_report
+from orienteer.volume.opening import open_volume
+
+SECTIONS = [
+    "result", "trust", "measured", "intensities", "iterations", "methods", "cite", "settings", "origin",
+    "again", "files",
+]  # fmt: skip
+
+
+def check_page(page: Any) -> None:
+    assert page.wrong == []
+    assert len(set(page.ids)) == len(page.ids)
+    assert page.fetched == []
+    for tag, attributes in page.elements:
+        if tag == "img":
+            assert attributes.get("alt")
+        if tag == "svg" and attributes.get("role") == "img":
+            assert attributes.get("aria-label")
+        assert not any(name.startswith("on") for name in attributes)
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(
+    run_folder: Path, read_page: Callable[[Path], Any]
+) -> None:
+    written = write_report(run_folder)
+    assert written == run_folder / "report.html"
+    page = read_page(written)
+    check_page(page)
+    content = written.read_text()
+    assert "@import" not in content
+    assert "url(" not in content
+    policies = [a for tag, a in page.elements if tag == "meta" and a.get("http-equiv")]
+    assert "default-src 'none'" in str(policies[0]["content"])
+
+
+def test_every_link_inside_the_page_has_its_place_and_every_file_is_there(
+    run_folder: Path, read_page: Callable[[Path], Any]
+) -> None:
+    page = read_page(write_report(run_folder))
+    links = [str(a["href"]) for tag, a in page.elements if tag == "a"]
+    for link in links:
+        if link.startswith("#"):
+            assert link[1:] in page.ids
+        elif not link.startswith(("data:", "https://doi.org/")):
+            assert (run_folder / link).exists()
+    assert "density.mrc" in links
+    assert "validation/density_half_2.mrc" in links
+    assert "open_in_chimerax.cxc" in links
+
+
+def test_every_curve_and_picture_that_the_run_has_is_there(
+    run_folder: Path, read_page: Callable[[Path], Any]
+) -> None:
+    page = read_page(write_report(run_folder))
+    figures = {name.removeprefix("figure-") for name in page.ids if name.startswith("figure-")}
+    assert figures - {"poses"} == {
+        "log-likelihood", "change", "temperature", "resolution", "radial-mean", "half-correlation",
+        "directions", "fluence", "photons", "mean-frame", "intensity", "density", "projections", "fsc",
+        "prtf", "intensity-correlation", "intensity-error",
+    }  # fmt: skip
+
+
+def test_the_maps_in_the_page_are_those_of_the_files(
+    run_folder: Path, read_page: Callable[[Path], Any]
+) -> None:
+    content = write_report(run_folder).read_text()
+    stored = json.loads(content.partition('id="maps">')[2].partition("</script>")[0])
+    assert [one["name"] for one in stored] == ["Density", "Half 1", "Half 2"]
+    first = stored[0]
+    assert max(first["shape"]) <= 96
+    voxels = np.frombuffer(base64.b64decode(first["voxels"]), np.uint8)
+    assert len(voxels) == np.prod(first["shape"])
+    values = first["low"] + voxels / 255 * (first["high"] - first["low"])
+    density = open_volume(run_folder / "density.mrc")
+    mass_shown = values.sum() * np.prod(first["voxel_A"])
+    mass = float(density.values.sum()) * float(np.prod(density.voxel_size))
+    assert mass_shown == pytest.approx(mass, rel=0.15)  # what rings around the particle is cut off
+    assert density.values.min() < first["level"] < density.values.max()
+
+
+HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
+
+
+def test_names_from_outside_stay_names(
+    run_folder: Path, tmp_path: Path, edit: Callable[..., None], read_page: Callable[[Path], Any]
+) -> None:
+    folder = tmp_path / HOSTILE.replace("/", "_")
+    shutil.move(run_folder, folder)
+    described = json.loads((folder / "run.json").read_text())
+    described["machine"]["host"] = HOSTILE
+    described["input"]["path"] = f"/data/{HOSTILE}"
+    described["input"]["polarisation"] = HOSTILE
+    edit(folder / "run.json", **described)
+    edit(folder / "phasing.json", unit=HOSTILE, remarks=[HOSTILE], hand=HOSTILE)
+    edit(folder / "validation" / "validation.json", statement=HOSTILE, remarks=[HOSTILE])
+    settings = (folder / "settings.toml").read_text().replace('symmetry = "I"', f"symmetry = '''{HOSTILE}'''")
+    (folder / "settings.toml").write_text(settings)
+    page = read_page(write_report(folder))
+    check_page(page)
+    assert [tag for tag, _ in page.elements].count("script") == 2  # the maps and the viewer
+    assert not any(a.get("src") == "x" for tag, a in page.elements)
+    assert page.text.count("alert(1)") >= 5
+
+
+PARTS = [
+    "detector.h5", "events.jsonl", "intensity.h5", "orientations.h5", "settings.toml", "density.mrc",
+    "support.mrc", "phasing.json", "validation/validation.json", "validation/density_half_2.mrc",
+    "validation/mask.mrc",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "torn", "garbage"])
+def test_a_run_of_damaged_files_still_has_a_page(
+    run_folder: Path, read_page: Callable[[Path], Any], damage: str
+) -> None:
+    for name in PARTS:
+        spoil(run_folder / name, damage)
+    page = read_page(write_report(run_folder))
+    check_page(page)
+    assert "No resolution is claimed." in page.text
+    if damage != "missing":
+        for name in ("intensity.h5", "orientations.h5", "settings.toml", "density.mrc", "phasing.json"):
+            assert f"{name}: " in page.text
+
+
+def spoil(file: Path, damage: str) -> None:
+    if damage == "missing":
+        file.unlink()
+        return
+    whole = file.read_bytes()
+    contents = {"empty": b"", "torn": whole[: len(whole) // 2] + b"[", "garbage": b"\x93garbage" * 50}
+    file.write_bytes(contents[damage])
+
+
+@pytest.mark.parametrize("content", ["{}", '{"format": "orienteer-run"}', "[1]", "{"])
+def test_a_damaged_description_is_a_sentence_too(
+    run_folder: Path, read_page: Callable[[Path], Any], content: str
+) -> None:
+    (run_folder / "run.json").write_text(content)
+    page = read_page(write_report(run_folder))
+    check_page(page)
+    assert "run.json" in page.text
+    assert "not known" in page.text
+
+
+@pytest.mark.parametrize("file", ["phasing.json", "validation/validation.json"])
+def test_values_of_another_kind_are_left_out(
+    run_folder: Path, read_page: Callable[[Path], Any], file: str
+) -> None:
+    """Whatever stands behind a key, the page comes."""
+    path = run_folder / file
+    whole = json.loads(path.read_text())
+    kinds = (None, 3, -1.5, "text", [None, "x", 1], {"q_inv_A": 3, "values": "x", "correlation": [1]}, True)
+    for first, second in pairwise(kinds):
+        keys = [key for key in whole if key not in ("format", "version")]
+        wrong = {key: first if index % 2 else second for index, key in enumerate(keys)}
+        path.write_text(json.dumps({"format": whole["format"], "version": whole["version"], **wrong}))
+        evidence = gather(run_folder)
+        (run_folder / "density.mrc").unlink(missing_ok=True)  # drawing it takes long, and says nothing here
+        check_page(read_page(draw_page(evidence, run_folder, "")))
+
+
+def test_a_run_that_was_only_reconstructed_claims_nothing(
+    bare_folder: Path, read_page: Callable[[Path], Any]
+) -> None:
+    page = read_page(write_report(bare_folder))
+    check_page(page)
+    assert "Not validated: run orienteer validate. No resolution is claimed." in page.text
+    assert "There is no density yet: run orienteer phase." in page.text
+    assert not (bare_folder / "open_in_chimerax.cxc").exists()
+
+
+def test_a_run_that_was_only_begun_has_a_page(bare_folder: Path, read_page: Callable[[Path], Any]) -> None:
+    for name in ("events.jsonl", "intensity.h5", "intensity.mrc", "orientations.h5", "checkpoint.h5"):
+        (bare_folder / name).unlink(missing_ok=True)
+    page = read_page(write_report(bare_folder))
+    check_page(page)
+    assert "The run has not been started." in page.text
+
+
+def test_moved_data_are_not_counted(
+    run_folder: Path, edit: Callable[..., None], read_page: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    given = json.loads((run_folder / "run.json").read_text())["input"]
+    edit(run_folder / "run.json", input={**given, "path": str(tmp_path / "gone.h5")})
+    assert "Photons were not counted:" in read_page(write_report(run_folder)).text
+    changed = tmp_path / "changed.h5"
+    changed.write_bytes(Path(given["path"]).read_bytes() + b"x")
+    edit(run_folder / "run.json", input={**given, "path": str(changed)})
+    assert "has changed since the run was begun" in read_page(write_report(run_folder)).text
+
+
+def test_a_folder_to_give_away_holds_page_maps_and_script(
+    run_folder: Path, read_page: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "deep" / "given away"
+    assert write_report(run_folder, out) == out / "report.html"
+    shutil.rmtree(run_folder)
+    links = [str(a["href"]) for tag, a in read_page(out / "report.html").elements if tag == "a"]
+    local = [link for link in links if not link.startswith(("#", "data:", "https://doi.org/"))]
+    assert "density.mrc" in local
+    assert "intensity.mrc" in local
+    for link in local:
+        assert (out / link).is_file()
+    assert not list(out.rglob("*.part"))
+
+
+def test_what_is_no_run_is_refused_and_nothing_is_written(tmp_path: Path, run_folder: Path) -> None:
+    with pytest.raises(OrienteerError, match="holds no run"):
+        write_report(tmp_path)
+    with pytest.raises(OrienteerError, match="no such folder"):
+        write_report(tmp_path / "absent")
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(OrienteerError, match="is a file"):
+        write_report(run_folder, file)
+    assert not list(tmp_path.glob("report.html"))
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium, which is not installed")
+def test_a_browser_shows_the_surface_or_says_why_not(run_folder: Path, tmp_path: Path) -> None:
+    page = write_report(run_folder)
+    options = [
+        "--headless", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+        "--ignore-gpu-blocklist", "--disable-background-networking", "--disable-component-update",
+        "--disable-sync", "--no-first-run", f"--user-data-dir={tmp_path / 'browser'}",
+        "--virtual-time-budget=2000", "--window-size=400,400", "--dump-dom",
+    ]  # fmt: skip
+    program = str(shutil.which("chromium"))
+    shown = subprocess.run(
+        [program, *options, page.resolve().as_uri()], capture_output=True, text=True, timeout=240, check=False
+    ).stdout
+    if "</html>" not in shown:
+        pytest.skip("chromium does not run here")
+    viewer = shown.partition('id="viewer"')[2].partition(">")[0]
+    sorry = shown.partition('id="no-webgl"')[2].partition(">")[0]
+    assert ("hidden" in viewer) != ("hidden" in sorry)
+    if "hidden" not in viewer:
+        assert "Å</div>" in shown.partition('class="scale-bar"')[2][:80]  # the script has drawn
