@@ -1,10 +1,17 @@
 """A plan fits into its memory and knows what it costs."""
 
+import tracemalloc
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from orienteer.reconstruction.plan import make_plan
+from orienteer.errors import OrienteerError
+from orienteer.orientation.grids import make_grid
+from orienteer.orientation.point_group import as_point_group
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.plan import count_poses, make_plan
 
 
 def planned(**changes: Any) -> Any:
@@ -46,3 +53,64 @@ def test_frames_beyond_a_cards_memory_come_to_it_in_batches(monkeypatch: pytest.
     # On the CPU the memory of the device is that of the machine.
     assert planned(lit_share=0.5, n_frames=1_000_000).frames_on_device
     assert not planned(frames_in_memory=False).frames_on_device
+
+
+@pytest.mark.parametrize("group", ["C1", "C2", "D2", "T", "I"])
+def test_poses_are_counted_without_making_them(group: str) -> None:
+    order = as_point_group(group).order
+    for level in (1, 4, 7):
+        assert count_poses(level, order) == len(make_grid("600-cell", level, group))
+
+
+def test_poses_of_groups_that_the_grid_has_not_are_counted_to_a_few_per_cent() -> None:
+    for group in ("C3", "C4", "D7", "O"):
+        exact = len(make_grid("600-cell", 8, group))
+        assert count_poses(8, as_point_group(group).order) == pytest.approx(exact, rel=0.05)
+
+
+def test_a_grid_that_nobody_can_make_is_refused_before_anything_starts() -> None:
+    with pytest.raises(OrienteerError, match="divide the 600-cell 101 times"):
+        count_poses(101)
+
+
+def test_every_model_and_half_has_volumes_of_its_own() -> None:
+    one, models, halves = planned(), planned(n_models=3), planned(n_halves=2)
+    voxels = 101**3
+    assert models.memory.volumes - one.memory.volumes == 2 * (8 + 24) * voxels
+    assert halves.memory.volumes - one.memory.volumes == (4 + 24) * voxels
+    assert halves.memory.compression > models.memory.compression - 2 * 64 * voxels
+    assert halves.memory.scores <= one.memory.scores
+    assert planned(stored_bytes=10**9).memory.frames - one.memory.frames == 10**9
+
+
+def held_by(tiny: Any, n_frames: int, **settings: Any) -> tuple[int, Any]:
+    """Bytes that a reconstruction holds at most up to the end of an iteration, and its plan."""
+    tracemalloc.start()
+    try:
+        emc = replace(tiny, patterns=tiny.patterns[np.arange(n_frames)]).emc(**settings)
+        emc._enter(len(emc.stages) - 1)
+        emc.step()
+        return tracemalloc.get_traced_memory()[1], emc.plan
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("n_pixels", "edge_A", "frames", "photons", "settings"),
+    [
+        (24, 40.0, 200, 300, {"level": 3}),
+        (24, 40.0, 100, 300, {"level": 2, "models": 2}),
+        (14, 65.0, 1500, 300, {"level": 5}),
+        (14, 65.0, 1000, 20000, {"level": 4, "models": 2, "halves": False}),
+    ],
+    ids=["filter", "filter of two models", "scores", "scores of two models"],
+)
+def test_the_memory_planned_is_the_memory_held(
+    simulated: Any, n_pixels: int, edge_A: float, frames: int, photons: float, settings: dict[str, Any]
+) -> None:
+    tiny = simulated(random_blobs(200.0, 20, 5), n_pixels, edge_A, frames=frames, photons_per_frame=photons)
+    # Another size first: compiled kernels, and tables of a cube, are not what is measured.
+    held_by(tiny, 60, diameter_A=150.0, **settings)
+    peak, plan = held_by(tiny, frames, **settings)
+    assert plan.memory.total == pytest.approx(peak, rel=0.25)
+    assert plan.memory_GiB == plan.memory.total / 2**30

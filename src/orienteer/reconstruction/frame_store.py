@@ -99,6 +99,11 @@ class FrameStore:
         return self._patterns is not None
 
     @property
+    def nbytes(self) -> int:
+        """Memory of the frames as they were read, in bytes; 0 where they are not kept."""
+        return 0 if self._patterns is None else _bytes_of(self._patterns)
+
+    @property
     def reads_ahead(self) -> bool:
         """Whether a second thread may read: from files, but not where frames are made by parallel kernels."""
         return isinstance(self.source, FileSource)

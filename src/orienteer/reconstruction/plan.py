@@ -7,16 +7,61 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName, import_cupy
 from orienteer.compute.machine import memory_GiB, usable_cores
+from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import Layout
+from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
+from orienteer.orientation.six_hundred_cell import MOST_DIVISIONS, n_rotations
 
 # Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
 _CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
+# Bytes of a voxel of the models, and of the sums that slices gather in: float32 and float64, twice on a GPU.
+_MODEL, _SUMS = 4, {"cpu": 24, "cuda": 32}
+# Of tables that are kept for a cube: its shells, and distances in its transform.  On a GPU each voxel is
+# copied beside its neighbours while it is sliced.
+_TABLES = {"cpu": 12, "cuda": 28}
+# While models are made: sums of each half, their total and what is solved of them, for each model; and the
+# filter of two halves, which holds three cubes with their means, transforms and gains.
+_SOLVING, _FILTERING = 64, 94
+# Matrix, quaternion, weight, prior, mass and offset of a row; also of the coarser grids that are kept.
+_ROW = 120
+# Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and the
+# slices that these are compared with.  By frame: responsibilities, those of a group, and its weights.
+_BY_PIXEL, _BY_FRAME = 4, 3
+# Bytes of a pixel of the frames that are judged at once, and how many these are at most (frame_fit.py).
+_JUDGED, _JUDGED_AT_ONCE = 34, 1 << 23
+# Bytes of a lit pixel: lists are kept by frame and by pixel.
+_LISTED = 16
 # Share of a card's free memory that frames may fill; larger sets stay in host memory and are copied in turn.
 _SHARE_OF_DEVICE = 0.5
 # An operand of one float16 term is wrong by 1.4e-4 (rms) where it deviates from the mean by half, and a score
 # by that times the root of the frame's squared counts: 0.05 nat at five standard deviations.
 _LARGEST_HALF_SQUARE = 5000.0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of what a run holds on its device, by what it is for.
+
+    frames, poses, volumes : all the time.
+    scores, tiles : of one batch, while frames are oriented and merged.
+    compression : while new models are made of what was merged.
+    judging : while frames are compared with the new models.
+    """
+
+    frames: int = 0
+    poses: int = 0
+    volumes: int = 0
+    scores: int = 0
+    tiles: int = 0
+    compression: int = 0
+    judging: int = 0
+
+    @property
+    def total(self) -> int:
+        """Bytes that are held at once, at most: batches are over when models are made."""
+        held = self.frames + self.poses + self.volumes
+        return held + max(self.scores + self.tiles, self.compression, self.judging)
 
 
 @dataclass(frozen=True)
@@ -28,7 +73,7 @@ class Plan:
     tile_rows : poses that are sliced and scored together.
     batch_frames : frames that are scored against all poses at once, at the finest grid.
     score_bytes : memory of the scores of a batch.
-    memory_GiB : of everything together, at most.
+    memory_GiB : of everything together, at most; ``memory`` says of what.
     seconds_per_iteration : expected at the finest grid.
     frames_in_memory : whether the machine's memory holds all frames; else they are read in every iteration.
     frames_on_device : whether the device holds all frames; else batches come to it one after the other.
@@ -48,6 +93,7 @@ class Plan:
     seconds_per_iteration: float
     frames_in_memory: bool = True
     frames_on_device: bool = True
+    memory: Memory = Memory()
 
     def describe(self) -> list[tuple[str, str]]:
         """Names and values in words, for people."""
@@ -77,12 +123,15 @@ class Plan:
 def make_plan(
     device: DeviceName, n_frames: int, n_pixels: int, n_rows: int, edge_voxels: int, lit_share: float,
     largest_count: float, is_counts: bool, budget_GiB: float = 0.0, frames_in_memory: bool = True,
-    largest_square: float = np.inf,
+    largest_square: float = np.inf, *, n_models: int = 1, n_halves: int = 1, stored_bytes: int = 0,
 ) -> Plan:  # fmt: skip
     """Choose layout, tile and batch such that everything fits in the budget.
 
+    n_rows : of all models and junk classes together, at the finest grid.
     budget_GiB : for scores and slices; 0: a quarter of the free memory.
     largest_square : largest sum of squared counts of a frame, where one float16 term may do for the operand.
+    n_halves : sets of frames that are merged one after the other; two are filtered by what they agree about.
+    stored_bytes : of the frames as they were read, if they stay in the memory of the device.
     """
     on_gpu = device == "cuda"
     rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
@@ -91,28 +140,67 @@ def make_plan(
     sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
     layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
     tile_rows = 4096 if on_gpu else 128 if layout == "sparse" else 512
-    tile_rows = max(1, min(tile_rows, n_rows, int(budget / 4 // max(8 * n_pixels, 1)) or 1))
-    entry = 2 if on_gpu else 4
-    room = budget - 8.0 * tile_rows * n_pixels
-    batch = int(max(1, min(n_frames, room // (n_rows * entry + tile_rows * 8))))
-    # Lists are kept by frame and by pixel.
-    frame = max(1, n_pixels * (lit_share * 16 if layout == "sparse" else 2))
+    tile_rows = max(1, min(tile_rows, n_rows, int(budget / 4 // max(4 * _BY_PIXEL * n_pixels, 1)) or 1))
+    # Of a frame: its scores, the tops of tiles and sums of 256 rows, and what it has in a tile.
+    score = n_rows * ((2 if on_gpu else 4) + 8 / tile_rows + 8 / 256)
+    in_tile, tile = 4.0 * _BY_FRAME * tile_rows, 4.0 * _BY_PIXEL * tile_rows * n_pixels
+    batch = int(max(1, min(n_frames, (budget - tile) // (score + in_tile))))
+    frame = max(1.0, n_pixels * _bytes_per_pixel(on_gpu, layout, lit_share, largest_count, is_counts))
     share = _SHARE_OF_DEVICE * free * 2**30
     on_device = frames_in_memory and not (on_gpu and n_frames * frame > share)
     if not on_device:  # one batch arrives while another is worked on
         batch = max(1, min(batch, int(share / (3 * frame))))
+    at_once = min(batch, -(-n_frames // n_halves))
     work = float(n_frames) * n_rows * n_pixels
     products = 2 * work * (lit_share / rates["sparse"] if layout == "sparse" else 1 / rates["dense"])
-    passes = -(-n_frames // batch)
+    passes = n_halves * -(-(n_frames // n_halves) // batch)
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
-    held = frame * (n_frames if on_device else 3 * batch)
-    total = batch * (n_rows * entry + tile_rows * 8) + 8 * tile_rows * n_pixels + held + 60 * edge_voxels**3
+    voxel = n_models * (_MODEL * (n_halves + 1) + _SUMS[device] * n_halves) + _TABLES[device]
+    solving = n_models * _SOLVING + (_FILTERING if n_halves > 1 else 0)
+    memory = Memory(
+        frames=int(frame * (n_frames if on_device else 3 * batch)) + stored_bytes,
+        poses=_ROW * n_rows,
+        volumes=voxel * edge_voxels**3,
+        scores=int(at_once * score),
+        tiles=int(at_once * in_tile + tile),
+        compression=solving * edge_voxels**3,
+        judging=_JUDGED * min(at_once * n_pixels, _JUDGED_AT_ONCE),
+    )
     precision = "split" if largest_square > _LARGEST_HALF_SQUARE else "half"
     precision = precision if on_gpu else "single"
     return Plan(
-        device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch,
-        batch * n_rows * entry, total / 2**30, products + moves, frames_in_memory, on_device,
+        device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch, memory.scores,
+        memory.total / 2**30, products + moves, frames_in_memory, on_device, memory,
     )  # fmt: skip
+
+
+def count_poses(level: int, group_order: int = 1) -> int:
+    """Poses of the 600-cell with so many divisions that a point group leaves, without making them.
+
+    Exact for the groups that the 600-cell has itself, I, T, D2 and C2; to a few per cent for others.
+
+    >>> count_poses(10), count_poses(10, 60)
+    (50100, 835)
+    """
+    if level > MOST_DIVISIONS:
+        raise OrienteerError(
+            f"the finest grid would divide the 600-cell {level} times; {MOST_DIVISIONS} is the limit.",
+            "Ask for a lower resolution, or set a level.",
+        )
+    return -(-n_rotations(level) // group_order)
+
+
+def _bytes_per_pixel(
+    on_gpu: bool, layout: Layout, lit_share: float, largest_count: float, is_counts: bool
+) -> float:
+    """Memory of a pixel of a frame, with what its products keep ready."""
+    if layout == "sparse":
+        return lit_share * _LISTED
+    small_enough = is_counts and largest_count <= LARGEST_HALF_COUNT
+    if on_gpu:  # float16, or beside the counts two terms of it
+        return 2 if small_enough else 8
+    # Counts are kept beside a copy in float32, signal is float32 itself.
+    return 4 + (1 if largest_count < 256 else 2) if is_counts else 4
 
 
 def _free_GiB(on_gpu: bool) -> float:

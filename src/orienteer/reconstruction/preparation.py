@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
-from orienteer.orientation.grids import make_grid
 from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.first_estimates import first_estimates
 from orienteer.reconstruction.frame_store import FrameStore
@@ -14,7 +13,7 @@ from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, 
 from orienteer.reconstruction.ladder import ladder
 from orienteer.reconstruction.noise_model import NoiseModel
 from orienteer.reconstruction.pixels import pixel_table
-from orienteer.reconstruction.plan import Plan, make_plan
+from orienteer.reconstruction.plan import Plan, count_poses, make_plan
 from orienteer.reconstruction.radial_profile import estimate_profile
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.speckle import choose_diameter
@@ -96,12 +95,13 @@ class Preparation:
         refuse_empty_parts(self.half, self.sentinel, self.n_halves)
 
     def _plan(self) -> Plan:
-        level = max(stage.level for stage in self.stages)
-        n_poses = len(make_grid("600-cell", level, self.settings.symmetry))
+        n_poses = count_poses(max(stage.level for stage in self.stages), self.group.order)
         n_rows = n_poses * self.settings.models + self.settings.junk_classes
         edge = 2 * (int(np.ceil(self.edge_inv_A / self.voxel_inv_A)) + 1) + 1
         return make_plan(
             self.device, self.frames.n_frames, len(self.pixels), n_rows, edge, self.frames.lit_share,
             self.frames.largest, self.frames.is_counts, self.settings.memory_GiB, self.frames.is_in_memory,
             np.inf if self.settings.likelihood == "gaussian" else self.frames.largest_square,
+            n_models=self.settings.models, n_halves=self.n_halves,
+            stored_bytes=self.frames.nbytes if self.device == "cpu" else 0,
         )  # fmt: skip
