@@ -24,7 +24,7 @@ from orienteer.phase.half_grid import density_of, edge_of, frequencies, transfor
 # of a mode that is measured whole.
 WEAK = 0.9
 MOST_MODES = 100
-# Share of a shell that must be measured for it to lie inside the edge of the data.
+# Share of a shell that must be measured for it not to lie beyond the edge of the data.
 INSIDE = 0.5
 
 
@@ -94,7 +94,7 @@ def weak_modes(density: Array, support: Array, measured: Array, keep: bool = Fal
 def hole_of(measured: Array) -> Array:
     """Unmeasured voxels inside the edge of the data, (n, n, n // 2 + 1) bool.
 
-    The edge is the outermost shell of which half and more was measured.
+    The edge is the outermost shell of which half and more was measured; what it lacks itself lies beyond it.
     """
     xp: Any = array_namespace(measured)
     n = edge_of(measured)
@@ -103,7 +103,7 @@ def hole_of(measured: Array) -> Array:
     known = np.bincount(shell.ravel(), weights=to_numpy(measured).ravel())
     full = np.flatnonzero(known >= INSIDE * np.bincount(shell.ravel()))
     edge = int(full[-1]) if len(full) else -1
-    return ~measured & xp.asarray(shell <= edge)
+    return ~measured & xp.asarray(shell < edge)
 
 
 def _largest(support: Array, hole: Array, n_modes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
