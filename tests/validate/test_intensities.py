@@ -6,7 +6,7 @@ import pytest
 from orienteer.compare.turning import rotate_volume
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import from_axis_angle
-from orienteer.validate.intensities import IntensityAgreement, compare_intensities, on_grid_of
+from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
 from orienteer.volume.volume import Volume
 
 
@@ -18,15 +18,8 @@ def smooth(n: int, voxel: float, edge: float = 1.0) -> Volume:
     return Volume(values, voxel, "reciprocal")
 
 
-@pytest.mark.parametrize(("n", "voxel"), [(41, 0.05), (40, 0.06), (33, 0.07)])
-def test_an_intensity_on_another_grid_is_the_same_intensity(n: int, voxel: float) -> None:
-    reference = smooth(41, 0.05)
-    found = on_grid_of(reference, smooth(n, voxel))
-    assert found.voxel_size == reference.voxel_size
-    inner = smooth(41, 0.05, 0.85).values
-    known = np.isfinite(inner)
-    assert np.nanmax(np.abs(found.values - inner)[known]) < 0.08
-    assert np.isnan(found.values[0, 0, 0])
+def agreement(curve: list[float]) -> IntensityAgreement:
+    return IntensityAgreement(np.zeros(4), 0.01 * np.arange(len(curve)), np.array(curve))
 
 
 def test_a_turn_between_intensities_of_other_voxels_is_found() -> None:
@@ -40,9 +33,20 @@ def test_a_turn_between_intensities_of_other_voxels_is_found() -> None:
 
 
 def test_the_resolution_is_where_the_correlation_first_falls_below_a_half() -> None:
-    q = 0.01 * np.arange(8)
-    curve = np.array([np.nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.8, 0.9])
-    assert IntensityAgreement(np.zeros(4), q, curve).resolution_A == pytest.approx(1 / 0.045)
-    assert IntensityAgreement(np.zeros(4), q, 0 * curve).resolution_A is None
-    ones = np.append(np.nan, np.ones(7))
-    assert IntensityAgreement(np.zeros(4), q, ones).resolution_A == pytest.approx(1 / 0.07)
+    nan = np.nan
+    assert agreement([nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.8, 0.9]).resolution_A == pytest.approx(1 / 0.045)
+    assert agreement([nan, 0, 0, 0, 0, 0]).resolution_A is None
+    assert agreement([nan, 1, 1, 1, 1, 1, nan]).resolution_A == pytest.approx(1 / 0.05)
+    assert agreement([nan, 1, 1, 0.9, 0.3, 0.1]).falls_below(0.2) == pytest.approx(1 / 0.045)
+    assert agreement([nan] * 4).resolution_A is None
+
+
+def test_a_hole_in_the_centre_is_no_reason_to_see_no_agreement() -> None:
+    nan = np.nan
+    assert agreement([nan, nan, nan, 0.3, 0.4, 0.9, 0.9, 0.1]).resolution_A == pytest.approx(1 / 0.065)
+
+
+def test_of_several_agreements_the_one_that_reaches_least_counts() -> None:
+    far, near, none = agreement([1.0] * 9), agreement([1, 1, 1, 1, 0.6, 0.1]), agreement([0.0] * 9)
+    assert worse_of([far, near]) is near
+    assert worse_of([near, none, far]) is none

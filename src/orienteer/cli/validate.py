@@ -105,7 +105,8 @@ def _phase_whole(run: "Run", settings: "PhaseSettings", device: Any) -> None:
         found = phase(
             given.volume, phase_settings_for(run, settings), seed=given.seed, device=device, progress=tell
         )
-    replace(found, origin=given.origin).save(run.path)
+    remarks = (*given.remarks, *found.further_remarks)
+    replace(found, origin=given.origin, further_remarks=remarks).save(run.path)
 
 
 def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> None:

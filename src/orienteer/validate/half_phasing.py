@@ -10,6 +10,7 @@ from orienteer.errors import OrienteerError
 from orienteer.phase.phasing import phase
 from orienteer.phase.result import DESCRIPTION, Phasing, read_description
 from orienteer.phase.settings import PhaseSettings
+from orienteer.run.measured_intensity import measured_intensity
 from orienteer.validate.half_runs import half_seed
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def phase_half(
 
 
 def _phase(run: Run, settings: PhaseSettings, seed: int, device: DeviceName) -> Phasing:
-    found = phase(run.volumes()[0], settings, seed=seed, device=device, progress=tell)
+    found = phase(measured_intensity(run), settings, seed=seed, device=device, progress=tell)
     return replace(found, origin=_origin(run))
 
 

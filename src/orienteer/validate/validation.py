@@ -20,6 +20,7 @@ from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.pixels import PixelTable, pixel_table
 from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
@@ -118,7 +119,7 @@ def validate(
     ]
     phased, troubles = _phased(halves.runs, phasing, summaries, device)
     maps = _half_maps(whole, phased, settings, device) if len(phased) == 2 else None
-    volumes = [_on(one.volumes()[0], device) for one in (whole, *halves.runs)]
+    volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
     intensity = compare_intensities(volumes[1], volumes[2])
     found = Validation(
         run_id=whole.described["run_id"],
