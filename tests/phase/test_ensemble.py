@@ -133,6 +133,18 @@ def test_the_mean_is_not_blurred_and_lies_in_the_middle(blobs: Blobs, inner: NDA
     assert overlap > 0.95
 
 
+def test_starts_with_different_supports_have_the_one_that_most_of_them_share(
+    blobs: Blobs, inner: NDArray[np.bool_]
+) -> None:
+    truth = blobs(N)
+    levels = (0.1, 0.3, 0.3, 0.3, 0.6)
+    supports = np.stack([truth > level for level in levels])
+    starts = np.where(supports, truth, 0).astype(np.float32)
+    average = average_cluster(starts, supports, inner, range(5), centred=False)
+    assert average.support.sum() == pytest.approx((truth > 0.3).sum(), rel=0.03)
+    assert (average.support & (truth > 0.3)).sum() > 0.95 * average.support.sum()
+
+
 def test_noise_of_the_starts_averages_out(blobs: Blobs, inner: NDArray[np.bool_]) -> None:
     rng = np.random.default_rng(4)
     truth = blobs(N)

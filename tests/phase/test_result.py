@@ -16,7 +16,9 @@ from orienteer.phase.alignment import shifted
 from orienteer.phase.conclusion import conclude
 from orienteer.phase.data import PhasingData, phasing_data
 from orienteer.phase.half_grid import density_of, transform_of
+from orienteer.phase.phasing import phase
 from orienteer.phase.result import Phasing, read_description
+from orienteer.phase.settings import PhaseSettings
 from orienteer.volume.opening import open_volume
 from orienteer.volume.volume import Volume
 
@@ -110,6 +112,29 @@ def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wro
     unsure = replace(data, sigma=data.amplitudes**2)
     noisy = conclude(starts, starts > 0.1, np.zeros(2), [0.1, 0.1], unsure)
     assert not any("does not fit" in remark for remark in noisy.remarks)
+
+
+def test_phases_that_repeat_a_wrong_density_are_not_taken_for_a_right_one(
+    truth: NDArray[np.float64],
+) -> None:
+    """All starts share a support that is far too small: they agree with each other, and are wrong."""
+    axis = np.arange(N) - N // 2
+    radius = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    values = np.fft.fftshift(np.abs(np.fft.fftn(np.where(truth > 0.3, truth, 0))) ** 2)
+    intensity = Volume(np.where(radius > N // 2, np.nan, values), VOXEL_INV_A, "reciprocal")
+    volume_A3 = (truth > 0.3).sum() / (N * VOXEL_INV_A) ** 3
+    right, wrong = (
+        phase(
+            intensity,
+            PhaseSettings(starts=7, schedule="80*raar(0.87) 20*er", support_volume_A3=share * volume_A3),
+            device="cpu",
+        )
+        for share in (1.4, 0.4)
+    )
+    assert right.prtf.reaches_the_edge
+    assert wrong.prtf.values.mean() > 0.5
+    assert not any("does not fit" in remark for remark in right.remarks)
+    assert any("does not fit" in remark for remark in wrong.remarks)
 
 
 def test_files_hold_all_that_was_found(phasing: Phasing, tmp_path: Path) -> None:
