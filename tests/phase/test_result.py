@@ -183,6 +183,10 @@ def test_a_damaged_description_is_refused_in_a_sentence(phasing: Phasing, tmp_pa
         Phasing.open(tmp_path)
 
 
+def test_a_notebook_shows_it(phasing: Phasing) -> None:
+    assert "my particle" in phasing.show("my particle").get_suptitle()
+
+
 def test_a_newer_description_is_refused(phasing: Phasing, tmp_path: Path) -> None:
     phasing.save(tmp_path)
     told: dict[str, Any] = json.loads((tmp_path / "phasing.json").read_text())

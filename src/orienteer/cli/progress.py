@@ -38,9 +38,14 @@ def show_steps(description: str) -> Iterator[None]:
         return
     with _bars() as bars:
         bar = bars.add_task(description, total=None)
+        shown = description
 
         def show(what: str, done: int, total: int) -> None:
-            bars.update(bar, description=what, completed=done, total=total)
+            nonlocal shown
+            if what != shown:  # other steps take another time
+                bars.reset(bar, description=what, total=total)
+                shown = what
+            bars.update(bar, completed=done, total=total)
 
         with listening(show):
             yield

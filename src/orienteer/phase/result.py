@@ -113,6 +113,10 @@ class Phasing:
             )
         return said
 
+    def show(self, title: str = "") -> Any:
+        """The picture of the density, its curves and its starts; a notebook draws it (``plot_density``)."""
+        return orienteer.plot_density(self, title)  # by its public name: pictures lie downstream
+
     def describe(self) -> dict[str, Any]:
         """Everything but the volumes, as ``phasing.json`` has it."""
         keeps_pairs = self.clusters.n_starts <= MOST_STARTS_IN_PAIRS
