@@ -10,6 +10,7 @@
 | ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
+| ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
 | ``lock`` | there while a process works on the run |
 """
@@ -50,7 +51,8 @@ _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
     "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, LOCK,
-    "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png",
+    "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
+    "open_in_chimerax.cxc",
 }  # fmt: skip
 _OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
