@@ -11,8 +11,8 @@ import pytest
 from orienteer.errors import FileError
 
 COMMANDS = [
-    "demo", "simulate", "inspect", "plan", "reconstruct", "plot", "convert", "rotations", "settings",
-    "doctor", "bench",
+    "demo", "simulate", "inspect", "plan", "reconstruct", "plot", "compare", "convert", "rotations",
+    "settings", "doctor", "bench",
 ]  # fmt: skip
 
 

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.alignment import align_intensities
-from orienteer.compare.common_grid import on_one_grid
 from orienteer.compare.criteria import Criterion, Resolution, resolution_at, threshold_curve
 from orienteer.compare.densities import DensityAlignment, align_densities
 from orienteer.compare.fsc import Fsc
 from orienteer.compare.intensity_grid import intensities_on_one_grid
 from orienteer.compare.mask import filled_share, soft_mask
 from orienteer.compare.phase_randomisation import MaskedFsc, masked_fsc
+from orienteer.compare.resampling import resample
 from orienteer.compare.scale import better_scale
 from orienteer.compare.shells import radial_mean
 from orienteer.compare.structure_density import density_like, intensity_of
@@ -220,12 +220,11 @@ def _made_mask(found: DensityAlignment) -> Array:
 
 
 def _given_mask(found: DensityAlignment, mask: Volume) -> Array:
-    """The user's mask on the grid of the comparison."""
-    _, own, _, _ = on_one_grid(found.reference, _beside(mask, found.reference))
-    if own.shape != found.reference.shape:
-        raise OrienteerError(
-            f"the mask of {mask.shape} voxels of {mask.voxel_size[0]:.4g} A does not fit the reference of "
-            f"{found.reference.shape} voxels of {found.reference.voxel_size[0]:.4g} A.",
-            "Make the mask on the grid of the reference.",
-        )
-    return array_namespace(own.values).clip(own.values, 0.0, 1.0)
+    """The user's mask on the grid of the comparison, centre voxel on centre voxel."""
+    values = _beside(mask, found.reference).values
+    xp = array_namespace(values)
+    values = xp.where(xp.isnan(values), xp.asarray(0, dtype=values.dtype), values)
+    values = resample(values, mask.voxel_size, found.reference.shape[0], found.fsc.voxel_size_A)
+    if not bool(xp.any(values > 0)):
+        raise OrienteerError("the mask is 0 everywhere in the box of the densities.")
+    return xp.astype(xp.clip(values, 0.0, 1.0), xp.float32)

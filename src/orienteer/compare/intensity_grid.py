@@ -28,7 +28,7 @@ def intensities_on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, 
     voxel = min(sizes)
     reach = min((v.shape[0] - 1) // 2 * size for v, size in zip(pair, sizes, strict=True))
     n = 2 * int(reach / voxel * (1 + _SAME)) + 1
-    if n < 5:
+    if reach < 2 * max(sizes):
         raise OrienteerError(
             f"the two intensities have next to nothing in common: one ends at {reach:.4g} 1/A, "
             f"and a voxel of the other is {max(sizes):.4g} 1/A.",

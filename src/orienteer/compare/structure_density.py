@@ -9,6 +9,7 @@ from orienteer.particle.base import Particle
 from orienteer.volume.volume import Volume
 
 _MOST_VOXELS = 1024
+_TAILS = 1.25
 
 
 def density_of(particle: Particle, n: int, voxel_size_A: float, resolution_A: float | None = None) -> Volume:
@@ -35,9 +36,11 @@ def density_of(particle: Particle, n: int, voxel_size_A: float, resolution_A: fl
 
 
 def density_like(particle: Particle, like: Volume) -> Volume:
-    """The density of a particle in the voxels of another one, in its box or one large enough for both."""
+    """The density of a particle in the voxels of another one, in its box or in one large enough for both."""
     voxel_A = max(like.voxel_size)
-    box_A = max(max(np.multiply(like.shape, like.voxel_size)), 2 * particle.radius_A)
+    box_A = max(np.multiply(like.shape, like.voxel_size))
+    # The radius of a particle holds the faintest tails of its atoms, which may well lie outside.
+    box_A = max(box_A, 2 * particle.radius_A) if 2 * particle.radius_A > _TAILS * box_A else box_A
     n = int(np.ceil(box_A / voxel_A * (1 - 1e-6)))
     if n > _MOST_VOXELS:
         raise OrienteerError(

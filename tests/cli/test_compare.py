@@ -1,0 +1,118 @@
+"""``orienteer compare``: any two files that can be compared, in words and as JSON."""
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import orienteer
+from orienteer.compare.structure_density import density_of, intensity_of
+from orienteer.orientation.distance import angular_distance_deg
+from orienteer.orientation.quaternion import from_axis_angle
+from orienteer.particle.opening import open_structure
+from orienteer.run.run import Run
+from orienteer.volume.opening import open_volume, write_volume
+from orienteer.volume.volume import Volume
+
+TURN = from_axis_angle([1, 2, 3], 77)
+
+
+@pytest.fixture
+def files(run: Any) -> Path:
+    """A structure, and density and intensity of it turned and mirrored, in the current folder."""
+    lines = []
+    for i in range(90):
+        x, y, z = 20 * math.cos(i / 5), 15 * math.sin(i / 5), i / 2 - 22.5
+        element = "C" if i < 60 else "S"
+        place = f"{x:8.3f}{y:8.3f}{z:8.3f}"
+        lines.append(
+            f"ATOM  {i + 1:5d}  {element:<3s} ALA A{i + 1:4d}    {place}  1.00 90.00          {element:>2s}"
+        )
+    with gzip.open("particle.data", "wt") as file:  # the content decides, not the name
+        file.write("\n".join([*lines, "END", ""]))
+    body = open_structure("particle.data").rotated(TURN)
+    density = density_of(body, 25, 4.0)
+    write_volume("density.mrc", density)
+    write_volume("mirrored.h5", density.with_values(density.values[::-1, ::-1, ::-1]))
+    write_volume("intensity.h5", intensity_of(body, 25, 0.004))
+    return Path()
+
+
+def test_a_density_and_a_structure_in_json(run: Any, files: Path) -> None:
+    result = run(
+        "compare", "mirrored.h5", "particle.data", "--json", "--out", "both.png", "--aligned", "turned.mrc"
+    )
+    assert result.status == 0, result.output + result.errors
+    found = result.json
+    assert found["hand"] == -1
+    assert angular_distance_deg(found["rotation"], TURN) < 0.5
+    assert found["correlation"] > 0.99
+    assert found["shift_A"] == pytest.approx([0, 0, 0], abs=0.3)
+    assert found["criterion"] == "0.5"
+    assert found["resolution_A"] == pytest.approx(25 * 4 / 12, rel=0.01)
+    assert len(found["curve"]["q_inv_A"]) == len(found["curve"]["correlation"])
+    assert Path("both.png").read_bytes().startswith(b"\x89PNG")
+    turned, reference = open_volume("turned.mrc"), open_volume("mirrored.h5")
+    assert turned.shape == reference.shape
+    assert np.corrcoef(turned.values.ravel(), reference.values.ravel())[0, 1] > 0.99
+
+
+def test_two_densities_in_words(run: Any, files: Path) -> None:
+    result = run("compare", "density.mrc", "mirrored.h5", "--mask", "auto", "--criterion", "half-bit")
+    assert result.status == 0, result.errors
+    assert "mirrored; the other hand correlates" in result.output
+    assert "half-bit" in result.output
+    assert "The mask holds" in result.errors
+
+
+def test_intensities_tell_no_hand(run: Any, files: Path) -> None:
+    found = run("compare", "intensity.h5", "particle.data", "--json").json
+    assert found["kind"] == "intensities"
+    assert found["hand"] is None
+    assert found["shift_A"] is None
+    assert found["correlation"] > 0.9
+    assert run("compare", "intensity.h5", "intensity.h5").status == 0
+
+
+def test_a_run_stands_for_its_density_or_else_its_intensity(
+    run: Any, frames: Path, files: Path, fake: Any
+) -> None:
+    Run.create("runs", orienteer.open(frames))
+    assert "no density and no intensity" in run("compare", "runs", "density.mrc").errors
+    write_volume("runs/intensity.h5", open_volume("intensity.h5"))
+    assert run("compare", "runs", "intensity.h5", "--json").json["kind"] == "intensities"
+    write_volume("runs/density.mrc", open_volume("density.mrc"))
+    assert run("compare", "runs", "density.mrc", "--json").json["kind"] == "densities"
+    Path("other").mkdir()
+    assert "folder without a run" in run("compare", "other", "density.mrc").errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["density.mrc", "absent.mrc"], 1, "absent.mrc"),
+        (["density.mrc", "intensity.h5"], 1, "the other an intensity"),
+        (["particle.data", "particle.data"], 1, "neither of the two is a volume"),
+        (["density.mrc", "density.mrc", "--criterion", "good"], 2, "no criterion"),
+        (["density.mrc", "density.mrc", "--aligned", "mirrored.h5"], 1, "not written over"),
+        (["density.mrc", "empty.mrc"], 1, "same everywhere"),
+        (["intensity.h5", "intensity.h5", "--mask", "auto"], 1, "for densities"),
+        (["density.mrc", "density.mrc", "--symmetry", "Q9"], 2, "Q9"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(
+    run: Any, files: Path, arguments: list[str], status: int, words: str
+) -> None:
+    write_volume("empty.mrc", Volume(np.zeros((25, 25, 25)), 4.0))
+    result = run("compare", *arguments)
+    assert result.status == status
+    assert words in result.errors
+    assert "Traceback" not in result.errors
+    assert len(result.errors.strip().splitlines()) <= 2
+
+
+def test_frames_are_no_volume(run: Any, frames: Path, files: Path) -> None:
+    assert "orienteer inspect" in run("compare", frames, "density.mrc").errors
