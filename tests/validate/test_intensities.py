@@ -50,3 +50,14 @@ def test_of_several_agreements_the_one_that_reaches_least_counts() -> None:
     far, near, none = agreement([1.0] * 9), agreement([1, 1, 1, 1, 0.6, 0.1]), agreement([0.0] * 9)
     assert worse_of([far, near]) is near
     assert worse_of([near, none, far]) is none
+
+
+def test_shells_of_few_speckles_must_agree_by_more_than_their_scatter() -> None:
+    # At 0.01 1/A, one speckle of a particle of 100 A: 6 of them, which scatter by 0.4.
+    some = agreement([np.nan, 0.7, 0.35, 0.3, 0.3, 0.3, 0.1])
+    assert some.agrees_to_A(100.0) is None
+    assert some.agrees_to_A(1000.0) == pytest.approx(1 / 0.058, rel=0.02)
+    better = agreement([np.nan, 0.9, 0.9, 0.9, 0.9, 0.5, 0.1])
+    assert better.agrees_to_A(100.0) == pytest.approx(1 / 0.058, rel=0.03)
+    # Equivalent speckles count once: of 60 equivalents none of these shells says anything.
+    assert better.agrees_to_A(100.0, order=60) is None

@@ -11,6 +11,8 @@ from orienteer.volume.volume import Volume
 
 # The correlation of two shells above which they show the same.
 _AGREES = 0.5
+# The same for two halves of which the mean is judged (Rosenthal and Henderson 2003).
+HALVES_AGREE = 0.143
 # Shells about the centre, or about the hole there, that have few voxels and say little.
 _FEW_VOXELS = 2
 
@@ -32,23 +34,39 @@ class IntensityAgreement:
         """Where the correlation falls below 0.5; None: nowhere is it above."""
         return self.falls_below(_AGREES)
 
-    def falls_below(self, level: float) -> float | None:
+    def agrees_to_A(self, diameter_A: float, order: int = 1) -> float | None:
+        """To where the two show the same speckles; None: nowhere.
+
+        As in two halves of the data of which the whole would correlate by a half with the truth: 0.143.  But
+        a shell of few speckles correlates by more than that in any two intensities, and the turn between them
+        was chosen so that it does.  So it must correlate by twice its scatter, too.
+
+        diameter_A : of the particle, which sets the size of a speckle.
+        order : of the symmetry that both were given; equivalent speckles count once.
+        """
+        # A shell of radius s speckles has 4 pi s^2 of them, each with its mate at -q.
+        speckles = 2 * np.pi * (self.q_inv_A * diameter_A) ** 2 / order
+        return self.falls_below(np.maximum(HALVES_AGREE, 2 / np.sqrt(np.maximum(speckles, 1e-12))))
+
+    def falls_below(self, level: float | NDArray[np.float64]) -> float | None:
         """Where the correlation first falls below a level beyond the innermost two shells, in A.
 
+        level : one, or one for each shell (S,); shells in which it is 1 and more say nothing.
         None where it does so at once.
         """
-        known = np.flatnonzero(np.isfinite(self.correlation[1:])) + 1
+        levels = np.broadcast_to(np.asarray(level, np.float64), self.correlation.shape)
+        known = np.flatnonzero(np.isfinite(self.correlation[1:]) & (levels[1:] < 1)) + 1
         if not len(known):
             return None
-        first = min(int(known[0]) + _FEW_VOXELS, int(known[-1]))
-        values = np.nan_to_num(self.correlation, nan=-1.0)
-        below = np.flatnonzero(values[first:] < level) + first
-        last = int(below[0]) - 1 if len(below) else len(values) - 1
+        first = min(int(known[0]) + _FEW_VOXELS, int(known[-1])) if np.ndim(level) == 0 else int(known[0])
+        excess = np.where(np.isfinite(self.correlation), self.correlation - levels, -1.0)
+        below = np.flatnonzero(excess[first:] < 0) + first
+        last = int(below[0]) - 1 if len(below) else len(excess) - 1
         if last < first:
             return None
         q = float(self.q_inv_A[last])
         if len(below) and np.isfinite(self.correlation[last + 1]):
-            share = (values[last] - level) / (values[last] - values[last + 1])
+            share = excess[last] / (excess[last] - excess[last + 1])
             q += float(share * (self.q_inv_A[last + 1] - self.q_inv_A[last]))
         return 1 / q
 

@@ -32,8 +32,6 @@ CRITERION = "0.143"
 _NOT_FOUND = 0.5
 # Directions of which less than this share of even coverage is known are worth a word.
 _THIN = 0.1
-# Agreement that reaches less far than so many speckles is no agreement.
-_FEWEST_SPECKLES = 2.0
 # Resolutions that differ by less than this factor say the same.
 _COARSER = 1.15
 
@@ -80,6 +78,7 @@ class Validation:
     sentinels : agreement about the poses of frames that neither has seen; None where there are none.
     coverage : directions of which there are data at the resolution that is claimed.
     errors : of the voxels of the run's own intensity; None where frames were not drawn again.
+    symmetry_order : of the symmetry that both halves were given.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     """
@@ -93,6 +92,7 @@ class Validation:
     sentinels: PoseAgreement | None = None
     coverage: Coverage | None = None
     errors: VoxelErrors | None = None
+    symmetry_order: int = 1
     given: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -107,15 +107,11 @@ class Validation:
         """The full period that may be claimed; None: none.
 
         Where both the densities (Fourier shell correlation, corrected for the mask) and the intensities
-        behind them (about their radial mean) correlate by 0.143 and more.  Densities alone would not do: the
-        radial mean of noise is the same in both halves, and what is phased from it is alike.  Nor would the
-        innermost two speckles: a turn can be found that makes them agree in whatever two volumes.
+        behind them (about their radial mean) agree.  Densities alone would not do: the radial mean of noise
+        is the same in both halves, and what is phased from it is alike.
         """
         densities_A, speckles_A = self.densities_agree_to_A, self.speckles_agree_to_A
-        if densities_A is None or speckles_A is None:
-            return None
-        found = max(densities_A, speckles_A)
-        return found if found * _FEWEST_SPECKLES <= min(half.diameter_A for half in self.halves) else None
+        return None if densities_A is None or speckles_A is None else max(densities_A, speckles_A)
 
     @property
     def densities_agree_to_A(self) -> float | None:
@@ -151,8 +147,8 @@ class Validation:
 
     @property
     def speckles_agree_to_A(self) -> float | None:
-        """To where the intensities agree about more than their radial mean (0.143); None: nowhere."""
-        return self.intensity.falls_below(float(CRITERION))
+        """To where the intensities agree about more than their radial mean; None: nowhere."""
+        return self.intensity.agrees_to_A(min(half.diameter_A for half in self.halves), self.symmetry_order)
 
     @property
     def remarks(self) -> list[str]:

@@ -130,6 +130,7 @@ def validate(
         whole=worse_of(compare_intensities(half, volumes[0]) for half in volumes[1:]),
         sentinels=_sentinels(halves, reconstructions, intensity),
         errors=_errors(whole, folder, settings, device),
+        symmetry_order=as_point_group(whole.settings.symmetry).order,
         given=_given(whole, phasing),
         troubles=troubles,
         settings={"validation": settings.model_dump(mode="json"), "phase": phasing.model_dump(mode="json")},
