@@ -63,8 +63,15 @@ def test_without_a_scale_the_unit_is_said_to_be_arbitrary(unit: object) -> None:
     assert (7 * truth * scale.factor)[truth > 0].mean() == pytest.approx(1)
 
 
-def test_what_cannot_be_scaled_is_refused() -> None:
-    with pytest.raises(OrienteerError, match="adds up to nothing"):
-        find_scale(-particle(), particle() > 0, VOXEL_A)
+@pytest.mark.parametrize("electrons", [0.0, 1e5])
+def test_a_density_without_a_sum_has_no_absolute_scale(electrons: float) -> None:
+    truth = particle()
+    scale = find_scale(-truth, truth > 0, VOXEL_A, electrons=electrons)
+    assert not scale.is_absolute
+    assert (scale.factor * truth)[truth > 0].mean() == pytest.approx(1)
+    assert find_scale(0 * truth, truth > 0, VOXEL_A).factor == 1
+
+
+def test_two_statements_of_the_scale_are_one_too_many() -> None:
     with pytest.raises(OrienteerError, match="both"):
         find_scale(particle(), particle() > 0, VOXEL_A, electrons=1, mass_kDa=1)

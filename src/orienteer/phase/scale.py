@@ -19,6 +19,7 @@ ELECTRONS_SQUARED_PER_UNIT = "electrons_squared_per_unit"
 ELECTRONS_PER_KDA = 534.0
 ABSOLUTE = "electrons / A^3"
 ARBITRARY = "arbitrary, 1 is the mean inside the support"
+NO_SUM = "arbitrary, 1 is the mean modulus inside the support"
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,9 @@ def find_scale(
         factor = math.sqrt(per_unit) / voxel_A**3
         return Scale(factor, ABSOLUTE, "the unit of the intensity")
     total, n_voxels = float(density[support].sum()), int(support.sum())
-    if not total > 0:
-        raise OrienteerError(
-            "the density adds up to nothing inside its support, so it has no scale.",
-            "The missing centre is too large, or phasing has failed; look at the agreement of the starts.",
-        )
+    if not total > 0:  # where the centre is missing and positivity is not asked for, nothing holds the sum
+        modulus = float(abs(density[support]).sum())
+        return Scale(n_voxels / modulus if modulus > 0 else 1.0, NO_SUM, "nothing: the density has no sum")
     if electrons > 0:
         return Scale(electrons / total / voxel_A**3, ABSOLUTE, f"{electrons:g} electrons, as given")
     if mass_kDa > 0:
