@@ -19,10 +19,10 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.state import PhaseState
 from orienteer.phase.support import first_support, update_support
 
-# Share of the exploring iterations after which the support has its last volume.
+# Share of the exploring iterations after which supports are as sharp as they become.
 _SETTLED = 0.6
 # Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
-_LARGEST_SUPPORT = 0.25
+LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
 FIRST_BLUR, LAST_BLUR = 2.5, 1.2
 
@@ -33,7 +33,6 @@ class Course:
 
     first : (n, n, n) bool, the first support.
     level : what dark voxels tell of the background; None where none is fitted.
-    volume_factor : volume of the first support over that of the autocorrelation.
     """
 
     data: PhasingData
@@ -42,7 +41,6 @@ class Course:
     positive: bool
     first: Array
     level: DarkLevel | None
-    volume_factor: float = 1.0
 
     @classmethod
     def of(cls, data: PhasingData, settings: PhaseSettings) -> "Course":
@@ -56,13 +54,11 @@ class Course:
             dark_level(data) if settings.background else None,
         )
 
-    def enlarged(self) -> "Course | None":
-        """The same with a first support of twice the volume; None where the box does not leave room for it."""
-        factor = 2 * self.volume_factor
-        first = first_support(self.data, factor)
-        if float(first.sum()) > _LARGEST_SUPPORT * self.data.n**3:
-            return None
-        return replace(self, first=first, volume_factor=factor)
+    def of_volume(self, volume: float) -> "Course":
+        """The same with a first support of so many voxels, or of the most that the box leaves room for."""
+        usual = float(first_support(self.data).sum())
+        volume = min(volume, LARGEST_SUPPORT * self.data.n**3)
+        return replace(self, first=first_support(self.data, volume / usual))
 
     @property
     def first_volume(self) -> float:
@@ -78,7 +74,7 @@ class Course:
         """Random densities in the first support, as bright as the data; each start has its own numbers.
 
         numbers : of the starts, any whole numbers; the same number and seed give the same start.
-        volume : (B,) voxels that each support will have in the end.
+        volume : (B,) voxels that each support will have, once it follows the density.
         """
         data = self.data
         xp = array_namespace(data.amplitudes)
@@ -112,10 +108,10 @@ class Course:
     def look(self, state: PhaseState, settled: float) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
-        settled : from 0 to 1, how far the volume is on its way from the first to the last one.
+        settled : from 0 to 1, how far the exploring is: supports become sharper, and in the end backgrounds
+            are fitted.
         """
-        volume = self.first_volume ** (1 - settled) * state.volume**settled
-        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        self.renew(state, state.volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
         if settled >= 1:
             self.fit_background(state)
 
@@ -129,7 +125,7 @@ class Course:
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:
-        """Give each start the background that its density leaves to explain, in place, if one is asked for."""
+        """Give each start the background that its density leaves to explain, if asked for, in place."""
         if self.level is not None:
             state.background[...] = fit_background(self.estimate(state), self.data, self.level)
 

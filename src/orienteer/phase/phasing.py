@@ -7,8 +7,9 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, import_cupy
 from orienteer.compute.machine import memory_GiB
+from orienteer.errors import OrienteerError
 from orienteer.phase.conclusion import conclude
-from orienteer.phase.course import Course
+from orienteer.phase.course import LARGEST_SUPPORT, Course
 from orienteer.phase.data import PhasingData, phasing_data
 from orienteer.phase.held_out import free_log_likelihood
 from orienteer.phase.iterations import er
@@ -25,6 +26,10 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 _POLISH = 20
 # Share of the free memory that a batch of starts may take, and the copies of a density it needs on the way.
 _MEMORY_SHARE, _COPIES = 0.4, 8
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """Nobody listens."""
 
 
 def phase(
@@ -44,16 +49,16 @@ def phase(
     error : standard error of the intensity on the same grid, where it is known.
     """
     settings = settings or PhaseSettings()
-    tell: Progress = progress or (lambda what, done, total: None)
+    tell = progress or _silent
     data = phasing_data(intensity, settings, error=error, seed=seed, device=choose_device(device))
-    course, volume = _course(data, settings, seed, tell)
+    course, volume = prepared_course(data, settings, seed, tell)
     state = phase_starts(course, settings, volume, seed, tell)
     scores = free_log_likelihood(state.density, state.background, data)
     state = _polished(state, course)
     facts = {
         "seed": seed,
         "settings": settings.model_dump(mode="json"),
-        "further_remarks": _remarks(data, volume, course),
+        "further_remarks": _remarks(data),
     }
     return conclude(
         state.density,
@@ -69,8 +74,29 @@ def phase(
     )
 
 
+def prepared_course(
+    data: PhasingData, settings: PhaseSettings, seed: int, tell: Progress = _silent
+) -> tuple[Course, float]:
+    """The course, and the voxels that supports have in the end, given or found."""
+    course = Course.of(data, settings)
+    if settings.support_volume_A3:
+        volume = settings.support_volume_A3 / data.voxel_A**3
+        if not 1 <= volume <= LARGEST_SUPPORT * data.n**3:
+            raise OrienteerError(
+                f"a support of {settings.support_volume_A3:g} A^3 does not fit a box of {data.box_A:.4g} A "
+                f"with voxels of {data.voxel_A:.3g} A.",
+                f"It may have up to {LARGEST_SUPPORT * data.box_A**3:.3g} A^3; 0 lets the data choose.",
+            )
+    else:
+        choice = choose_volume(
+            course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
+        )
+        volume = choice.volume
+    return course.of_volume(volume), volume
+
+
 def phase_starts(
-    course: Course, settings: PhaseSettings, volume: float, seed: int, tell: Progress
+    course: Course, settings: PhaseSettings, volume: float, seed: int, tell: Progress = _silent
 ) -> PhaseState:
     """All starts after the schedule, their densities obeying the constraints; in as many batches as needed.
 
@@ -101,23 +127,6 @@ def starts_at_once(data: PhasingData, starts: int) -> int:
     else:
         free = memory_GiB()[1] * 2**30
     return int(np.clip(_MEMORY_SHARE * free / (_COPIES * 4.0 * data.n**3), 1, starts))
-
-
-def _course(data: PhasingData, settings: PhaseSettings, seed: int, tell: Progress) -> tuple[Course, float]:
-    """The course, and the voxels that supports have in the end, given or found."""
-    course = Course.of(data, settings)
-    if settings.support_volume_A3:
-        volume = settings.support_volume_A3 / data.voxel_A**3
-        while volume > course.first_volume:
-            larger = course.enlarged()
-            if larger is None:
-                break
-            course = larger
-        return course, min(volume, course.first_volume)
-    course, choice = choose_volume(
-        course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
-    )
-    return course, choice.volume
 
 
 def _obeying(state: PhaseState, course: Course) -> PhaseState:
@@ -155,16 +164,14 @@ def _polished(state: PhaseState, course: Course) -> PhaseState:
     return state
 
 
-def _remarks(data: PhasingData, volume: float, course: Course) -> tuple[str, ...]:
+def _remarks(data: PhasingData) -> tuple[str, ...]:
     said = []
     if data.autocorrelation.is_found:
         said.append(
             f"The diameter of the particle, {data.diameter_A:.3g} A, was found in the autocorrelation."
         )
-    if volume > 0.95 * course.first_volume:
-        said.append("The support is as large as it may be; a diameter that is given would make it surer.")
     if data.box_A < 2 * data.diameter_A:
         said.append(
-            f"The box of {data.box_A:.4g} A is less than two diameters wide: there are few voxels per speckle."
+            f"The box of {data.box_A:.4g} A is less than two diameters wide: voxels are coarse for speckles."
         )
     return tuple(said)

@@ -1,9 +1,9 @@
 """The ``[phase]`` section: how an intensity becomes a density, with defaults that need no word."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import as_point_group
@@ -11,7 +11,7 @@ from orienteer.phase.schedule import parse_schedule
 from orienteer.settings.section import Section
 
 T = TypeVar("T")
-DEFAULT_SCHEDULE = "500*raar(0.87) 100*er"
+DEFAULT_SCHEDULE = "300*dm 200*raar(0.87) 100*er"
 
 
 class PhaseSettings(Section):
@@ -20,7 +20,7 @@ class PhaseSettings(Section):
     starts: int = Field(default=20, ge=1, le=10000, description="Random starts that are phased and compared.")
     schedule: str = Field(
         default=DEFAULT_SCHEDULE,
-        description="Iterations in their order: er, hio(b), raar(b) or dm(b), as in '500*raar(0.87) 100*er'.",
+        description="Iterations in order: er, hio(b), raar(b) or dm(b), as in '300*dm 200*raar(0.87) 100*er'.",
     )
     symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
     diameter_A: float = Field(
@@ -66,6 +66,12 @@ class PhaseSettings(Section):
         le=1e12,
         description="Mass of a particle of protein, for the scale of the density; 0: not known.",
     )
+
+    @model_validator(mode="after")
+    def _scale_is_told_once(self) -> Self:
+        if self.electrons and self.mass_kDa:
+            raise ValueError("electrons and mass_kDa both tell the scale of the density; give one of them")
+        return self
 
     @field_validator("schedule")
     @classmethod

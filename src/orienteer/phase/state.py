@@ -16,7 +16,7 @@ class PhaseState:
         no constraint; :func:`orienteer.phase.constraints.project_support` makes it do so.
     support : (B, n, n, n) bool, where the density may be.
     background : (B,) float32, flat background of the intensity, in its unit.
-    volume : (B,) float64, voxels that the support may fill in the end.
+    volume : (B,) float64, voxels that the support may fill.
     positive : whether the density is nowhere negative.
     """
 
@@ -30,6 +30,11 @@ class PhaseState:
     def n_starts(self) -> int:
         """Starts in the batch."""
         return int(self.density.shape[0])
+
+    def copy(self) -> "PhaseState":
+        """The same with arrays of its own."""
+        arrays = {name: getattr(self, name).copy() for name in ("density", "support", "background")}
+        return replace(self, **arrays)
 
     def select(self, starts: Array) -> "PhaseState":
         """The state of some of the starts, by their numbers."""
