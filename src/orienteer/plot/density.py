@@ -100,7 +100,7 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
     axes.set(xlim=(0, None), ylim=(0, 1.05), xlabel="q = 1/d (1/Å)")
-    axes.set_title(curve.words().split(":")[0].rstrip(".").replace(" A", " Å"), fontsize=9, wrap=True)
+    axes.set_title(curve.in_brief().replace(" A", " Å"), fontsize=9)
     axes.legend(frameon=False, fontsize=SMALL, loc="lower left", bbox_to_anchor=(0.0, 0.45))
     _finish(axes)
 
@@ -134,17 +134,19 @@ def draw_scores(axes: "Axes", clusters: Clusters) -> None:
     if not np.isfinite(with_leader).any():
         with_leader = np.full(clusters.n_starts, np.nan)
         with_leader[list(chosen.members)] = chosen.agreement
-    drawn = np.zeros(clusters.n_starts, bool)
+    alone = np.ones(clusters.n_starts, bool)
     for number, cluster in enumerate(clusters.clusters):
         members = list(cluster.members)
-        drawn[members] = True
-        name = "averaged" if number == 0 else f"cluster {number + 1}"
-        name += f" ({len(members)})"
+        if number and len(members) == 1:
+            continue
+        alone[members] = False
+        name = f"{'averaged' if number == 0 else 'another cluster'} ({len(members)})"
         axes.plot(
             with_leader[members], clusters.scores[members], "o", ms=4.5, color=COLOURS[number], label=name
         )
-    if not drawn.all():
-        axes.plot(with_leader[~drawn], clusters.scores[~drawn], "o", ms=3, color=NO_CLUSTER, label="others")
+    if alone.any():
+        name = f"alone ({alone.sum()})"
+        axes.plot(with_leader[alone], clusters.scores[alone], "o", ms=3.5, color=NO_CLUSTER, label=name)
     axes.axvline(chosen.threshold, color="0.3", lw=0.8, ls=":")
     axes.set(xlim=(min(0.0, float(np.nanmin(with_leader))) - 0.03, 1.03))
     axes.set(xlabel="agreement with the best averaged start", ylabel="free log-likelihood per voxel")
