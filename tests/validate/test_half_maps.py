@@ -53,7 +53,7 @@ def test_curves_end_at_the_edge_of_the_data(noisy: HalfMaps) -> None:
     cut = up_to(noisy.curves, 1 / 40.0)
     step = noisy.curves.corrected.q_inv_A[1]
     for curve in (cut.corrected, cut.masked, cut.unmasked, cut.random):
-        assert curve.q_inv_A[-1] == pytest.approx(1 / 40.0, abs=step / 2)
+        assert 1 / 40.0 - 1.5 * step < curve.q_inv_A[-1] <= 1 / 40.0 - step / 2
         assert len(curve.q_inv_A) == len(curve.correlation) == len(curve.n_voxels)
     assert np.array_equal(
         cut.corrected.correlation, noisy.curves.corrected.correlation[: len(cut.corrected.q_inv_A)]

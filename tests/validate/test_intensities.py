@@ -61,3 +61,10 @@ def test_shells_of_few_speckles_must_agree_by_more_than_their_scatter() -> None:
     assert better.agrees_to_A(100.0) == pytest.approx(1 / 0.058, rel=0.03)
     # Equivalent speckles count once: of 60 equivalents none of these shells says anything.
     assert better.agrees_to_A(100.0, order=60) is None
+
+
+def test_shells_that_reach_beyond_the_outermost_pixel_are_left_out() -> None:
+    found = compare_intensities(smooth(21, 0.1), smooth(21, 0.1), edge_inv_A=0.71)
+    assert np.isfinite(found.correlation[6])
+    assert np.isnan(found.correlation[7:]).all()
+    assert found.resolution_A == pytest.approx(1 / 0.6)

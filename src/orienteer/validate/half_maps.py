@@ -53,7 +53,7 @@ def compare_half_maps(
     if edge_A:
         curves = up_to(curves, 1 / edge_A)
     filled = filled_share(mask)
-    found = {name: resolution_at(curves.corrected, name, filled, order) for name in CRITERIA}  # type: ignore[arg-type]
+    found = {name: resolution_at(curves.corrected, name, filled, order) for name in CRITERIA}
     return HalfMaps(
         replace(one, name="density of half 1"),
         replace(other, name="density of half 2"),
@@ -66,9 +66,9 @@ def compare_half_maps(
 
 
 def up_to(curves: MaskedFsc, edge_inv_A: float) -> MaskedFsc:
-    """The curves without the shells beyond a radius."""
+    """The curves without the shells that reach beyond a radius."""
     step = float(curves.corrected.q_inv_A[1]) if len(curves.corrected.q_inv_A) > 1 else 0.0
-    n = max(2, int(np.sum(curves.corrected.q_inv_A <= edge_inv_A + step / 2)))
+    n = max(2, int(np.sum(curves.corrected.q_inv_A + step / 2 <= edge_inv_A * (1 + 1e-6))))
 
     def cut(curve: Fsc) -> Fsc:
         return Fsc(curve.q_inv_A[:n], curve.correlation[:n], curve.n_voxels[:n], curve.voxel_size_A)

@@ -71,10 +71,17 @@ class IntensityAgreement:
         return 1 / q
 
 
-def compare_intensities(first: Volume, second: Volume) -> IntensityAgreement:
-    """Turn the second onto the first and compare them shell by shell; their grids may differ."""
+def compare_intensities(first: Volume, second: Volume, edge_inv_A: float = np.inf) -> IntensityAgreement:
+    """Turn the second onto the first and compare them shell by shell; their grids may differ.
+
+    edge_inv_A : |q| of the outermost pixel.  Voxels beyond it hold the radial mean carried on, which breaks
+        off there in both alike: shells that reach so far are left out.
+    """
     found = compare(first, second)
-    return IntensityAgreement(found.rotation, found.curve.q_inv_A, found.curve.correlation)
+    q, correlation = found.curve.q_inv_A, found.curve.correlation
+    step = float(q[1] - q[0]) if len(q) > 1 else 0.0
+    inside = q + step / 2 <= edge_inv_A * (1 + 1e-6)
+    return IntensityAgreement(found.rotation, q, np.where(inside, correlation, np.nan))
 
 
 def worse_of(found: Iterable[IntensityAgreement]) -> IntensityAgreement:

@@ -118,16 +118,17 @@ def validate(
         _summary(one, seed, emc) for one, seed, emc in zip(halves.runs, seeds, reconstructions, strict=True)
     ]
     phased, troubles = _phased(halves.runs, phasing, summaries, device)
-    maps = _half_maps(whole, phased, settings, device) if len(phased) == 2 else None
+    edge = min(emc.edge_inv_A for emc in reconstructions)
+    maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
     volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
-    intensity = compare_intensities(volumes[1], volumes[2])
+    intensity = compare_intensities(volumes[1], volumes[2], edge)
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
         halves=(summaries[0], summaries[1]),
         maps=maps,
         intensity=intensity,
-        whole=worse_of(compare_intensities(half, volumes[0]) for half in volumes[1:]),
+        whole=worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:]),
         sentinels=_sentinels(halves, reconstructions, intensity),
         errors=_errors(whole, folder, settings, device),
         symmetry_order=as_point_group(whole.settings.symmetry).order,
@@ -158,11 +159,13 @@ def _phased(
     return phased, tuple(troubles)
 
 
-def _half_maps(run: Run, phased: list[Phasing], settings: ValidationSettings, device: DeviceName) -> HalfMaps:
+def _half_maps(
+    run: Run, phased: list[Phasing], edge_inv_A: float, settings: ValidationSettings, device: DeviceName
+) -> HalfMaps:
     first, second = (_on(one.density, device) for one in phased)
-    edges_A = [one.edge_A for one in phased if one.edge_A]
+    edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
-        first, second, edge_A=max(edges_A, default=0.0), order=as_point_group(run.settings.symmetry).order,
+        first, second, edge_A=max(edges_A), order=as_point_group(run.settings.symmetry).order,
         seed=run.seed, n_draws=settings.random_phases,
     )  # fmt: skip
     return replace(
