@@ -13,8 +13,8 @@ PACKAGE = Path(orienteer.__file__).parent
 # From upstream to downstream, as in docs/explanation/architecture.md.
 ORDER = [
     "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "slicing", "volume",
-    "compare", "phase", "source", "likelihood", "posterior", "simulation", "reconstruction", "run",
-    "validate", "plot", "report", "cli",
+    "compare", "phase", "source", "likelihood", "posterior", "simulation", "reconstruction", "mtip",
+    "run", "validate", "plot", "report", "cli",
 ]  # fmt: skip
 
 

@@ -1,0 +1,124 @@
+"""The normal matrix of a merge as a product: a convolution with the kernel, by transforms with zeros around.
+
+    (T x)_v = s_v sum_v' (kernel_(v - v') + outside * h_(v - v')) s_v' x_v'
+
+s is the support, 1 where x may be and 0 elsewhere.  h penalises what x has at frequencies that no pixel has
+measured: x* h x is the share of |x|^2 beyond a radius in the cube of frequencies, so ``outside`` has the unit
+of a Tikhonov weight.  It is a factor within the same transforms and costs nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.machine import usable_cores
+from orienteer.errors import OrienteerError
+from orienteer.fourier.nonuniform import Precision
+
+# Memory of the transforms that are made at a time, one being the least.
+_BATCH_BYTES = {"cpu": 2**26, "cuda": 2**32}
+
+
+class ToeplitzProduct:
+    """x -> T x for cubes (n, n, n) or (B, n, n, n), on the device of the kernel.
+
+    kernel : (2n - 1,)^3 real, even, difference 0 at index n - 1.
+    support : (n, n, n), where x may differ from 0; everywhere by default.
+    outside, radius : weight of the penalty, and the radius in periods per voxel from which on it holds.
+    precision : of the transforms and of the result.
+    """
+
+    def __init__(
+        self, kernel: Array, *, support: Array | None = None, outside: float = 0.0, radius: float = 0.5,
+        precision: Precision = "double",
+    ) -> None:  # fmt: skip
+        size = kernel.shape[0]
+        if kernel.ndim != 3 or len(set(kernel.shape)) != 1 or size % 2 == 0:
+            raise OrienteerError(f"the kernel has shape {tuple(kernel.shape)}; expected (2n - 1,)^3.")
+        if not 0 <= outside < np.inf:
+            raise OrienteerError(f"the penalty outside is {outside:g}; it must be 0 or positive.")
+        self.n = (size + 1) // 2
+        self.dtype: Any = np.float32 if precision == "single" else np.float64
+        self._on_gpu = is_on_gpu(kernel)
+        xp = array_namespace(kernel)
+        if support is not None and tuple(support.shape) != (self.n,) * 3:
+            raise OrienteerError(f"the support has shape {tuple(support.shape)}, the cube has {self.n}^3.")
+        self.support: Array | None = None if support is None else xp.asarray(support).astype(self.dtype)
+        self.box = quick_length(size)
+        spectrum = self._transform(_wrapped(kernel, self.box)).real  # an even kernel has a real transform
+        if outside:
+            unmeasured = to_device(beyond(self.box, radius), "cuda" if self._on_gpu else "cpu")
+            spectrum = spectrum + outside * unmeasured
+        self._spectrum = xp.ascontiguousarray(spectrum.astype(self.dtype))
+
+    def __call__(self, volumes: Array) -> Array:
+        """T x, in the shape of x and in the precision of the product."""
+        xp = array_namespace(volumes)
+        if tuple(volumes.shape[-3:]) != (self.n,) * 3 or volumes.ndim > 4:
+            raise OrienteerError(
+                f"volumes have shape {tuple(volumes.shape)}; expected {(self.n,) * 3}, or several of them."
+            )
+        x = volumes.astype(self.dtype).reshape(-1, *(self.n,) * 3)
+        if self.support is not None:
+            x = x * self.support
+        out = xp.empty_like(x)
+        room = _BATCH_BYTES["cuda" if self._on_gpu else "cpu"]
+        step = max(1, room // (self._spectrum.size * 2 * self._spectrum.itemsize))
+        for first in range(0, len(x), step):
+            part = slice(first, first + step)
+            transform = self._transform(x[part])
+            transform *= self._spectrum
+            out[part] = self._back(transform)
+        if self.support is not None:
+            out *= self.support
+        return out.reshape(volumes.shape)
+
+    def _transform(self, x: Array) -> Array:
+        """Axis by axis, so that lines which hold nothing but zeros are not transformed."""
+        fft, options = self._library(x)
+        m = self.box
+        lines = fft.rfft(x, n=m, axis=-1, **options)
+        return fft.fft(fft.fft(lines, n=m, axis=-2, **options), n=m, axis=-3, **options)
+
+    def _back(self, transform: Array) -> Array:
+        """Axis by axis, keeping after each only the n voxels that are wanted."""
+        fft, options = self._library(transform)
+        n = self.n
+        lines = fft.ifft(transform, axis=-3, **options)[..., :n, :, :]
+        lines = fft.ifft(lines, axis=-2, **options)[..., :n, :]
+        return fft.irfft(lines, n=self.box, axis=-1, **options)[..., :n]
+
+    def _library(self, array: Array) -> tuple[Any, dict[str, Any]]:
+        if self._on_gpu:
+            return array_namespace(array).fft, {}
+        import scipy.fft
+
+        return scipy.fft, {"workers": usable_cores()}
+
+
+def quick_length(least: int) -> int:
+    """The next edge of a box that transforms quickly.
+
+    >>> quick_length(161), quick_length(301)
+    (162, 320)
+    """
+    from scipy.fft import next_fast_len
+
+    return int(next_fast_len(least, real=True))
+
+
+def beyond(m: int, radius: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Frequencies of a box with m voxels beyond a radius in periods per voxel, (m, m, m // 2 + 1) bool."""
+    whole, half = np.fft.fftfreq(m), np.fft.rfftfreq(m)
+    square = whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2
+    return np.asarray(square > radius**2 * (1 + 1e-9))
+
+
+def _wrapped(kernel: Array, m: int) -> Array:
+    """The kernel in a box of m voxels, with difference 0 at index 0 and negative ones at the end."""
+    xp = array_namespace(kernel)
+    n = (kernel.shape[0] + 1) // 2
+    wrapped = xp.zeros((m, m, m), dtype=xp.float64)
+    wrapped[: 2 * n - 1, : 2 * n - 1, : 2 * n - 1] = kernel
+    return xp.roll(wrapped, (1 - n,) * 3, axis=(0, 1, 2))
