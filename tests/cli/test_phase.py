@@ -152,6 +152,12 @@ def test_a_model_that_is_not_there_is_refused(run: Any, volume: Path) -> None:
     assert "count from 1" in result.errors
 
 
+def test_two_scales_are_refused_before_anything_is_computed(run: Any, volume: Path) -> None:
+    result = run("phase", volume.name, "--electrons", 1e5, "--mass-kDa", 100)
+    assert result.status == 2
+    assert "give one of them" in result.errors
+
+
 def test_a_schedule_that_cannot_be_read_is_refused_with_its_place(run: Any, volume: Path) -> None:
     result = run("phase", volume.name, "--schedule", "many*raar")
     assert result.status == 2
