@@ -113,3 +113,16 @@ def test_a_projection_has_the_unit_of_a_sum_over_length() -> None:
     volume = Volume(RNG.random((6, 6, 6)), 2.0)
     assert "projection (electrons/Å²)" in draw_projections(volume, "electrons/Å³")
     assert "projection (arbitrary units × Å)" in draw_projections(volume, "arbitrary units")
+
+
+def test_very_many_frames_are_thinned_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    from orienteer.report import directions
+
+    counted = []
+    count = directions.viewing_directions
+    monkeypatch.setattr(directions, "_MOST_DIRECTIONS", 1000)
+    monkeypatch.setattr(
+        directions, "viewing_directions", lambda q, group: (counted.append(len(q)), count(q, group))[1]
+    )
+    draw_directions(random_uniform(900, 1), "D2")
+    assert counted == [225]  # times four equivalent ones

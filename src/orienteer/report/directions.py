@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.point_group import PointGroup, as_point_group
 from orienteer.plot.coverage import bands_for, direction_density, viewing_directions
 from orienteer.report.markup import Markup, element
 from orienteer.report.picture import Colours, colour_bar, image
@@ -13,6 +13,7 @@ from orienteer.report.png import as_entries, encode_png, palette_of
 from orienteer.report.svg import drawing, text
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 360, 180, 16, 34
+_MOST_DIRECTIONS = 2_000_000
 _FINENESS = 2  # pixels of the picture per pixel of the drawing
 
 
@@ -21,7 +22,10 @@ def draw_directions(quaternions: NDArray[np.floating], group: PointGroup | str) 
 
     quaternions : (N, 4) orientations of the frames, scalar first.
     """
-    directions = viewing_directions(quaternions, group)
+    order = as_point_group(group).order
+    # More directions would take memory, and change the colour of no cell that can be seen.
+    step = -(-len(quaternions) * order // _MOST_DIRECTIONS)
+    directions = viewing_directions(quaternions[:: max(1, step)], group)
     directions = directions[np.isfinite(directions).all(axis=1)]
     if not len(directions):
         return None

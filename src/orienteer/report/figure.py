@@ -6,6 +6,7 @@ from orienteer.report.chart import Chart, chart_table, draw_chart, has_something
 from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.png import data_link
 from orienteer.report.svg import standalone
+from orienteer.report.words import sentence, with_angstrom
 
 
 def figure(name: str, svg: Markup, *caption: Content, table: str = "") -> Markup:
@@ -34,14 +35,15 @@ def figures(*parts: Markup | None) -> Markup:
     return element("div", *there, class_="figures") if there else Markup()
 
 
-def missing(sentence: str) -> Markup:
+def missing(words: str) -> Markup:
     """The sentence that stands in the place of a part."""
-    return element("p", sentence, class_="missing")
+    return element("p", words, class_="missing")
 
 
 def remarks(sentences: list[str]) -> Markup:
     """What else a reader has to know, as a list; nothing for none."""
-    return element("ul", *(element("li", words) for words in sentences)) if sentences else Markup()
+    points = [element("li", sentence(with_angstrom(words))) for words in sentences]
+    return element("ul", *points) if points else Markup()
 
 
 def facts(rows: list[tuple[str, Content]]) -> Markup:

@@ -19,6 +19,8 @@ from orienteer.source.opening import open as open_source
 from orienteer.source.summary import blocks_to_look_at, summarise
 
 N_FRAMES = 2000  # enough for a mean to 1 % and a histogram
+_MOST_PIXELS = 200_000_000  # of all frames that are read; large frames are looked at in smaller number
+_BLOCK_PIXELS = 20_000_000
 TRUTH = "truth_"
 
 
@@ -60,7 +62,8 @@ def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames 
         if detector_file.exists():
             with open_hdf5(detector_file, "detector file") as file:
                 source = source.with_detector(read_detector(get_group(file, "detector")))
-    blocks = blocks_to_look_at(len(source), N_FRAMES)
+    n_frames = min(N_FRAMES, max(1, _MOST_PIXELS // source.n_pixels))
+    blocks = blocks_to_look_at(len(source), n_frames, max(1, min(256, _BLOCK_PIXELS // source.n_pixels)))
     summary = summarise(source, (source.read(block) for block in blocks))
     wavelength = describe_wavelength(source)
     return Frames(

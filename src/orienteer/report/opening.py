@@ -10,7 +10,7 @@ from orienteer.report.markup import Markup, element
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_words, at
 from orienteer.report.validation_facts import ValidationFacts
-from orienteer.report.words import counted, number, sentence
+from orienteer.report.words import counted, number, sentence, with_angstrom
 from orienteer.run.method import find_method
 from orienteer.run.settings_file import hash_settings, lasting
 
@@ -28,7 +28,7 @@ def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
     if validation is None:
         return f"{damaged} No resolution is claimed." if damaged else NOT_VALIDATED
     if validation.statement:
-        return sentence(validation.statement)
+        return sentence(with_angstrom(validation.statement))
     resolution_A = validation.resolution_A
     if resolution_A is None:
         return "No resolution can be claimed: two independently processed half sets agree nowhere."
@@ -183,5 +183,5 @@ def _remarks(evidence: Evidence) -> list[str]:
     events = evidence.events.value or []
     begun = [event for event in events if event["event"] in ("started", "resumed")]
     remarks = begun[-1].get("remarks") if begun else None
-    found = [sentence(str(remark)) for remark in remarks] if isinstance(remarks, list) else []
+    found = [sentence(with_angstrom(str(remark))) for remark in remarks] if isinstance(remarks, list) else []
     return found + [sentence(str(event["note"])) for event in begun if event.get("note")]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from orienteer.report.markup import Markup, element
 from orienteer.report.png import as_entries, data_link, encode_png, palette_of
@@ -39,7 +40,7 @@ class Colours:
 
     low, high : values of the first and the last colour.
     label : what the colour bar says.
-    smooth : whether pixels are blurred into each other; single ones are to be seen otherwise.
+    smooth : whether values are interpolated between pixels; single ones are to be seen otherwise.
     """
 
     name: str
@@ -93,13 +94,22 @@ def _draw_plane(plane: Plane, colours: Colours, left: float, width: float, tall:
     x = Scale(low, high, left, left + width)
     low, high = _pixels(*plane.up, n_up)
     y = Scale(low, high, _TOP + tall, _TOP)
-    pixels = as_entries(colours.shares(plane.values)).T[::-1]  # the first row of a picture is its top
+    values = _finer(plane.values) if colours.smooth else plane.values
+    pixels = as_entries(colours.shares(values)).T[::-1]  # the first row of a picture is its top
     picture = image(encode_png(pixels, palette_of(colours.name)), left, _TOP, width, tall, colours.smooth)
     return [
         window(left, _TOP, width, tall, [picture]),
         *axes(x, y, plane.right_label, plane.up_label, grid=False, most=(5, 5)),
         text(left, _TOP - 10, plane.title, font_weight="600"),
     ]
+
+
+def _finer(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Values without a gap on about as many pixels as the picture has, by splines."""
+    factor = -(-SIDE // max(values.shape))
+    if factor <= 1 or min(values.shape) < 2:
+        return values
+    return np.asarray(ndimage.zoom(values, factor, order=3, grid_mode=True, mode="nearest"))
 
 
 def image(png: bytes, left: float, top: float, width: float, height: float, smooth: bool) -> Markup:

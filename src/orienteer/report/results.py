@@ -16,7 +16,7 @@ from orienteer.report.phasing_facts import ARBITRARY, PhasingFacts
 from orienteer.report.plain_values import as_number
 from orienteer.report.planes import draw_density, draw_intensity, draw_projections
 from orienteer.report.viewer import draw_surface
-from orienteer.report.words import counted, duration, moment, number, sentence, with_unit
+from orienteer.report.words import counted, duration, moment, number, sentence, with_angstrom, with_unit
 
 MOST_MODELS = 4
 _CAPTIONS = {
@@ -165,7 +165,7 @@ def _phasing_rows(phasing: PhasingFacts) -> list[tuple[str, Content]]:
     if phasing.support_volume_A3 is not None:
         rows.append(("Volume of the support", with_unit(phasing.support_volume_A3, "Å³")))
     if phasing.weak_modes:
-        rows.append(("What the data leave open", sentence(phasing.weak_modes)))
+        rows.append(("What the data leave open", sentence(with_angstrom(phasing.weak_modes))))
     if phasing.background:
         rows.append(("Flat background taken off", number(phasing.background)))
     source = f", from {phasing.scale_source}" if phasing.unit != ARBITRARY and phasing.scale_source else ""

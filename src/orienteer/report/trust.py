@@ -44,9 +44,12 @@ def draw_trust(
 
 def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
     rows: list[tuple[str, Content]] = []
+    edge = max((q for q in facts.q_inv_A if q is not None), default=0.0)
     for name, resolution_A in facts.resolutions_A.items():
         words = "the halves agree nowhere" if resolution_A is None else f"{number(resolution_A)} Å"
-        rows.append((f"Resolution by {name}", words))
+        if resolution_A is not None and edge and 1 / resolution_A >= edge * (1 - 1e-6):
+            words += " or better (edge of the data)"
+        rows.append((f"Resolution by FSC {name}" if name[:1] == "0" else f"Resolution by {name}", words))
     if facts.half_frames:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
     if facts.intensity_A is not None:

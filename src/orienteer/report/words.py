@@ -1,6 +1,7 @@
 """Numbers and lists as people write them."""
 
 import math
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -71,6 +72,15 @@ def moment(text: Any) -> str:
     except ValueError:
         return str(text)
     return f"{when:%Y-%m-%d %H:%M} {when.tzname() or ''}".strip()
+
+
+def with_angstrom(text: str) -> str:
+    """A text from a terminal, where the unit is written as A, for a page.
+
+    >>> with_angstrom("A diameter of 152 A, or 3 A^3 of it at 5 1/A")
+    'A diameter of 152 Å, or 3 Å^3 of it at 5 1/Å'
+    """
+    return re.sub(r"(?<=\d )A(?![\w])|(?<=1/)A(?!\w)", "Å", text)
 
 
 def sentence(text: str) -> str:
