@@ -18,9 +18,6 @@ _SHARE, _NEAR = 0.8, 0.53
 _LEAST = 0.05
 # Rings and corrections are not known better than this.
 _RELATIVE_ERROR = 0.003
-# The innermost pixel must be this near to the centre, in speckles.  From 1.1 on the profile told the size of
-# all bodies to the same 2 %, with 400 frames of 1 000 photons; from 1.35 on it missed two of three by far.
-_SEEN_FROM = 1.2
 # Worse fits that are good enough: by standard deviations of the sum of squares, and by a share of it.
 _FITTED, _FITTED_SHARE = 2.0, 0.1
 
@@ -29,7 +26,9 @@ def diameter_from_profile(
     length_inv_A: NDArray[Any], frames: NDArray[Any], weight: NDArray[Any], correction: NDArray[Any],
     spacing_inv_A: float,
 ) -> float:  # fmt: skip
-    """Largest extent in A of the particle on these frames; 0 when the pixels do not reach the centre.
+    """Largest extent in A of the particle on these frames; 0 when they do not tell.
+
+    The less of the centre is seen, the less it can be trusted; it is wrong by being too large.
 
     length_inv_A : (U,) distance of each pixel from the centre; spacing_inv_A : between neighbours.
     frames : (D, U) photons less background; weight : (D,) how much each frame counts.
@@ -66,8 +65,7 @@ def diameter_from_profile(
     pairs[distance < _LEAST * distance[-1]] = 0
     if not pairs.sum() > 0:
         return 0.0
-    found = float(np.interp(_SHARE, np.cumsum(pairs) / pairs.sum(), distance)) / _NEAR
-    return found if float(length_inv_A.min()) * found < _SEEN_FROM else 0.0
+    return float(np.interp(_SHARE, np.cumsum(pairs) / pairs.sum(), distance)) / _NEAR
 
 
 def _pair_distances(

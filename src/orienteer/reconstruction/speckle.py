@@ -11,6 +11,9 @@ from orienteer.reconstruction.pair_distances import diameter_from_profile
 # Speckles are half as high this far from their middle, in 1 / extent.  Those of a ball are at 0.58; particles
 # that are dense in the middle or long have wider ones.
 _HALF_WIDTH = 0.70
+# How near to the centre the innermost pixel must be, in speckles, for the mean pattern to tell the size; and
+# to be of use beside the speckles.  Both err by being too large, the long streaks of a virus by a factor of 2.
+_TRUSTED_FROM, _USED_FROM = 0.5, 1.2
 _FRAMES = 1000
 # Pairs of pixels are looked at within so many patches of so many neighbouring pixels.
 _PATCHES, _PATCH_PIXELS = 40, 150
@@ -46,9 +49,13 @@ def estimate_diameter(
     from_profile = diameter_from_profile(
         pixels.length_inv_A, counts - behind, weight, pixels.correction, spacing_inv_A
     )
-    if from_profile:
+    innermost = float(pixels.length_inv_A.min())
+    if 0 < innermost * from_profile < _TRUSTED_FROM:
         return from_profile
-    return _diameter_from_speckles(pixels.q_inv_A, counts, total, behind, spacing_inv_A)
+    from_speckles = _diameter_from_speckles(pixels.q_inv_A, counts, total, behind, spacing_inv_A)
+    if 0 < innermost * from_profile < _USED_FROM:
+        return min(from_profile, from_speckles or from_profile)
+    return from_speckles
 
 
 def choose_diameter(
