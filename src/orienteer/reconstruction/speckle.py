@@ -12,7 +12,7 @@ from orienteer.reconstruction.pair_distances import diameter_from_profile
 # that are dense in the middle or long have wider ones.
 _HALF_WIDTH = 0.70
 # How near to the centre the innermost pixel must be, in speckles, for the mean pattern to tell the size; and
-# to be of use beside the speckles.  Both err by being too large, the long streaks of a virus by a factor of 2.
+# to be of use beside the speckles.  Both err by being too large, streaks of a virus by a factor of 2.
 _TRUSTED_FROM, _USED_FROM = 0.5, 1.2
 _FRAMES = 1000
 # Pairs of pixels are looked at within so many patches of so many neighbouring pixels.
