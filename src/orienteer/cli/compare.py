@@ -51,13 +51,12 @@ def compare(
 ) -> None:
     """Bring two volumes onto each other and tell how well they agree: rotation, hand, shift, resolution."""
     from orienteer.compare.comparison import compare as compare_volumes
-    from orienteer.compare.criteria import threshold_curve
     from orienteer.orientation.point_group import PointGroup
 
     if aligned is not None:
         refuse_existing(aligned)
     where = choose_device(device)
-    _check_criterion(criterion, threshold_curve)
+    _check(criterion)
     group = PointGroup(symmetry)
     pair = [_on_device(open_comparable(path), where) for path in (first, second)]
     found = compare_volumes(
@@ -103,14 +102,12 @@ def open_comparable(path: Path) -> "Volume | Structure":
     return open_volume(path)
 
 
-def _check_criterion(criterion: str, threshold_curve: Any) -> None:
-    """Refuse a criterion before anything is computed."""
-    import numpy as np
-
-    from orienteer.compare.fsc import Fsc
+def _check(criterion: str) -> None:
+    """Refuse a wrong criterion before anything is computed, as a wrong command line."""
+    from orienteer.compare.criteria import check_criterion
 
     try:
-        threshold_curve(Fsc(np.zeros(1), np.ones(1), np.ones(1, np.int64), 1.0), criterion)
+        check_criterion(criterion)
     except OrienteerError as error:
         raise SettingsError(error.message, error.hint) from error
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.alignment import align_intensities
-from orienteer.compare.criteria import Criterion, Resolution, resolution_at, threshold_curve
+from orienteer.compare.criteria import CRITERIA, Resolution, resolution_at, threshold_curve
 from orienteer.compare.densities import DensityAlignment, align_densities
 from orienteer.compare.fsc import Fsc
 from orienteer.compare.intensity_grid import intensities_on_one_grid
@@ -23,7 +23,6 @@ from orienteer.errors import OrienteerError
 from orienteer.particle.base import Particle
 from orienteer.volume.volume import Volume
 
-CRITERIA: tuple[Criterion, ...] = ("0.5", "0.143", "half-bit")
 # Hands whose correlations differ by less are not told apart.
 _SAME_HAND = 0.002
 
@@ -90,7 +89,7 @@ class Comparison:
 
 
 def compare(
-    reference: Volume | Particle, moving: Volume | Particle, *, criterion: Criterion | float = "0.5",
+    reference: Volume | Particle, moving: Volume | Particle, *, criterion: str | float = "0.5",
     mask: Volume | bool = False, symmetry_order: int = 1, seed: int = 0,
 ) -> Comparison:  # fmt: skip
     """Two volumes, or a volume and a known particle, brought onto each other and compared.
@@ -116,7 +115,8 @@ def compare(
     if space == "reciprocal":
         if mask is not False:
             raise OrienteerError("a mask is for densities; these are intensities.", "Leave it out.")
-        return _compare_intensities(*(_intensity(x, volumes[0]) for x in (reference, moving)), criterion)
+        like = volumes[0]
+        return _compare_intensities(_intensity(reference, like), _intensity(moving, like), criterion)
     first, second = (_density(x, volumes[0]) for x in (reference, moving))
     found = align_densities(first, second)
     remarks = [*found.remarks, *_on_hand(found), *_on_size(found, second, reference, moving)]
@@ -137,7 +137,7 @@ def compare(
     )  # fmt: skip
 
 
-def _compare_intensities(reference: Volume, moving: Volume, criterion: Criterion | float) -> Comparison:
+def _compare_intensities(reference: Volume, moving: Volume, criterion: str | float) -> Comparison:
     first, second, remarks = intensities_on_one_grid(reference, moving)
     xp = array_namespace(first.values)
     known = [radial_mean(xp.astype(~xp.isnan(v.values), xp.float64)) for v in (first, second)]
@@ -161,7 +161,7 @@ def _compare_intensities(reference: Volume, moving: Volume, criterion: Criterion
 
 
 def _resolutions(
-    curve: Fsc, criterion: Criterion | float, share: float, order: int, first_shell: int = 1
+    curve: Fsc, criterion: str | float, share: float, order: int, first_shell: int = 1
 ) -> tuple[NDArray[np.float64], Resolution, dict[str, Resolution]]:
     """The threshold and the resolution of the criterion, and the resolutions of all."""
     return (

@@ -6,10 +6,7 @@ half-bit curve (van Heel and Schatz 2005), which asks for half a bit of informat
 for more where a shell has few voxels.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +14,8 @@ from numpy.typing import NDArray
 from orienteer.compare.fsc import Fsc
 from orienteer.errors import OrienteerError
 
-Criterion: TypeAlias = Literal["0.143", "0.5", "half-bit"]
-FIXED: Mapping[str, float] = MappingProxyType({"0.143": 0.143, "0.5": 0.5})
 HALF_BIT = "half-bit"
+CRITERIA = ("0.5", "0.143", HALF_BIT)
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class Resolution:
 
 
 def resolution_at(
-    fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1, first_shell: int = 1
+    fsc: Fsc, criterion: str | float, filled: float = 1.0, order: int = 1, first_shell: int = 1
 ) -> Resolution:
     """The resolution at the first crossing of a threshold, linear in q between two shells.
 
@@ -52,7 +48,8 @@ def resolution_at(
     40.0
     """
     threshold = threshold_curve(fsc, criterion, filled, order)
-    name = HALF_BIT if criterion == HALF_BIT else f"{float(criterion):g}"
+    level = check_criterion(criterion)
+    name = HALF_BIT if level is None else f"{level:g}"
     # A shell without a value says nothing, so it supports no claim.
     excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
     # Where not even two equal densities could pass, as in shells of very few voxels, none has failed.
@@ -82,11 +79,19 @@ def resolution_at(
 
 
 def threshold_curve(
-    fsc: Fsc, criterion: Criterion | float, filled: float = 1.0, order: int = 1
+    fsc: Fsc, criterion: str | float, filled: float = 1.0, order: int = 1
 ) -> NDArray[np.float64]:
     """The threshold at every shell of a curve, (S,); arguments as in :func:`resolution_at`."""
-    if criterion == HALF_BIT:
+    level = check_criterion(criterion)
+    if level is None:
         return half_bit_curve(fsc.n_voxels, filled, order)
+    return np.full(len(fsc.q_inv_A), level)
+
+
+def check_criterion(criterion: str | float) -> float | None:
+    """The level that a criterion asks of every shell; None for "half-bit", whose level is a curve."""
+    if criterion == HALF_BIT:
+        return None
     try:
         level = float(criterion)
     except ValueError:
@@ -96,7 +101,7 @@ def threshold_curve(
             f"'{criterion}' is no criterion of resolution.",
             'Give "0.143", "0.5", "half-bit" or a number between 0 and 1.',
         )
-    return np.full(len(fsc.q_inv_A), level)
+    return level
 
 
 def half_bit_curve(n_voxels: NDArray[np.int64], filled: float = 1.0, order: int = 1) -> NDArray[np.float64]:

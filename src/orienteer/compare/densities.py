@@ -9,6 +9,7 @@ full resolution: the difference may be small, and is in the phases only.
 """
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import canonical, rotate
 from orienteer.volume.volume import Volume
 
+# The reference and the density to move, (n, n, n) both.
+Pair: TypeAlias = tuple[Array, Array]
 # Rotations are searched, and those found are tried, on cubes of at most so many voxels.
 _SEARCH_VOXELS, _TRIAL_VOXELS = 44, 32
 _N_CANDIDATES = 48
@@ -120,13 +123,13 @@ def _best_placements(
     """The best placement on the whole cubes, and the best of the other hand, where that was tried."""
     cuts = _Cuts(reference, moving)
     pair = (cuts.reference, cuts.moving)
-    intensities = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
-    rotations = candidate_rotations(*intensities, _N_CANDIDATES)
-    small = [in_fewer_voxels(values, _TRIAL_VOXELS) for values in pair]
-    coarse = _refined(*small, _tried(*small, rotations, hands), _REFINED)
+    first, second = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
+    rotations = candidate_rotations(first, second, _N_CANDIDATES)
+    small = (in_fewer_voxels(pair[0], _TRIAL_VOXELS), in_fewer_voxels(pair[1], _TRIAL_VOXELS))
+    coarse = _refined(small, _tried(small, rotations, hands), _REFINED)
     larger = cuts.n / small[0].shape[0]
     starts = [replace(place, shift=larger * place.shift) for place in coarse]
-    finished = _weighted(*pair, _refined(*pair, starts, _FINISHED))
+    finished = _weighted(pair, _refined(pair, starts, _FINISHED))
     other = next((place for place in finished if place.hand != finished[0].hand), None)
     return cuts.on_whole(finished[0]), None if other is None else cuts.on_whole(other)
 
@@ -196,10 +199,9 @@ def _intensity(values: Array) -> Array:
     return xp.fft.fftshift(xp.abs(xp.fft.fftn(padded)) ** 2)
 
 
-def _tried(
-    reference: Array, moving: Array, rotations: NDArray[np.float64], hands: tuple[int, ...]
-) -> list[Placement]:
+def _tried(pair: Pair, rotations: NDArray[np.float64], hands: tuple[int, ...]) -> list[Placement]:
     """Each rotation in each hand with the best whole-voxel shift, best first."""
+    reference, moving = pair
     xp = array_namespace(reference)
     n = reference.shape[0]
     movable = MovableDensity(moving)
@@ -211,8 +213,8 @@ def _tried(
             turned = movable.moved(quaternion, np.zeros(3), hand)
             products = from_half_transform(own * xp.conj(_even(half_transform(turned))), n)
             best = int(xp.argmax(products))
-            shift = np.array(np.unravel_index(best, (n, n, n)))
-            shift = np.where(shift > n // 2, shift - n, shift).astype(np.float64)
+            voxel = np.array(np.unravel_index(best, (n, n, n)))
+            shift = np.where(voxel > n // 2, voxel - n, voxel).astype(np.float64)
             places.append(Placement(quaternion, shift, hand, float(xp.reshape(products, (-1,))[best])))
     return sorted(places, key=lambda place: -place.correlation)
 
@@ -226,8 +228,9 @@ def _even(transform: Array) -> Array:
     return transform * xp.asarray(np.append(inverse, 0.0)[half_shells(n)])
 
 
-def _refined(reference: Array, moving: Array, starts: list[Placement], most: int) -> list[Placement]:
+def _refined(pair: Pair, starts: list[Placement], most: int) -> list[Placement]:
     """The best starts of each hand after refinement, those whose shells agree best first."""
+    reference, moving = pair
     refinement, movable = Refinement(reference), MovableDensity(moving)
     places = []
     for hand in sorted({place.hand for place in starts}):
@@ -247,8 +250,9 @@ def _distinct(places: list[Placement], most: int) -> list[Placement]:
     return kept
 
 
-def _weighted(reference: Array, moving: Array, starts: list[Placement]) -> list[Placement]:
+def _weighted(pair: Pair, starts: list[Placement]) -> list[Placement]:
     """Refined once more, on densities whose shells weigh as much as they tell about the placement."""
+    reference, moving = pair
     movable = MovableDensity(moving)
     places = []
     for place in starts:

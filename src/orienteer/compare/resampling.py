@@ -29,7 +29,7 @@ def resample(values: Array, voxel_size: ArrayLike, new_n: int, new_voxel_size: f
     steps = np.broadcast_to(np.asarray(voxel_size, np.float64), (3,)).tolist()
     if new_n < 1 or not all(0 < step < np.inf for step in steps) or not 0 < new_voxel_size < np.inf:
         raise OrienteerError(
-            f"there is no grid of {new_n} voxels of {new_voxel_size} in place of voxels of {voxel_size}."
+            f"there is no grid of {new_n} voxels of {new_voxel_size} in place of voxels of {steps}."
         )
     xp = array_namespace(values)
     result = xp.astype(values, xp.float64)

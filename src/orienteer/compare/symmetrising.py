@@ -43,21 +43,23 @@ def symmetrised(cube: Array, group: PointGroup, radius: float | None = None) -> 
 
 
 def mean_over_group(cube: Array, group: PointGroup) -> Array:
-    """The mean of a volume (n, n, n) over the group by trilinear interpolation, float32; quick, and blurs.
+    """The mean of an intensity (n, n, n) over the group, float32, by trilinear interpolation; it blurs.
 
+    cube : Friedel-symmetric, and n odd, so that one half tells the other.
     Beyond the largest ball in the cube some equivalents lie outside of it; there the result is 0.
     """
     xp = array_namespace(cube)
     volume = xp.ascontiguousarray(cube.astype(xp.float32))
     out = xp.zeros(cube.shape, dtype=xp.float32)
-    flat = out.reshape(-1)
-    for places, points, matrices in _equivalents(cube, group, None, _LINEAR_POINTS_AT_ONCE):
-        flat[places] = sample(volume, points, matrices, LINEAR).mean(axis=0)
+    flat, last = out.reshape(-1), cube.size - 1
+    equivalents = _equivalents(cube, group, None, _LINEAR_POINTS_AT_ONCE, last_place=last // 2)
+    for places, points, matrices in equivalents:
+        flat[places] = flat[last - places] = sample(volume, points, matrices, LINEAR).mean(axis=0)
     return out
 
 
 def _equivalents(
-    cube: Array, group: PointGroup, radius: float | None, at_once: int
+    cube: Array, group: PointGroup, radius: float | None, at_once: int, last_place: int | None = None
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Places (P,) of voxels in the flat cube, their positions (P, 3), and the turns (order, 3, 3)."""
     xp, n = array_namespace(cube), len(cube)
@@ -65,7 +67,7 @@ def _equivalents(
     radius = largest if radius is None else min(radius, largest)
     axis = np.arange(n) - n // 2
     square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
-    inside = np.flatnonzero(square.ravel() <= radius**2)
+    inside = np.flatnonzero(square.ravel()[: None if last_place is None else last_place + 1] <= radius**2)
     matrices = xp.asarray(to_matrix(group.quaternions))
     for first in range(0, len(inside), at_once):
         places = inside[first : first + at_once]

@@ -24,7 +24,7 @@ def plot_comparison(found: Comparison, first: str = "first", second: str = "seco
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 6.6), layout="constrained", dpi=110)
-    curve, slices = figure.subfigures(1, 2, width_ratios=(1, 1.7))
+    curve, slices = figure.subfigures(1, 2, width_ratios=(1, 1.7), squeeze=False)[0]
     axes = curve.subplots()
     draw_fsc(axes, found.curve, _name_of_curve(found))
     if found.masked is not None:
@@ -33,7 +33,7 @@ def plot_comparison(found: Comparison, first: str = "first", second: str = "seco
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     hand = "" if found.hand is None else f", hand {'kept' if found.hand == 1 else 'mirrored'}"
     axes.set_title(f"correlation {found.correlation:.3f}{hand}", fontsize=11)
-    rows = slices.subfigures(2, 1)
+    rows = slices.subfigures(2, 1, squeeze=False)[:, 0]
     for row, volume, name in zip(rows, (found.reference, found.aligned), (first, second), strict=True):
         row.suptitle(plain_text(name if volume is found.reference else f"{name}, turned"), fontsize=11)
         shown = Volume(to_numpy(volume.values), volume.voxel_size, volume.space, volume.origin)
