@@ -1,12 +1,16 @@
 """ScoreStore: posteriors from tiles of scores, against the formulas in float64."""
 
 import math
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import orienteer
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.posterior.scores import ScoreStore
@@ -99,6 +103,32 @@ def test_row_mass_and_lists_are_the_same_responsibilities(device: Any, matrix_of
     lists = store.kept()
     np.testing.assert_allclose(matrix_of(lists), dense, rtol=1e-6)
     np.testing.assert_array_equal(to_numpy(lists.row), np.nonzero(dense.T)[1])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("n_frames", [1, 2, 5, 8, 300])
+def test_probabilities_are_good_to_five_digits_where_distances_are_exact(device: Any, n_frames: int) -> None:
+    # Eighths of a nat down to -16 are whole numbers to float16, too.
+    distance = -np.arange(129) / 8
+    scores = np.repeat(distance[:, None], n_frames, axis=1).astype(np.float32)
+    store = filled(device, scores, np.zeros(129), np.ones(n_frames, np.float32), tile=50, kept_mass=1)
+    expected = np.exp(distance) / np.exp(distance).sum()
+    found = to_numpy(store.responsibilities(0, 129))
+    np.testing.assert_allclose(found, np.repeat(expected[:, None], n_frames, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(to_numpy(store.row_mass()), n_frames * expected, rtol=1e-5)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
+@pytest.mark.parametrize(
+    "options", ["-arch=sm_90 -DVECTOR=1", "-arch=sm_90 -DVECTOR=2", "-arch=sm_80 -DVECTOR=4"]
+)
+def test_kernels_compile_for_every_number_of_frames_of_a_thread(options: str, tmp_path: Path) -> None:
+    source = Path(orienteer.__file__).parent / "posterior" / "scores.cu"
+    command = ["nvcc", "--std=c++17", "-Werror", "all-warnings", "-cubin"]
+    result = subprocess.run(
+        [*command, *options.split(), "-o", str(tmp_path / "out"), str(source)], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -78,7 +78,7 @@ extern "C" __global__ void temper_listed(
             float below = distance[v] - top;
             if (row + v - first == best) best_score[d] = values[v];
             if (below > NOTHING) {
-                const float p = expf(below), place = -below * BINS_PER_NAT;
+                const float p = __expf(below), place = -below * BINS_PER_NAT;
                 sum += p;
                 moment += (double)p * below;
                 atomicAdd(own + (place < (float)N_BINS ? (int)place : N_BINS), 1);
@@ -113,7 +113,7 @@ extern "C" __global__ void keep_listed(const float *distance, const Index *__res
     for (Index j = start + lane; j < end; j += 32) {
         const Index pair = frame_pair[j];
         for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v) {
-            const float p = distance[v] > lowest[d] ? expf(distance[v]) : 0.f;
+            const float p = distance[v] > lowest[d] ? __expf(distance[v]) : 0.f;
             probability[v] = p;
             sum += p;
         }

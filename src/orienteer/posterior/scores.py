@@ -36,16 +36,16 @@ class ScoreStore:
         self.n_rows, self.n_frames, self.kept_mass = n_rows, n_frames, kept_mass
         self._xp: Any = namespace_of_device(device)
         self._kernels: Any
+        dtype: Any
         if choose_device(device) == "cuda":
             from orienteer.posterior import _scores_cuda
 
-            self._kernels = _scores_cuda
+            self._kernels, dtype, stride = _scores_cuda, np.float16, _scores_cuda.stride_of(n_frames)
         else:
             from orienteer.posterior import _scores_numba
 
-            self._kernels = _scores_numba
-        self._dtype: Any = np.float32 if self._xp is np else np.float16
-        self._below = self._xp.empty((n_rows, n_frames), dtype=self._dtype)
+            self._kernels, dtype, stride = _scores_numba, np.float32, n_frames
+        self._below = self._xp.empty((n_rows, stride), dtype=dtype)[:, :n_frames]
         xp, D = self._xp, n_frames
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
