@@ -86,7 +86,7 @@ class Course:
         density *= xp.sqrt(power / (density**2).sum(axis=(1, 2, 3), keepdims=True)).astype(xp.float32)
         density = xp.ascontiguousarray(project_symmetry(density, self.group, self.symmetric_radius))
         background = xp.full(len(numbers), self.level.estimate if self.level else 0.0, dtype=xp.float32)
-        support = xp.ascontiguousarray(xp.broadcast_to(self.first, density.shape))
+        support = xp.broadcast_to(self.first, density.shape).copy()  # of one start it would be a view
         return PhaseState(density, support, background, volume, self.positive)
 
     def run(self, state: PhaseState, phases: Sequence[Phase], tell: Callable[[int], None]) -> PhaseState:
