@@ -54,6 +54,33 @@ class PoseAgreement:
     chance_deg: float
 
 
+@dataclass(frozen=True, eq=False)
+class HalfModel:
+    """What the model of a half says; the reconstruction itself, with all its frames, is let go.
+
+    frames : that it was made from.
+    diameter_A, edge_inv_A : of the particle, and of the data.
+    is_flat : whether patterns look the same after half a turn about the beam.
+    poses : (n, 4) orientations of the sentinels.
+    """
+
+    frames: int
+    diameter_A: float
+    edge_inv_A: float
+    is_flat: bool
+    poses: NDArray[np.float64]
+
+
+def ask_half(run: Run, own: Source, sentinels: Source, device: DeviceName = "auto") -> HalfModel:
+    """Open the reconstruction of a half and let it orient the sentinels.
+
+    own : the frames of the half.
+    """
+    emc = finished_emc(run, own, device)
+    poses = poses_against(emc, sentinels) if len(sentinels) else np.zeros((0, 4))
+    return HalfModel(emc.frames.n_frames, emc.diameter_A, emc.edge_inv_A, is_flat(emc), poses)
+
+
 def finished_emc(run: Run, source: Source, device: DeviceName = "auto") -> Emc:
     """The reconstruction of a run as its last checkpoint has it, over its own data."""
     checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])

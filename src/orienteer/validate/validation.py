@@ -32,20 +32,12 @@ from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
 from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
-from orienteer.validate.sentinel_poses import (
-    PoseAgreement,
-    finished_emc,
-    is_flat,
-    pose_agreement,
-    poses_against,
-)
+from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, pose_agreement
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from orienteer.reconstruction.emc import Emc
 
 ERRORS = "intensity_error.h5"
 
@@ -111,14 +103,17 @@ def validate(
             for one, part, seed in zip(halves.runs, halves.parts[:2], seeds, strict=True)
         )
     )
-    reconstructions = [
-        finished_emc(one, part, device) for one, part in zip(halves.runs, halves.parts[:2], strict=True)
+    # One after the other: each reconstruction holds all frames of its half.
+    models = [
+        ask_half(one, part, halves.parts.sentinels, device)
+        for one, part in zip(halves.runs, halves.parts[:2], strict=True)
     ]
     summaries = [
-        _summary(one, seed, emc) for one, seed, emc in zip(halves.runs, seeds, reconstructions, strict=True)
+        HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
+        for one, seed, model in zip(halves.runs, seeds, models, strict=True)
     ]
     phased, troubles = _phased(halves.runs, phasing, summaries, device)
-    edge = min(emc.edge_inv_A for emc in reconstructions)
+    edge = min(model.edge_inv_A for model in models)
     maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
     volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
     intensity = compare_intensities(volumes[1], volumes[2], edge)
@@ -129,7 +124,7 @@ def validate(
         maps=maps,
         intensity=intensity,
         whole=worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:]),
-        sentinels=_sentinels(halves, reconstructions, intensity),
+        sentinels=_sentinels(models, intensity, whole.settings.symmetry),
         errors=_errors(whole, folder, settings, device),
         symmetry_order=as_point_group(whole.settings.symmetry).order,
         given=_given(whole, phasing),
@@ -138,7 +133,7 @@ def validate(
         seed=whole.seed,
         device=choose_device(device),
     )
-    found = replace(found, coverage=_coverage(whole, found, reconstructions[0]))
+    found = replace(found, coverage=_coverage(whole, found))
     found.save(folder)
     return found
 
@@ -173,29 +168,27 @@ def _half_maps(
     )
 
 
-def _sentinels(
-    halves: Halves, reconstructions: list[Emc], intensity: IntensityAgreement
-) -> PoseAgreement | None:
-    if not len(halves.parts.sentinels):
+def _sentinels(models: list[HalfModel], intensity: IntensityAgreement, symmetry: str) -> PoseAgreement | None:
+    first, second = models
+    if not len(first.poses):
         return None
-    first, second = (poses_against(emc, halves.parts.sentinels) for emc in reconstructions)
-    emc = reconstructions[0]
-    return pose_agreement(first, second, intensity.quaternion, emc.group, is_flat(emc))
+    return pose_agreement(first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat)
 
 
-def _coverage(run: Run, found: Validation, emc: Emc) -> Coverage:
+def _coverage(run: Run, found: Validation) -> Coverage:
     """Where there are data at the resolution that is claimed, or at the edge where none is."""
     columns = run.orientations()
     merged = np.asarray(columns["model"]) >= 0
     merged &= ~np.asarray(columns.get("sentinel", np.zeros(len(merged))), bool)
-    pixels, intensity = emc.pixels, found.intensity
+    pixels, intensity = pixel_table(run.source), found.intensity
     edge = float(intensity.q_inv_A[np.isfinite(intensity.correlation)].max(initial=0.0))
     radius = 1 / found.resolution_A if found.resolution_A else edge
     outermost = float(pixels.length_inv_A.max())
     radius = min(radius, outermost) or outermost
     return coverage(
-        columns["quaternion"], pixels.q_inv_A, radius, emc.diameter_A,
-        weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction, group=emc.group,
+        columns["quaternion"], pixels.q_inv_A, radius, min(half.diameter_A for half in found.halves),
+        weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction,
+        group=run.settings.symmetry,
     )  # fmt: skip
 
 
@@ -225,13 +218,6 @@ def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
     checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
     values = np.zeros(0) if checkpoint is None else np.asarray(checkpoint.state.get("noise/background", []))
     return values.astype(np.float64) if len(values) == len(pixels) else None
-
-
-def _summary(run: Run, phase_seed: int, emc: Emc) -> HalfSummary:
-    return HalfSummary(
-        run.path.name, run.seed, phase_seed, emc.frames.n_frames, run.iteration, run.reason,
-        emc.diameter_A,
-    )  # fmt: skip
 
 
 def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
