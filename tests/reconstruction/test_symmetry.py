@@ -15,6 +15,7 @@ def test_symmetrised_sums_are_seen_alike_from_all_equivalent_sides(name: str) ->
     axis = np.arange(n) - n // 2
     x, y, z = np.meshgrid(axis, axis, axis, indexing="ij")
     smooth = np.exp(-((x - 4) ** 2 + (y - 2) ** 2 + (z - 5) ** 2) / 18.0)
+    smooth += smooth[::-1, ::-1, ::-1]
     sums = symmetrise_sums(np.stack([smooth, 2 * smooth], axis=-1), group)
     points = np.random.default_rng(1).uniform(-6, 6, (50, 3)).astype(np.float32)
     seen = slice_volume(
