@@ -115,3 +115,13 @@ def test_a_symmetry_of_the_density_alone_is_said(bare_folder: Path) -> None:
     change_settings(bare_folder, 'symmetry = "I"', 'symmetry = "C1"')
     said = unusual(gather(bare_folder), PhasingFacts(settings={"symmetry": "D5"}), None)
     assert "The symmetry D5 was imposed on the density, not found." in said
+
+
+def test_a_model_that_foretells_nothing_is_called_noise(bare_folder: Path) -> None:
+    log = bare_folder / "events.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for gain, is_noise in ((-0.5, True), (0.0, True), (2.0, False), (None, False)):
+        for line in lines:
+            line["sentinel_gain_nats"] = gain
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert ("nothing but noise" in known_first(bare_folder)) == is_noise

@@ -8,7 +8,7 @@ from orienteer.errors import OrienteerError
 from orienteer.report.evidence import Evidence
 from orienteer.report.markup import Markup, element
 from orienteer.report.phasing_facts import PhasingFacts
-from orienteer.report.plain_values import as_words, at
+from orienteer.report.plain_values import as_number, as_words, at
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import counted, number, sentence, with_angstrom
 from orienteer.run.method import find_method
@@ -45,6 +45,7 @@ def unusual(
     return [
         *_brought_in(evidence),
         *_from_simulation(evidence),
+        *_noise(evidence),
         *_state(evidence),
         *_assumed(evidence, phasing),
         *_outdated(evidence, phasing, validation),
@@ -126,6 +127,17 @@ def _state(evidence: Evidence) -> list[str]:
     if last["event"] == "stopped":
         return [f"The run was stopped {after} and has not come to its end."]
     return [f"The run has not come to its end; it stands {after}."]
+
+
+def _noise(evidence: Evidence) -> list[str]:
+    """A model that foretells frames it has not seen no better than a model without any structure."""
+    gain = as_number(evidence.steps[-1].get("sentinel_gain_nats")) if evidence.steps else None
+    if gain is None or gain > 0:
+        return []
+    return [
+        "The intensity foretells frames that were never merged no better than its radial mean does: it shows "
+        "nothing but noise."
+    ]
 
 
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:

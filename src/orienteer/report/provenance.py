@@ -25,6 +25,7 @@ _FILES = {
     HALVES[0]: "density of half set 1, aligned",
     HALVES[1]: "density of half set 2, aligned",
     MASK: "mask of the comparison",
+    "validation/intensity_error.h5": "standard deviation of the intensity, voxel by voxel",
     "validation/validation.json": "what the validation found",
     "settings.toml": "settings",
     "run.json": "input, seed, versions, machine",

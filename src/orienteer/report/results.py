@@ -16,7 +16,16 @@ from orienteer.report.phasing_facts import ARBITRARY, PhasingFacts
 from orienteer.report.plain_values import as_number
 from orienteer.report.planes import draw_density, draw_intensity, draw_projections
 from orienteer.report.viewer import draw_surface
-from orienteer.report.words import counted, duration, moment, number, sentence, with_angstrom, with_unit
+from orienteer.report.words import (
+    counted,
+    duration,
+    listed,
+    moment,
+    number,
+    sentence,
+    with_angstrom,
+    with_unit,
+)
 
 MOST_MODELS = 4
 _CAPTIONS = {
@@ -69,6 +78,24 @@ def _iteration_rows(evidence: Evidence) -> list[tuple[str, Content]]:
         ("Orientations per frame", number(as_number(last.get("perplexity")))),
         ("Photons merged", number(as_number(last.get("photons_merged")))),
     ]
+    gain = as_number(last.get("sentinel_gain_nats"))
+    if gain is not None:
+        words = f"{number(gain)} nats per frame more than by its radial mean"
+        rows.append(("Frames never merged are likelier by", words))
+    return rows + _chosen_rows(evidence)
+
+
+def _chosen_rows(evidence: Evidence) -> list[tuple[str, Content]]:
+    """How many frames show the particle, and how many only watched."""
+    table = evidence.orientations.value or {}
+    rows: list[tuple[str, Content]] = []
+    if "model" in table:
+        n_out = int((np.asarray(table["model"]) < 0).sum())
+        rows.append(("Frames left out as showing something else", f"{n_out:,} of {len(table['model']):,}"))
+    if "sentinel" in table:
+        rows.append(
+            ("Frames that only watched", f"{int(np.asarray(table['sentinel']).astype(bool).sum()):,}")
+        )
     return rows
 
 
@@ -130,6 +157,10 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
         return joined(missing(words) for words in said if words)
     unit = phasing.unit if phasing is not None else ARBITRARY
     parts = [draw_surface(density, evidence.halves, unit)]
+    others = [folder.name for folder in sorted(evidence.path.glob("phased_model_*")) if folder.is_dir()]
+    if others:
+        words = f"This is model 1; the densities of others are in {listed(others)}."
+        parts.insert(0, element("p", words, class_="quiet"))
     edge = " × ".join(map(str, density.shape))
     voxels = (
         f"{edge} voxels of {number(density.voxel_size[0])} Å; what is empty around the particle is cut off."
