@@ -104,13 +104,14 @@ def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wro
 ) -> None:
     starts, data = make_starts(truth, 2), make_data(truth)
     sure = replace(data, sigma=0.1 * data.amplitudes**2)
-    good, bad = (conclude(starts, starts > 0.1, np.zeros(2), [s, s], sure) for s in (2.0, 0.1))
+    good, bad, worse = (conclude(starts, starts > 0.1, np.zeros(2), [s, s], sure) for s in (2.0, 0.6, 0.1))
     assert good.unseen_error == pytest.approx(np.exp(-2.5))
     assert good.data_error == pytest.approx(0.05, rel=0.1)  # a tenth of the intensity
     assert not any("does not fit" in remark for remark in good.remarks)
-    assert any("off by 55%" in remark for remark in bad.remarks)
+    assert any("off by 33%" in remark for remark in bad.remarks)
+    assert any("is noise" in remark for remark in worse.remarks)
     unsure = replace(data, sigma=data.amplitudes**2)
-    noisy = conclude(starts, starts > 0.1, np.zeros(2), [0.1, 0.1], unsure)
+    noisy = conclude(starts, starts > 0.1, np.zeros(2), [0.6, 0.6], unsure)
     assert not any("does not fit" in remark for remark in noisy.remarks)
 
 
@@ -133,8 +134,21 @@ def test_phases_that_repeat_a_wrong_density_are_not_taken_for_a_right_one(
     )
     assert right.prtf.reaches_the_edge
     assert wrong.prtf.values.mean() > 0.5
-    assert not any("does not fit" in remark for remark in right.remarks)
-    assert any("does not fit" in remark for remark in wrong.remarks)
+    assert not any("foretold" in remark or "does not fit" in remark for remark in right.remarks)
+    assert any("foretold" in remark or "does not fit" in remark for remark in wrong.remarks)
+
+
+def test_noise_is_told_from_a_particle_however_well_its_phases_repeat() -> None:
+    """Starts agree on what to make of noise, since it is the same for all of them."""
+    axis = np.arange(N) - N // 2
+    radius = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    noise = np.where(radius > N // 2, np.nan, np.random.default_rng(0).exponential(size=(N, N, N)))
+    settings = PhaseSettings(
+        starts=7, schedule="60*raar(0.87) 20*er", diameter_A=110, support_volume_A3=4e5, background=False
+    )
+    found = phase(Volume(noise, VOXEL_INV_A, "reciprocal"), settings, device="cpu")
+    assert found.prtf.values.mean() > 0.5
+    assert any("is noise" in remark for remark in found.remarks)
 
 
 def test_files_hold_all_that_was_found(phasing: Phasing, tmp_path: Path) -> None:

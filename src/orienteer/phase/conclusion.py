@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.compute.progress import steps
@@ -76,6 +77,7 @@ def conclude(
         scale=scale,
         background=flat,
         data_error=data_error(data),
+        shell_error=shell_error(data),
         edge_A=data.edge_A,
         diameter_A=data.diameter_A,
         **(facts or {}),
@@ -91,7 +93,25 @@ def data_error(data: PhasingData) -> float:
     power, wrong, number = (
         to_numpy(shell_sums(part, data.measured)) for part in (square, error, xp.ones_like(square))
     )
-    seen = (power > 0) & (wrong > 0)
+    return _mean_over_shells(wrong, power, number)
+
+
+def shell_error(data: PhasingData) -> float:
+    """Relative error of one who takes every amplitude as the mean of its shell, averaged in the same way.
+
+    A density that foretells amplitudes no better knows nothing of the speckles.
+    """
+    xp: Any = array_namespace(data.amplitudes)
+    amplitudes = data.amplitudes.astype(xp.float64)
+    power, total, number = (
+        to_numpy(shell_sums(part, data.measured))
+        for part in (amplitudes**2, amplitudes, xp.ones_like(amplitudes))
+    )
+    return _mean_over_shells(power - total**2 / np.maximum(number, 1), power, number)
+
+
+def _mean_over_shells(wrong: NDArray[Any], power: NDArray[Any], number: NDArray[Any]) -> float:
+    seen = (power > 0) & (wrong > 1e-12 * power)
     if not seen.any():
         return 0.0
     logarithm = np.log(wrong[seen] / power[seen])

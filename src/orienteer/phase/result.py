@@ -31,6 +31,8 @@ DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "su
 MOST_STARTS_IN_PAIRS = 200
 # A density that is farther off voxels that it has not seen, and so many errors of the data, does not fit.
 WRONG, WRONG_IN_ERRORS = 0.25, 2.0
+# Share of the error that the mean of each shell makes, from which on a density knows nothing of the speckles.
+KNOWS_NOTHING = 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +48,7 @@ class Phasing:
     scale : the unit, and what it rests on.
     background : flat intensity that was taken off, in the unit of the intensity.
     data_error : relative error of the measured amplitudes, in the geometric mean over shells.
+    shell_error : relative error of one who takes every amplitude as the mean of its shell.
     edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was taken.
     seed : of every random draw.
     settings : as they were used.
@@ -64,6 +67,7 @@ class Phasing:
     scale: Scale
     background: float = 0.0
     data_error: float = 0.0
+    shell_error: float = 0.0
     edge_A: float | None = None
     diameter_A: float | None = None
     seed: int = 0
@@ -99,7 +103,12 @@ class Phasing:
         said = [*self.further_remarks, *self.clusters.remarks()]
         if self.prtf.n_starts > 1 and self.prtf.resolution_A is None:
             said.append(self.prtf.words())
-        if self.unseen_error > max(WRONG, WRONG_IN_ERRORS * self.data_error):
+        if 0 < self.shell_error * KNOWS_NOTHING < self.unseen_error:
+            said.append(
+                "Amplitudes that phasing had not seen are foretold no better than by the mean of a shell: "
+                "what was phased is noise, or the density is wrong altogether."
+            )
+        elif self.unseen_error > max(WRONG, WRONG_IN_ERRORS * self.data_error):
             said.append(
                 f"The density does not fit: amplitudes that phasing had not seen are off by "
                 f"{self.unseen_error:.0%}, and the data are better than that. It may be wrong, however well "
@@ -144,6 +153,7 @@ class Phasing:
             "free_log_likelihood": self.clusters.scores,
             "unseen_error": self.unseen_error,
             "data_error": self.data_error,
+            "shell_error": self.shell_error,
             "resolution_A": self.resolution_A,
             "reaches_edge": self.prtf.reaches_the_edge,
             "prtf": {**plain(self.prtf), "floor": self.prtf.floor, "words": self.prtf.words()},
@@ -219,6 +229,7 @@ class Phasing:
                 scale=Scale(**told["scale"]),
                 background=told["background"],
                 data_error=told["data_error"],
+                shell_error=told["shell_error"],
                 edge_A=told["edge_A"],
                 diameter_A=told["diameter_A"],
                 seed=told["seed"],
