@@ -14,12 +14,13 @@
 // partial (parts, T) float64: offsets summed over the pixels of a part; the caller adds the parts, so the order of
 //         summation is fixed.
 //
-// By row:   a block has 256 threads and takes 4 rows x 1024 pixels; a thread keeps its pixel's constants for 4 rows.
+// By row:   a block has 256 threads and takes 4 rows x 1024 pixels; a thread has 4 neighbouring pixels, keeps their
+//           constants for 4 rows, and reads and writes them as one vector (rows of the operand begin at multiples of 8).
 // By pixel: a thread is one row and walks over the PIXELS_PER_PART pixels of a part; constants are broadcasts.
 
 enum { POISSON, NEGATIVE_BINOMIAL, GAUSSIAN };
 enum { SINGLE, HALF, SPLIT, OFFSET };
-enum { THREADS = 256, ROWS = 4, STEPS = 4, PIXELS_PER_PART = 128 };
+enum { THREADS = 256, ROWS = 4, WIDTH = 4, PIXELS_PER_PART = 128 };
 
 struct Pixel {
     float correction, floor, background, centre, dispersion;
@@ -90,26 +91,61 @@ __device__ __forceinline__ void store(void *high, void *low, long long at, float
     }
 }
 
+__device__ __forceinline__ uint2 packed_halves(const float *x)
+{
+    return make_uint2(half_of(x[0]) | (unsigned)half_of(x[1]) << 16, half_of(x[2]) | (unsigned)half_of(x[3]) << 16);
+}
+
+// The same for WIDTH numbers from a multiple of WIDTH on.
+template <int TERMS>
+__device__ __forceinline__ void store_vector(void *high, void *low, long long at, const float *operand,
+                                             const float *offset)
+{
+    if (TERMS == SINGLE || TERMS == OFFSET) {
+        const float *x = TERMS == SINGLE ? operand : offset;
+        static_cast<float4 *>(high)[at / WIDTH] = make_float4(x[0], x[1], x[2], x[3]);
+        return;
+    }
+    static_cast<uint2 *>(high)[at / WIDTH] = packed_halves(operand);
+    if (TERMS == SPLIT) {
+        float rest[WIDTH];
+#pragma unroll
+        for (int i = 0; i < WIDTH; ++i) rest[i] = (operand[i] - float_of(half_of(operand[i]))) * 2048.f;
+        static_cast<uint2 *>(low)[at / WIDTH] = packed_halves(rest);
+    }
+}
+
 template <int KIND, int TERMS>
 __device__ __forceinline__ void expand_rows(const float *slices, int P, int S, int T, int stride, const Pixels &all,
                                             float fluence, void *high, void *low, double *partial)
 {
     const long long first_row = (long long)blockIdx.x * ROWS;
-    const int first_pixel = blockIdx.y * THREADS * STEPS;
+    const int p = (blockIdx.y * THREADS + threadIdx.x) * WIDTH;
+    const bool aligned = P % WIDTH == 0 && (unsigned long long)slices % (4 * WIDTH) == 0;
     double total[ROWS] = {};
+    if (p < S) {
+        Pixel pixel[WIDTH];
 #pragma unroll
-    for (int step = 0; step < STEPS; ++step) {
-        const int p = first_pixel + step * THREADS + threadIdx.x;
-        if (p >= S) break;
-        const Pixel pixel = load<KIND>(all, p);
+        for (int i = 0; i < WIDTH; ++i) pixel[i] = load<KIND>(all, min(p + i, S - 1));
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             const long long k = first_row + r;
             if (k >= T) break;
-            float operand, offset;
-            terms<KIND>(slices[k * P + p], pixel, fluence, operand, offset);
-            store<TERMS>(high, low, k * stride + p, operand, offset);
-            total[r] += offset;
+            const float *row = slices + k * P + p;
+            float slice[WIDTH], operand[WIDTH], offset[WIDTH];
+            if (aligned) {
+                const float4 four = *reinterpret_cast<const float4 *>(row);
+                slice[0] = four.x, slice[1] = four.y, slice[2] = four.z, slice[3] = four.w;
+            } else {
+#pragma unroll
+                for (int i = 0; i < WIDTH; ++i) slice[i] = p + i < S ? row[i] : 0.f;
+            }
+#pragma unroll
+            for (int i = 0; i < WIDTH; ++i) {
+                terms<KIND>(slice[i], pixel[i], fluence, operand[i], offset[i]);
+                if (p + i < S) total[r] += offset[i];
+            }
+            store_vector<TERMS>(high, low, k * stride + p, operand, offset);
         }
     }
     __shared__ double in_warp[ROWS][THREADS / 32];

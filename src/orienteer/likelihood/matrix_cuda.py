@@ -69,10 +69,10 @@ def half_terms(values: Array, n_terms: int, largest: float | None = None) -> lis
     scale = float(np.clip(scale, 2.0**-100, 2.0**100))
     stride = padded(values.shape[1])
     terms = [cupy.empty((len(values), stride), dtype=np.float16) for _ in range(n_terms)]
-    n = len(values) * stride
+    n_vectors = len(values) * stride // ALIGNED
     low = terms[1] if n_terms > 1 else np.uintp(0)
-    sizes = np.int64(n), np.int32(values.shape[1]), np.int32(stride), np.float32(scale)
-    launch("split_halves", min(-(-n // 1024), 1 << 16), (values, *sizes, terms[0], low))
+    sizes = np.int64(n_vectors), np.int32(values.shape[1]), np.int32(stride), np.float32(scale)
+    launch("split_halves", min(-(-n_vectors // 256), 1 << 16), (values, *sizes, terms[0], low))
     return [(term[:, : values.shape[1]], 1 / (scale * LOW_SCALE**i)) for i, term in enumerate(terms)]
 
 

@@ -268,16 +268,41 @@ dense_listed_merge(const count_type *__restrict__ counts, wide frame_stride, con
     }
 }
 
+// Eight float16 numbers as one vector.
+__device__ __forceinline__ uint4 packed(const half_bits *x)
+{
+    return make_uint4(x[0] | (unsigned)x[1] << 16, x[2] | (unsigned)x[3] << 16, x[4] | (unsigned)x[5] << 16,
+                      x[6] | (unsigned)x[7] << 16);
+}
+
 // x (N, M) times scale into high + low / 2048, both (N, stride) float16, zero beyond M; low may be null.
-extern "C" __global__ void split_halves(const float *__restrict__ x, wide n_numbers, int n_columns, int stride,
+// stride is a multiple of 8, and a thread has 8 columns of a row at a time: n_vectors = N stride / 8.
+extern "C" __global__ void split_halves(const float *__restrict__ x, wide n_vectors, int n_columns, int stride,
                                         float scale, half_bits *__restrict__ high, half_bits *__restrict__ low)
 {
-    for (wide i = (wide)blockIdx.x * blockDim.x + threadIdx.x; i < n_numbers; i += (wide)gridDim.x * blockDim.x) {
-        const wide n = i / stride;
-        const int m = (int)(i - n * stride);
-        const float value = m < n_columns ? x[n * n_columns + m] * scale : 0.0f;
-        const half_bits bits = to_half(value);
-        high[i] = bits;
-        if (low) low[i] = to_half((value - from_half(bits)) * 2048.0f);
+    const int in_row = stride / 8;
+    const bool aligned = n_columns % 4 == 0 && (unsigned long long)x % 16 == 0;
+    for (wide v = (wide)blockIdx.x * blockDim.x + threadIdx.x; v < n_vectors; v += (wide)gridDim.x * blockDim.x) {
+        const wide n = v / in_row;
+        const int m = (int)(v - n * in_row) * 8;
+        const float *row = x + n * n_columns + m;
+        float value[8];
+        if (aligned && m + 8 <= n_columns) {
+            const float4 a = reinterpret_cast<const float4 *>(row)[0], b = reinterpret_cast<const float4 *>(row)[1];
+            value[0] = a.x, value[1] = a.y, value[2] = a.z, value[3] = a.w;
+            value[4] = b.x, value[5] = b.y, value[6] = b.z, value[7] = b.w;
+        } else {
+#pragma unroll
+            for (int i = 0; i < 8; ++i) value[i] = m + i < n_columns ? row[i] : 0.0f;
+        }
+        half_bits first[8], rest[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            value[i] *= scale;
+            first[i] = to_half(value[i]);
+            rest[i] = to_half((value[i] - from_half(first[i])) * 2048.0f);
+        }
+        reinterpret_cast<uint4 *>(high)[v] = packed(first);
+        if (low) reinterpret_cast<uint4 *>(low)[v] = packed(rest);
     }
 }
