@@ -98,6 +98,8 @@ def test_a_run_stands_for_its_density_or_else_its_intensity(
         (["particle.data", "particle.data"], 1, "neither of the two is a volume"),
         (["density.mrc", "density.mrc", "--criterion", "good"], 2, "no criterion"),
         (["density.mrc", "density.mrc", "--aligned", "mirrored.h5"], 1, "not written over"),
+        (["density.mrc", "density.mrc", "--aligned", "turned.txt"], 1, "no volume format"),
+        (["density.mrc", "density.mrc", "--out", "density.mrc"], 1, "does not end in .png"),
         (["density.mrc", "empty.mrc"], 1, "same everywhere"),
         (["intensity.h5", "intensity.h5", "--mask", "auto"], 1, "for densities"),
         (["density.mrc", "density.mrc", "--symmetry", "Q9"], 2, "Q9"),

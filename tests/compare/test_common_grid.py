@@ -38,6 +38,13 @@ def test_a_box_that_is_no_cube_is_padded() -> None:
     assert "28 x 32 x 24" in remarks[0]
 
 
+def test_a_level_of_empty_space_is_kept_and_makes_no_edge() -> None:
+    whole = density_of(BODY, 32, 4.0)
+    part = Volume(whole.values[4:29, 4:29, 4:29] + 7, 4.0)
+    _, found, _, _ = on_one_grid(whole, part)
+    np.testing.assert_allclose(found.values - 7, whole.values, atol=0.02 * whole.values.max())
+
+
 def test_voxels_that_are_no_cubes_become_such() -> None:
     whole = density_of(BODY, 33, 3.0)
     stretched = Volume(whole.values[:, :, ::2], (3.0, 3.0, 6.0))

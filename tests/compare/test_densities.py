@@ -107,6 +107,17 @@ def test_a_mirror_image_through_a_plane_is_a_hand_and_a_rotation() -> None:
     )  # z -> -z is -1 times half a turn about z
 
 
+def test_a_level_of_empty_space_changes_nothing() -> None:
+    body = BODIES["blobs"]
+    other, turn, shift = moved(body, 21, -1)
+    lifted = density(body).values + 20 * density(body).values.max()
+    found = align_densities(density(other), Volume(lifted, VOXEL_A))
+    assert angular_distance_deg(found.quaternion, turn) < 0.1
+    assert np.linalg.norm(found.shift_A - shift) < 0.1
+    assert found.hand == -1
+    assert found.correlation > 0.999
+
+
 def test_noise_in_both_leaves_rotation_and_hand_right() -> None:
     body = BODIES["blobs"]
     other, turn, _ = moved(body, 5, -1)

@@ -53,8 +53,7 @@ def compare(
     from orienteer.compare.comparison import compare as compare_volumes
     from orienteer.orientation.point_group import PointGroup
 
-    if aligned is not None:
-        refuse_existing(aligned)
+    _check_names(out, aligned)
     where = choose_device(device)
     _check(criterion)
     group = PointGroup(symmetry)
@@ -100,6 +99,19 @@ def open_comparable(path: Path) -> "Volume | Structure":
             path, f"holds {kind}, not a volume or a structure.", "Look at it with: orienteer inspect"
         )
     return open_volume(path)
+
+
+def _check_names(out: Path | None, aligned: Path | None) -> None:
+    """Refuse names of results that could not be written in the end."""
+    if out is not None and out.suffix.lower() != ".png":
+        raise FileError(
+            out, "does not end in .png, which is what is drawn.", "Give a name that ends in .png."
+        )
+    if aligned is not None:
+        refuse_existing(aligned)
+        name = aligned.name.lower().removesuffix(".gz")
+        if not name.endswith((".mrc", ".map", ".ccp4", ".h5", ".hdf5")):
+            raise FileError(aligned, "has an ending of no volume format.", "Use .mrc, .map, .ccp4 or .h5.")
 
 
 def _check(criterion: str) -> None:

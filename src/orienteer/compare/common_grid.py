@@ -17,7 +17,8 @@ def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, floa
     """Both densities as cubes of the same voxels, the edge of these in A, and what was done, in sentences.
 
     The voxels are the larger ones of the two, and the box holds both.  The reference keeps its place in
-    space; the moving density gets it, centre voxel on centre voxel.  NaN becomes 0.
+    space; the moving density gets it, centre voxel on centre voxel.  NaN becomes 0, and what a larger box
+    adds has the level of the border.
     """
     remarks: list[str] = []
     pair = [
@@ -43,12 +44,24 @@ def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, floa
         )
     ]
     origin = tuple(c - voxel_A * (n // 2) for c in centre)
-    values = [resample(volume.values, volume.voxel_size, n, voxel_A) for volume in pair]
+    values = []
+    for volume in pair:
+        level = border_level(volume.values)
+        values.append(level + resample(volume.values - level, volume.voxel_size, n, voxel_A))
     first, second = (
         Volume(own, voxel_A, "real", origin, volume.name, volume.metadata)
         for own, volume in zip(values, pair, strict=True)
     )
     return first, second, voxel_A, tuple(remarks)
+
+
+def border_level(values: Array) -> float:
+    """Mean of the outermost voxels of a box: what its empty part holds, which need not be 0."""
+    xp = array_namespace(values)
+    faces = [values[0], values[-1], values[:, 0], values[:, -1], values[:, :, 0], values[:, :, -1]]
+    return float(
+        sum(float(xp.sum(xp.astype(face, xp.float64))) for face in faces) / sum(f.size for f in faces)
+    )
 
 
 def _checked(volume: Volume, what: str, remarks: list[str]) -> Volume:

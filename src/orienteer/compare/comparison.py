@@ -120,7 +120,7 @@ def compare(
     first, second = (_density(x, volumes[0]) for x in (reference, moving))
     found = align_densities(first, second)
     remarks = [*found.remarks, *_on_hand(found), *_on_size(found, second, reference, moving)]
-    masked, share = None, filled_share(_made_mask(found))
+    masked, share = None, _share_of_box(found)
     curve = found.fsc
     if mask is not False:
         values = _given_mask(found, mask) if isinstance(mask, Volume) else _made_mask(found)
@@ -217,6 +217,14 @@ def _made_mask(found: DensityAlignment) -> Array:
     xp = array_namespace(found.reference.values)
     both = sum(v.values / (float(xp.std(v.values)) or 1.0) for v in (found.reference, found.turned))
     return soft_mask(both, found.fsc.voxel_size_A)
+
+
+def _share_of_box(found: DensityAlignment) -> float:
+    """Share of the box that the particle fills; all of it where it does not stand out."""
+    try:
+        return filled_share(_made_mask(found))
+    except OrienteerError:
+        return 1.0
 
 
 def _given_mask(found: DensityAlignment, mask: Volume) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.alignment import candidate_rotations
-from orienteer.compare.common_grid import on_one_grid
+from orienteer.compare.common_grid import border_level, on_one_grid
 from orienteer.compare.fsc import (
     Fsc,
     fourier_shell_correlation,
@@ -97,12 +97,15 @@ def align_densities(
     if not hands or any(hand not in (1, -1) for hand in hands):
         raise OrienteerError(f"the hands to try are {hands}; a hand is 1 or -1.")
     first, second, voxel_A, remarks = on_one_grid(reference, moving)
-    place, other = _best_placements(first.values, second.values, hands)
+    # Empty space need not be 0, but it has to be where the moved box ends.
+    level = border_level(second.values)
+    own = second.values - level
+    place, other = _best_placements(first.values - border_level(first.values), own, hands)
     within = within_last_shell(first.values)
-    turned = move_density(second.values, place.quaternion, place.shift, place.hand)
+    turned = level + move_density(own, place.quaternion, place.shift, place.hand)
     other_correlation = np.nan
     if other is not None:
-        lost = move_density(second.values, other.quaternion, other.shift, other.hand)
+        lost = move_density(own, other.quaternion, other.shift, other.hand)
         other_correlation = _correlation(within, lost)
     return DensityAlignment(
         np.asarray(canonical(place.quaternion)),

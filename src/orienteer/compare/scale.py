@@ -43,7 +43,8 @@ def better_scale(found: DensityAlignment, moving: Volume) -> ScaleFit | None:
     """
     before, near = _refined_size(found)
     tries = [near]
-    ratio = _radius(found.reference.values) / max(_radius(found.turned.values), 1e-9)
+    radius, own_radius = (_radius(volume.values) for volume in (found.reference, found.turned))
+    ratio = radius / own_radius if own_radius > 0 else 1.0
     if before < _GOOD and abs(ratio - 1) > _OTHER_RADIUS and 0.2 < ratio < 5:
         step = tuple(ratio * size for size in moving.voxel_size)
         again = align_densities(found.reference, replace(moving, voxel_size=step, origin=None))
@@ -70,9 +71,14 @@ def _radius(values: Array) -> float:
         mask = soft_mask(values, 1.0, dilate_A=0, edge_A=0)
     except OrienteerError:
         return 0.0
-    weights = np.maximum(to_numpy(values) * to_numpy(mask), 0).astype(np.float64)
+    inside = to_numpy(mask) > 0
+    own = to_numpy(values).astype(np.float64)
+    weights = np.where(inside, own - own[~inside].mean(), 0.0) if not inside.all() else np.ones(own.shape)
+    weights = np.maximum(weights, 0)
+    total = float(weights.sum())
+    if total <= 0:
+        return 0.0
     places = np.indices(weights.shape).reshape(3, -1)
-    total = weights.sum()
     centre = places @ weights.ravel() / total
     square = ((places - centre[:, None]) ** 2).sum(axis=0)
     return float(np.sqrt(square @ weights.ravel() / total))
