@@ -134,6 +134,7 @@ def validate_quickly(run: Run, density: Volume) -> Validation:
         coverage=coverage(run.orientations()["quaternion"], pixels, 0.01, 200.0, group="I"),
         errors=VoxelErrors(20, 3, q[1:], 0.02 + q[1:]),
         given=("the symmetry I",),
+        settings={"validation": {"replicates": 20}},
         seed=7,
     )
 

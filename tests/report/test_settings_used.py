@@ -33,7 +33,8 @@ def test_the_commands_give_the_settings_of_the_run(run_folder: Path) -> None:
     assert orienteer.open(words[2]).n_frames == 60
     assert words[words.index("--seed") + 1] == "7"
     assert "--geometry" not in words
-    assert shlex.split(validate) == ["orienteer", "validate", str(run_folder)]
+    assert shlex.split(validate)[:3] == ["orienteer", "validate", str(run_folder)]
+    assert load_settings(Settings, None, overrides(validate)).validation.replicates == 20
     assert shlex.split(report) == ["orienteer", "report", str(run_folder)]
 
 
@@ -55,7 +56,8 @@ def test_only_what_differs_from_the_defaults_is_shown_first(
 ) -> None:
     evidence = gather(run_folder)
     changed = {setting.name for setting in settings_of(evidence) if setting.differs}
-    assert changed == {"symmetry", "diameter_A", "iterations"}
+    assert changed >= {"symmetry", "diameter_A", "iterations", "starts", "schedule", "support_volume_A3"}
+    assert "kept_mass" not in changed
     drawn = draw_settings(evidence)
     before, _, after = drawn.partition("<details>")
     assert "emc.symmetry" in before
@@ -63,7 +65,8 @@ def test_only_what_differs_from_the_defaults_is_shown_first(
     assert "emc.kept_mass" in after
 
 
-def test_phasing_by_default_needs_no_word(run_folder: Path) -> None:
+def test_phasing_by_default_needs_no_word(run_folder: Path, edit: Callable[..., None]) -> None:
     defaults = PhaseSettings().model_dump(mode="json")
-    phase = commands(gather(run_folder), PhasingFacts(settings=defaults, seed=2))[1]
+    edit(run_folder / "phasing.json", settings=defaults)
+    phase = commands(gather(run_folder), PhasingFacts(seed=2))[1]
     assert shlex.split(phase) == ["orienteer", "phase", str(run_folder), "--seed", "2"]

@@ -35,9 +35,10 @@ _FILES = {
 
 def draw_settings(evidence: Evidence) -> Markup:
     """Settings that differ from the defaults, then all."""
-    if evidence.settings.value is None:
-        return missing(evidence.settings.missing)
     used = settings_of(evidence)
+    if evidence.settings.value is None:
+        lost = missing(evidence.settings.missing)
+        return joined([lost, _table(used, with_default=True)]) if used else lost
     changed = [setting for setting in used if setting.differs]
     parts = (
         [_table(changed, with_default=True)] if changed else [element("p", "All settings are the defaults.")]
@@ -48,10 +49,11 @@ def draw_settings(evidence: Evidence) -> Markup:
 
 
 def _table(used: list[UsedSetting], with_default: bool) -> Markup:
-    heads = ["Setting", "Value", *(["Default"] if with_default else [])]
+    heads = ["Step", "Setting", "Value", *(["Default"] if with_default else [])]
     rows = [
         element(
             "tr",
+            element("td", setting.step),
             element("td", element("code", f"{setting.section}.{setting.name}")),
             element("td", _said(setting.value)),
             *([element("td", _said(setting.default))] if with_default else []),

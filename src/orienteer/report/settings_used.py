@@ -1,4 +1,4 @@
-"""The settings of a run, which of them differ from the defaults, and the commands that give them."""
+"""The settings of each step of a run, which differ from the defaults, and the commands that give them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ from orienteer.report.evidence import Evidence
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words
 from orienteer.run.method import find_method
+from orienteer.run.settings import Settings
 
-UNCHANGED = "as by default"
+RECONSTRUCT, PHASE, VALIDATE = "reconstruct", "phase", "validate"
 
 
 @dataclass(frozen=True)
 class UsedSetting:
-    """A setting with its value; ``default`` is None where nobody knows it."""
+    """A setting with its value.
 
+    step : the command that used it.
+    default : of this version; None where nobody knows it.
+    """
+
+    step: str
     section: str
     name: str
     value: Any
@@ -33,21 +39,30 @@ class UsedSetting:
 
 
 def settings_of(evidence: Evidence) -> list[UsedSetting]:
-    """Every setting of a run with the default of this version."""
+    """Every setting of every step that was done."""
+    phasing, validation = evidence.phasing.value or {}, evidence.validation.value or {}
+    return [
+        *_used(RECONSTRUCT, evidence.settings.value),
+        *_used(PHASE, {"phase": phasing.get("settings")}),
+        *_used(VALIDATE, validation.get("settings")),
+    ]
+
+
+def _used(step: str, sections: Any) -> list[UsedSetting]:
     used = []
-    for section, values in (evidence.settings.value or {}).items():
-        if not isinstance(values, Mapping):
-            continue
-        defaults = _defaults(section)
-        used += [UsedSetting(section, name, value, defaults.get(name)) for name, value in values.items()]
+    for section, values in sections.items() if isinstance(sections, Mapping) else ():
+        if isinstance(values, Mapping):
+            defaults = _defaults(section)
+            used += [
+                UsedSetting(step, section, name, value, defaults.get(name)) for name, value in values.items()
+            ]
     return used
 
 
 def _defaults(section: str) -> dict[str, Any]:
-    if section == "phase":
-        from orienteer.phase.settings import PhaseSettings
-
-        return PhaseSettings().model_dump(mode="json")
+    known: dict[str, Any] = Settings().model_dump(mode="json")
+    if section in known:
+        return dict(known[section])
     try:
         return find_method(section).settings().model_dump(mode="json")
     except OrienteerError:
@@ -56,16 +71,17 @@ def _defaults(section: str) -> dict[str, Any]:
 
 def commands(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
     """The command lines that make the run again, as far as the folder knows."""
-    run = shlex.quote(str(evidence.path))
-    return [
-        _reconstruct(evidence, run),
-        *([_phase(phasing, run)] if phasing is not None else []),
-        *([f"orienteer validate {run}"] if evidence.validation.value is not None else []),
-        f"orienteer report {run}",
-    ]
+    run, used = shlex.quote(str(evidence.path)), settings_of(evidence)
+    lines = [" ".join([*_reconstruct(evidence, run), *_overrides(used, RECONSTRUCT)])]
+    if phasing is not None:
+        seed = [] if phasing.seed is None else ["--seed", str(phasing.seed)]
+        lines.append(" ".join(["orienteer phase", run, *seed, *_overrides(used, PHASE)]))
+    if evidence.validation.value is not None:
+        lines.append(" ".join(["orienteer validate", run, *_overrides(used, VALIDATE)]))
+    return [*lines, f"orienteer report {run}"]
 
 
-def _reconstruct(evidence: Evidence, run: str) -> str:
+def _reconstruct(evidence: Evidence, run: str) -> list[str]:
     given, described, frames = evidence.input, evidence.described, evidence.frames.value
     words = ["orienteer reconstruct", shlex.quote(as_words(given.get("path")) or "DATA"), "--out", run]
     if frames is not None and frames.needs_geometry:
@@ -73,17 +89,10 @@ def _reconstruct(evidence: Evidence, run: str) -> str:
     wavelength_A = as_number(given.get("wavelength_A"))
     if frames is not None and frames.needs_wavelength and wavelength_A is not None:
         words += ["--wavelength-A", repr(wavelength_A)]
-    words += ["--seed", str(described.get("seed", 0)), "--device", str(described.get("device_used", "auto"))]
-    return " ".join([*words, *_overrides(settings_of(evidence))])
+    device = str(described.get("device_used", "auto"))
+    return [*words, "--seed", str(described.get("seed", 0)), "--device", shlex.quote(device)]
 
 
-def _phase(phasing: PhasingFacts, run: str) -> str:
-    defaults = _defaults("phase")
-    used = [UsedSetting("phase", name, value, defaults.get(name)) for name, value in phasing.settings.items()]
-    seed = [] if phasing.seed is None else ["--seed", str(phasing.seed)]
-    return " ".join(["orienteer phase", run, *seed, *_overrides(used)])
-
-
-def _overrides(used: list[UsedSetting]) -> list[str]:
-    changed = [setting for setting in used if setting.differs and setting.value is not None]
-    return [f"--set {shlex.quote(f'{s.section}.{s.name}={json.dumps(s.value)}')}" for s in changed]
+def _overrides(used: list[UsedSetting], step: str) -> list[str]:
+    changed = [one for one in used if one.step == step and one.differs and one.value is not None]
+    return [f"--set {shlex.quote(f'{one.section}.{one.name}={json.dumps(one.value)}')}" for one in changed]
