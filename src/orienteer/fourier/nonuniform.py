@@ -29,7 +29,6 @@ from typing import Any, Literal
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
-from orienteer.compute.machine import usable_cores
 from orienteer.errors import DeviceError, OrienteerError
 
 Precision = Literal["single", "double"]
@@ -38,7 +37,9 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "double": (np.float64, np.complex128),
 }
 # The library keeps its word on average and not for each set of points.
-_RESERVE = 3.0
+_RESERVE = 2.0
+# With its leaner internal grid the library cannot go below this in single precision.
+_LEAN_SINGLE = 1e-4
 
 
 def least_tolerance(n: int, precision: Precision) -> float:
@@ -115,14 +116,15 @@ class NonuniformTransform:
     def _plan(self, kind: int, n_transforms: int) -> Any:
         """The plan of the library for so many transforms at a time, made when first asked for."""
         if (kind, n_transforms) not in self._plans:
+            eps = max(self.tolerance / _RESERVE, float(np.finfo(self._real).eps))
             options: dict[str, Any] = {}
+            if self.precision == "single" and eps < _LEAN_SINGLE:
+                options["upsampfac"] = 2.0
             if self._on_gpu:
                 library = import_cufinufft()
                 options["gpu_stream"] = import_module("cupy").cuda.get_current_stream().ptr
             else:
                 library = import_module("finufft")
-                options["nthreads"] = usable_cores()
-            eps = max(self.tolerance / _RESERVE, float(np.finfo(self._real).eps))
             plan = library.Plan(
                 kind, (self.n,) * 3, n_transforms, eps, 1 if kind == 2 else -1,
                 np.dtype(self._complex).name, **options,

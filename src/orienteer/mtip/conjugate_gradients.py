@@ -10,7 +10,7 @@ search of its own.  With that, products of single precision reach the residuals 
 they gain less than rounding takes, products of double precision take over.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -90,7 +90,7 @@ def solve_shifted(
     first_goal = max(goal, _SINGLE_FLOOR) if work.is_quick else goal
     x, used = _search_together(work, b, lambdas, first_goal, max_iterations)
     true = _Residuals(work, b, lambdas, size)
-    left = true.update(x, np.arange(len(lambdas)), tolerance)
+    left = true.update(x, range(len(lambdas)), tolerance)
     while len(left) and used < max_iterations:
         if work.is_quick and len(left) > _FEW:
             work.is_quick = False
@@ -102,7 +102,9 @@ def solve_shifted(
         gain = np.maximum(goal / before, _SINGLE_GAIN if work.is_quick else 0.0)
         steps, spent = _search_each(work, true.vectors(left), lambdas[left], gain, max_iterations - used)
         used += spent
-        left = true.accept(x, x[left] + steps, left, tolerance)
+        for system, step in zip(left, steps, strict=True):
+            step += x[int(system)]
+        left = true.accept(x, steps, left, tolerance)
         has_helped = (true.relative[tried] <= np.maximum(_LEAST_GAIN * before, tolerance)).all()
         if not (spent and has_helped):
             if not work.is_quick:
@@ -140,7 +142,7 @@ class _Residuals:
         self.forms = np.zeros(len(shifts))
         self._vectors: dict[int, Array] = {}
 
-    def update(self, x: Array, systems: NDArray[np.int64], tolerance: float) -> NDArray[np.int64]:
+    def update(self, x: Array, systems: Iterable[int], tolerance: float) -> NDArray[np.int64]:
         """Compute those of some systems, one by one; those of all that miss the tolerance are returned.
 
         Residuals which keep it are not stored.
@@ -151,22 +153,22 @@ class _Residuals:
             residual = self._b - image - self._shifts[system] * x[system]
             self.relative[system] = _norm(xp, residual) / self._size
             self.forms[system] = float((x[system] * image).sum())
-            self._vectors.pop(int(system), None)
+            self._vectors.pop(system, None)
             if not self.relative[system] <= tolerance:
-                self._vectors[int(system)] = residual
+                self._vectors[system] = residual
         return np.flatnonzero(~(self.relative <= tolerance))
 
     def accept(
         self, x: Array, trial: Array, systems: NDArray[np.int64], tolerance: float
     ) -> NDArray[np.int64]:
         """Put trial solutions of some systems into x where they are better; returns as ``update`` does."""
-        before, kept = self.relative[systems], x[systems]
-        x[systems] = trial
-        self.update(x, systems, tolerance)
-        worse = ~(self.relative[systems] < before)
-        if worse.any():
-            x[systems[worse]] = kept[worse]
-            self.update(x, systems[worse], tolerance)
+        for system, better in zip(systems, trial, strict=True):
+            before, kept = self.relative[system], x[int(system)].copy()
+            x[int(system)] = better
+            self.update(x, [int(system)], tolerance)
+            if not self.relative[system] < before:
+                x[int(system)] = kept
+                self.update(x, [int(system)], tolerance)
         return np.flatnonzero(~(self.relative <= tolerance))
 
     def vectors(self, systems: NDArray[np.int64]) -> Array:

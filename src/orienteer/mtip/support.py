@@ -26,7 +26,7 @@ def autocorrelation_support(
         raise OrienteerError(f"{n} voxels of {voxel_A:g} A are no box for an autocorrelation.")
     axis = np.arange(n) - n // 2
     has_mate: NDArray[Any] = np.abs(axis) <= (n - 1) // 2
-    support = has_mate[:, None, None] & has_mate[:, None] & has_mate
+    support: NDArray[np.bool_] = has_mate[:, None, None] & has_mate[:, None] & has_mate
     if diameter_A is None:
         return support
     if not diameter_A > 0:
