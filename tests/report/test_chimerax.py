@@ -34,6 +34,7 @@ def test_every_map_is_opened_from_beside_the_script(run_folder: Path) -> None:
 
 def test_a_scale_bar_is_round_and_comes_last() -> None:
     lines = script([Map("density.mrc", "density", 0.25, "#7a9fd4", shown=True)], 330.0).splitlines()
-    assert lines[-1] == "scalebar 50"
+    assert lines[-2] == "scalebar 50"
+    assert '"50 Å"' in lines[-1]
     assert not any(line.startswith("hide") for line in lines)
     assert "volume #1 style surface step 1 level 0.25 color #7a9fd4" in lines

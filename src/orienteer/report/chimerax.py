@@ -43,9 +43,10 @@ def script(maps: Sequence[Map], extent_A: float) -> str:
             lines.append(f"transparency #{number} {one.transparency}")
         if not one.shown:
             lines.append(f"hide #{number} models")
-    lines += ["set bgColor white", "lighting soft", "graphics silhouettes true", "view"]
+    lines += ["set bgColor white", "lighting soft", "graphics silhouettes true", "camera ortho", "view"]
     # Older versions have no scale bar, and stop at what they do not know: so it comes last.
-    lines.append(f"scalebar {_round(extent_A / 4):g}")
+    length_A = _round(extent_A / 4)
+    lines += [f"scalebar {length_A:g}", f'2dlabels text "{length_A:g} Å" xpos 0.1 ypos 0.13 size 18']
     return "\n".join(lines) + "\n"
 
 

@@ -77,7 +77,10 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
         "Methods": ("methods", _draw_methods(sentences)),
         "How to cite": ("cite", joined([_citation(evidence), draw_references(cited)])),
         "Settings": ("settings", draw_settings(evidence)),
-        "Origin": ("origin", draw_origin(evidence, phasing, f"{now}, Orienteer {orienteer.__version__}")),
+        "Origin": (
+            "origin",
+            draw_origin(evidence, phasing, validation, f"{now}, Orienteer {orienteer.__version__}"),
+        ),
         "Do it again": ("again", draw_commands(evidence, phasing)),
         "Files": ("files", draw_files(folder, evidence, script)),
     }

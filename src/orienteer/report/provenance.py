@@ -12,7 +12,8 @@ from orienteer.report.figure import facts, missing
 from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.settings_used import UsedSetting, commands, settings_of
-from orienteer.report.words import NOT_KNOWN, counted, moment, number
+from orienteer.report.validation_facts import ValidationFacts
+from orienteer.report.words import NOT_KNOWN, counted, listed, moment, number
 
 _FILES = {
     DENSITY_MRC: "density",
@@ -49,7 +50,7 @@ def draw_settings(evidence: Evidence) -> Markup:
 
 
 def _table(used: list[UsedSetting], with_default: bool) -> Markup:
-    heads = ["Step", "Setting", "Value", *(["Default"] if with_default else [])]
+    heads = ["Step", "Setting", "Value", *(["Default of this version"] if with_default else [])]
     rows = [
         element(
             "tr",
@@ -68,7 +69,9 @@ def _said(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def draw_origin(evidence: Evidence, phasing: PhasingFacts | None, made: str) -> Markup:
+def draw_origin(
+    evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None, made: str
+) -> Markup:
     """Seeds, versions, machine and times.
 
     made : when, and by which version, the page was made.
@@ -87,6 +90,8 @@ def draw_origin(evidence: Evidence, phasing: PhasingFacts | None, made: str) -> 
     ]
     if phasing is not None and phasing.seed is not None:
         rows.append(("Seed of the phasing", str(phasing.seed)))
+    if validation is not None and validation.half_seeds:
+        rows.append(("Seeds of the half sets", listed([str(seed) for seed in validation.half_seeds])))
     rows.append(("Device", str(described.get("device_used", NOT_KNOWN))))
     if isinstance(machine, Mapping):
         size = f"{machine.get('cores')} cores, {number(machine.get('memory_GiB'))} GiB"
@@ -115,7 +120,8 @@ def draw_files(folder: Path, evidence: Evidence, script: str) -> Markup:
     rows: list[tuple[str, Content]] = []
     if script:
         rows.append((script, "opens the maps in ChimeraX, at the threshold of this page"))
-    for name, words in _FILES.items():
+    models = {path.name: "intensity of one model" for path in sorted(folder.glob("intensity_*.mrc"))}
+    for name, words in {**_FILES, **models}.items():
         if (folder / name).exists():
             rows.append((name, words))
     linked = [
