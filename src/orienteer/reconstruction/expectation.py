@@ -144,10 +144,10 @@ class Expander:
         """What the scores of each row of a tile were made with, (T,) float64."""
         return self._offsets[tile.first]
 
-    def largest_offset(self) -> float:
-        """No offset that was noted is larger."""
+    def largest_offset(self) -> float | None:
+        """No offset that was noted is larger; None: none was."""
         offsets = list(self._offsets.values())
-        return float(array_namespace(offsets[0]).concatenate(offsets).max())
+        return float(array_namespace(*offsets).concatenate(offsets).max()) if offsets else None
 
     def signal(self, tile: Tile) -> Array | None:
         """What was noted for a tile; None: nothing."""

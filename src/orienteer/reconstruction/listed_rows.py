@@ -91,10 +91,10 @@ def _sum_by(owner: Array, values: Array, n: int) -> Array:
         return np.bincount(owner, weights=whole, minlength=n) / _PARTS
     from cupyx import scatter_add
 
-    # CuPy's bincount looks for the largest owner first, and waits for it.
-    total = xp.zeros(n, dtype=np.float64)
-    scatter_add(total, owner, whole)
-    return total / _PARTS
+    # CuPy's bincount looks for the largest owner first, and waits for it.  Signs take care of themselves.
+    total = xp.zeros(n, dtype=np.uint64)
+    scatter_add(total, owner, whole.astype(np.int64).view(np.uint64))
+    return total.view(np.int64) / _PARTS
 
 
 def score_listed(likelihood: Likelihood, slices: Array, batch: Batch, blocks: BlockList) -> Array:
