@@ -103,9 +103,10 @@ def _corner(curvature: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple
     """
     if len(curvature) == 1:
         return 0, "single"
-    flat = np.flatnonzero(slope < 1)
-    if len(flat) and (slope[: flat[-1]] > 1).any():
+    flattest = int(np.argmin(slope))
+    if flattest == len(slope) - 1 and slope[-1] > 1:
+        return flattest, "steep"
+    is_steep_before = slope[:flattest] > 1
+    if is_steep_before.any():
         return int(np.argmax(curvature)), "corner"
-    if not len(flat) and slope[-1] < slope[0]:
-        return len(slope) - 1, "steep"
     return 0, "no corner"

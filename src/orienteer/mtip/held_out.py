@@ -1,0 +1,68 @@
+"""How much to regularise, by what frames predict that were left out.
+
+Each half of the frames is merged for every regularisation, and judged by the misfit of the other half.  Noise
+that one half has fitted does not help the other, so the sum of both misfits is smallest where the model is
+best.  Sums over frames are all that is needed.  It costs two merges more than the corner of the L-curve, and
+needs no corner.  What it judges is the prediction of pixels, of which most are at low resolution.
+
+The weight lambda that is right for a half is right for the whole, too: it is the variance of the noise over
+that of the signal.  Relative to the total weight it is half of it.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.errors import OrienteerError
+from orienteer.mtip.merging import Merge, merge, misfit
+from orienteer.mtip.normal_equations import NormalEquations
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutChoice:
+    """The regularisation that predicts best.
+
+    regularisations : (L,) relative to the total weight.
+    predicted : (L,) misfit of each half by the merge of the other, over the sum of w b^2; inf where a search
+        has not converged.
+    chosen : index of the smallest.
+    for_the_whole : the chosen regularisation relative to the total weight of both halves.
+    halves : the merges of both halves.
+    """
+
+    regularisations: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    chosen: int
+    for_the_whole: float
+    halves: tuple[Merge, Merge]
+
+
+def choose_by_halves(
+    first: NormalEquations, second: NormalEquations, regularisations: ArrayLike, **options: Any
+) -> HeldOutChoice:
+    """Merge two halves of the frames and choose by how well each predicts the other.
+
+    first, second : sums over frames that have nothing in common.
+    options : as of ``merge``.
+    """
+    halves = merge(first, regularisations, **options), merge(second, regularisations, **options)
+    relative = halves[0].regularisations
+    total = first.data_square + second.data_square
+    predicted = np.full(len(relative), np.inf)
+    for index in range(len(relative)):
+        if all(half.solver.converged[index] for half in halves):
+            crossed = misfit(second, halves[0].autocorrelations[index]) + misfit(
+                first, halves[1].autocorrelations[index]
+            )
+            predicted[index] = crossed / total
+    if not np.isfinite(predicted).any():
+        raise OrienteerError(
+            "none of the regularised solutions has converged in both halves.",
+            "Allow more iterations, a larger tolerance or larger regularisations.",
+        )
+    chosen = int(np.argmin(predicted))
+    weights = first.total_weight, second.total_weight
+    for_the_whole = float(relative[chosen] * np.mean(weights) / sum(weights))
+    return HeldOutChoice(relative, predicted, chosen, for_the_whole, halves)
