@@ -47,6 +47,7 @@ _APART_DEG = 5.0
 _MARGIN = 1.15
 # Noise that is always reckoned with, as a share of the strongest shell.
 _LEAST_NOISE = 1e-3
+_CHANCE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,8 +313,8 @@ def _ranked(reference: Array, movable: MovableDensity, places: list[Placement]) 
         shells = np.clip(np.nan_to_num(curve.correlation[1:]), 0, 0.9999)
         agreement.append(float(-(curve.n_voxels[1:] * np.log1p(-(shells**2))).sum()))
         found.append(replace(place, correlation=_correlation(within, turned)))
-    # Of equals the first: hand 1 comes before -1 then.
-    order = sorted(range(len(found)), key=lambda i: (-agreement[i], -found[i].hand))
+    # Less than a few nats of information are chance; a particle without a hand keeps the one it has.
+    order = sorted(range(len(found)), key=lambda i: (-round(agreement[i] / _CHANCE), -found[i].hand))
     return [found[i] for i in order]
 
 
