@@ -121,6 +121,12 @@ def test_a_claim_needs_speckles_and_not_a_radial_mean_alone(good: Validation) ->
     assert "radial mean only, and show no structure" in none.statement
 
 
+def test_phases_that_do_not_repeat_so_far_are_told(good: Validation) -> None:
+    assert good.halves[0].phasing_remarks
+    unsure = replace(good, halves=(replace(good.halves[0], phases_repeat_to_A=150.0), good.halves[1]))
+    assert "The phases of half_1 repeat from start to start only to 150 A." in unsure.remarks
+
+
 def test_halves_that_cannot_be_phased_agree_on_nothing(good: Validation) -> None:
     bare = replace(good, maps=None, troubles=("half_1 could not be phased: there is nothing in it.",))
     assert bare.resolution_A is None

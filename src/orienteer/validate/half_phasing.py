@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orienteer.compute.progress import tell
-from orienteer.errors import OrienteerError
 from orienteer.phase.phasing import phase
 from orienteer.phase.result import DESCRIPTION, Phasing, read_description
 from orienteer.phase.settings import PhaseSettings
@@ -36,23 +35,15 @@ def phase_half(
 ) -> Phasing:
     """The density of a half, written into its folder; one that was found before in the same way is taken.
 
-    diameter_A : what the run itself has found out about the size of the particle, for intensities in which
-        phasing does not find it.
+    diameter_A : what the run itself has found out about the size of the particle, which holds where none is
+        given: it has seen single frames, and knows it better than the intensity does.
     """
-    ways = [settings]
     if diameter_A and not settings.diameter_A:
-        ways.append(settings.model_copy(update={"diameter_A": diameter_A}))
-    for way in ways:
-        found = _kept(run, way, seed)
-        if found is not None:
-            return found
-    try:
-        found = _phase(run, ways[0], seed, device)
-    except OrienteerError:
-        if len(ways) == 1:
-            raise
-        found = _phase(run, ways[1], seed, device)
-    found.save(run.path)
+        settings = settings.model_copy(update={"diameter_A": diameter_A})
+    found = _kept(run, settings, seed)
+    if found is None:
+        found = _phase(run, settings, seed, device)
+        found.save(run.path)
     return found
 
 

@@ -42,6 +42,8 @@ class HalfSummary:
 
     path : its folder, below that of the validation.
     seed, phase_seed : of its random start, and of those of its phasing.
+    phases_repeat_to_A : from start to start of its phasing; None where that cannot be told.
+    phasing_remarks : what its phasing had to say.
     """
 
     path: str
@@ -51,6 +53,8 @@ class HalfSummary:
     iterations: int
     reason: str
     diameter_A: float
+    phases_repeat_to_A: float | None = None
+    phasing_remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +169,12 @@ class Validation:
             )
         if self.coverage is not None:
             told += _words_of_coverage(self.coverage)
-        told += [f"{half.path} ended: {half.reason}" for half in self.halves if _is_trouble(half.reason)]
+        for half in self.halves:
+            repeat_A, claim_A = half.phases_repeat_to_A, self.resolution_A
+            if repeat_A is not None and claim_A is not None and repeat_A > _COARSER * claim_A:
+                told.append(f"The phases of {half.path} repeat from start to start only to {repeat_A:.3g} A.")
+            if _is_trouble(half.reason):
+                told.append(f"{half.path} ended: {half.reason}")
         return [*told, *(self.maps.alignment.remarks if self.maps is not None else ())]
 
     def describe(self) -> dict[str, Any]:

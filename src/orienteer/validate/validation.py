@@ -112,7 +112,7 @@ def validate(
         HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
         for one, seed, model in zip(halves.runs, seeds, models, strict=True)
     ]
-    phased, troubles = _phased(halves.runs, phasing, summaries, device)
+    phased, summaries, troubles = _phased(halves.runs, phasing, summaries, device)
     edge = min(model.edge_inv_A for model in models)
     maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
     volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
@@ -140,18 +140,23 @@ def validate(
 
 def _phased(
     runs: tuple[Run, Run], settings: PhaseSettings, summaries: list[HalfSummary], device: DeviceName
-) -> tuple[list[Phasing], tuple[str, ...]]:
-    """The densities of the halves, and what was wrong with those that have none, in sentences."""
-    phased, troubles = [], []
+) -> tuple[list[Phasing], list[HalfSummary], tuple[str, ...]]:
+    """The densities of the halves, with what was found, and what was wrong with those that have none."""
+    phased, told, troubles = [], [], []
     for run, summary in zip(runs, summaries, strict=True):
         try:
-            phased.append(phase_half(run, settings, summary.phase_seed, device, summary.diameter_A))
+            found = phase_half(run, settings, summary.phase_seed, device, summary.diameter_A)
         except FileError:
             raise
         except OrienteerError as error:
             # Noise need not look like the transform of anything; then the halves agree on nothing.
             troubles.append(f"{summary.path} could not be phased: {error.message}")
-    return phased, tuple(troubles)
+            told.append(summary)
+            continue
+        phased.append(found)
+        remarks = tuple(found.remarks)
+        told.append(replace(summary, phases_repeat_to_A=found.resolution_A, phasing_remarks=remarks))
+    return phased, told, tuple(troubles)
 
 
 def _half_maps(
