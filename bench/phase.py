@@ -11,7 +11,7 @@ success : intensities with a missing centre of two speckles and 10 % of noise, p
     and inversion, is 0.95 and more.  The volume of the support is compared with what the truth, at the
     resolution of the data, needs: the voxels above a tenth of its typical density.  Goal: 90 % of the
     starts, the volume within 5 %.
-background : the same with a flat background of 5 % of the mean intensity; how much the density changes, and
+background : with a flat background of 5 % of the mean intensity; how much the density changes, and
     how bright the middle becomes, both over the density's own.  Goal: less than 5 %.
 
 The truth is used here only to judge.
@@ -181,7 +181,7 @@ def settings_of(options: argparse.Namespace) -> PhaseSettings:
 def success(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Share of the starts of an object that find it, and the volume of the support over the true one."""
     thing = make_object(name, options.pdb)
-    problem = make_problem(thing.particle, thing.diameter_A, thing.edge_A, seed=options.seed)
+    problem = make_problem(thing.particle, thing.diameter_A, options.edge or thing.edge_A, seed=options.seed)
     settings = settings_of(options)
     begin = time.perf_counter()
     data = phasing_data(problem.intensity, settings, seed=options.seed, device=options.device)
@@ -210,29 +210,36 @@ def background(name: str, options: argparse.Namespace) -> dict[str, Any]:
     thing = make_object(name, options.pdb)
     kinds = (0.0, BACKGROUND)
     problems = [
-        make_problem(thing.particle, thing.diameter_A, thing.edge_A, background=flat, noise=0.0)
+        make_problem(
+            thing.particle,
+            thing.diameter_A,
+            options.edge or thing.edge_A,
+            hole=0.0,
+            noise=0.0,
+            background=flat,
+        )
         for flat in kinds
     ]
     settings = settings_of(options)
     results = [phase(one.intensity, settings, seed=options.seed, device=options.device) for one in problems]
-    plain, flat = (to_numpy(result.density.values).astype(np.float64) for result in results)
     data = phasing_data(problems[0].intensity, settings, device="cpu")
-    transforms = [transform_of(one)[None].astype(np.complex64) for one in (plain, flat)]
-    found = align_starts(
-        level_shells(transforms[0], data.measured)[0], level_shells(transforms[1], data.measured)
-    )
-    moved = density_of(apply_alignment(transforms[1], found))[0]
+    # Beyond the edge of the data, and in the hole, a density is what its support makes of it.
+    transforms = [
+        transform_of(to_numpy(result.density.values))[None].astype(np.complex64) * data.measured
+        for result in results
+    ]
+    levelled = [level_shells(one, data.measured) for one in transforms]
+    found = align_starts(levelled[0][0], levelled[1])
+    plain, moved = density_of(transforms[0])[0], density_of(apply_alignment(transforms[1], found))[0]
     # The unit of a density is not known, so both are brought to the same one.
     moved *= (moved * plain).sum() / (moved**2).sum()
-    middle = [
-        density[tuple(slice(n // 2 - 1, n // 2 + 2) for n in density.shape)].mean()
-        for density in (plain, moved)
-    ]
+    middle = (slice(data.n // 2 - 1, data.n // 2 + 2),) * 3
+    spot = moved[middle].mean() - plain[middle].mean()
     truth = (np.abs(problems[0].transform) ** 2)[np.isfinite(to_numpy(problems[0].intensity.values))].mean()
     return {
         "object": name,
         "change": float(np.sqrt(((moved - plain) ** 2).sum() / (plain**2).sum())),
-        "middle_over_typical": float((middle[1] - middle[0]) / typical(plain)),
+        "middle_over_typical": float(spot / typical(plain)),
         "background_over_true": results[1].background / (BACKGROUND * float(truth)),
         "background_without_one": results[0].background / (BACKGROUND * float(truth)),
     }
@@ -253,6 +260,9 @@ def main() -> None:
     parser.add_argument("--starts", type=int, help="starts of each phasing")
     parser.add_argument("--iterations", type=int, help="of the part speed")
     parser.add_argument("--voxels", type=int, help="along the edge of the box of the part speed")
+    parser.add_argument(
+        "--edge", type=float, help="resolution of the intensities in A; default: each its own"
+    )
     parser.add_argument("--schedule", default=DEFAULT_SCHEDULE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from orienteer.orientation.point_group import PointGroup
 from orienteer.phase.data import phasing_data
 from orienteer.phase.half_grid import density_of, frequencies
 from orienteer.phase.held_out import choose_held_out, free_log_likelihood, log_likelihood
@@ -25,6 +26,13 @@ def test_neighbours_go_out_together_and_so_do_mates() -> None:
     assert both > 0.4  # by chance 0.05
     plane = held[:, :, 0]  # q_z = 0 holds both mates
     assert (plane == np.roll(plane[::-1, ::-1], (1, 1), (0, 1))).all()
+
+
+def test_equivalent_voxels_go_out_together() -> None:
+    n, group = 36, PointGroup("C4")
+    held = choose_held_out(np.ones((n, n, n // 2 + 1), bool), 3.0, 0.05, 1, group)
+    quarter_turn = np.roll(held.transpose(1, 0, 2)[::-1], 1, axis=0)
+    assert (held == quarter_turn).mean() > 0.999
 
 
 def test_the_same_seed_holds_out_the_same() -> None:

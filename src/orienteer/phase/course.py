@@ -21,10 +21,14 @@ from orienteer.phase.support import first_support, update_support
 
 # Share of the exploring iterations after which supports are as sharp as they become.
 _SETTLED = 0.6
+# Iterations after which rounding has broken the symmetry so far that it must be restored.
+_SYMMETRY_EVERY = 4
 # Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
 LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
 FIRST_BLUR, LAST_BLUR = 2.5, 1.2
+# Volume of the supports at first over that in the end: with a little room densities are found more surely.
+FIRST_VOLUME = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ class Course:
     @property
     def symmetric_radius(self) -> float:
         """Radius in voxels of the ball that symmetry is enforced in: the particle, and some more."""
-        return 0.6 * self.data.diameter_A / self.data.voxel_A
+        return 0.7 * self.data.diameter_A / self.data.voxel_A
 
     def start(self, numbers: Sequence[int], volume: NDArray[np.float64], seed: int) -> PhaseState:
         """Random densities in the first support, as bright as the data; each start has its own numbers.
@@ -100,6 +104,8 @@ class Course:
                 if done and done % self.every == 0:
                     self.look(state, min(1.0, done / settling))
                     tell(done)
+                elif done % _SYMMETRY_EVERY == 0:
+                    self.symmetrise(state)
                 state = method(state, self.data, phase.beta)
                 done += 1
         tell(done)
@@ -108,26 +114,30 @@ class Course:
     def look(self, state: PhaseState, settled: float) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
-        settled : from 0 to 1, how far the exploring is: supports become sharper, and in the end backgrounds
-            are fitted.
+        settled : from 0 to 1, how far the exploring is: supports become smaller and sharper, and in the end
+            backgrounds are fitted.
         """
-        self.renew(state, state.volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        volume = state.volume * FIRST_VOLUME ** (1 - settled)
+        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
         if settled >= 1:
             self.fit_background(state)
 
     def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float) -> None:
         """Give the supports a volume (B,) in voxels, where the densities are brightest, in place."""
         estimate = project_modulus(state.density, state.background, self.data)
-        if self.group.order > 1:
-            radius = self.symmetric_radius
-            estimate = project_symmetry(estimate, self.group, radius)
-            state.density[...] = project_symmetry(state.density, self.group, radius)
+        estimate = project_symmetry(estimate, self.group, self.symmetric_radius)
+        self.symmetrise(state)
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:
         """Give each start the background that its density leaves to explain, if asked for, in place."""
         if self.level is not None:
             state.background[...] = fit_background(self.estimate(state), self.data, self.level)
+
+    def symmetrise(self, state: PhaseState) -> None:
+        """Give the densities the symmetry of the particle, in place."""
+        if self.group.order > 1:
+            state.density[...] = project_symmetry(state.density, self.group, self.symmetric_radius)
 
     def estimate(self, state: PhaseState) -> Array:
         """Densities (B, n, n, n) that obey all constraints and are nearest to the data of the moment."""

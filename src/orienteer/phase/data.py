@@ -119,7 +119,7 @@ def phasing_data(
         sigma = np.where(np.nan_to_num(known) > 0, known, sigma)
     amplitudes = np.sqrt(np.maximum(values, 0)).astype(np.float32)
     speckle = 1 / (found.diameter_A * voxel_inv_A)  # in voxels
-    held_out = choose_held_out(measured, speckle, settings.held_out, seed)
+    held_out = choose_held_out(measured, speckle, settings.held_out, seed, group)
     target = np.where(measured, amplitudes, -np.inf)
     hole = ~measured & (radius < _hole_radius(measured, radius))
     if hole.any():

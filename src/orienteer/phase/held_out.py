@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.symmetrising import symmetrised
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.orientation.point_group import PointGroup
 from orienteer.phase.half_grid import frequencies, transform_of, voxel_counts
 
 if TYPE_CHECKING:
     from orienteer.phase.data import PhasingData
 
+NO_SYMMETRY = PointGroup("C1")
 # The first speckles hold the shape of the whole particle, and none of them can be spared.
 _SPARED_SPECKLES = 4.0
 # At most this share of the measured voxels is spared.
@@ -23,22 +26,24 @@ _SHELL_WIDTH = 3.0
 
 
 def choose_held_out(
-    measured: NDArray[np.bool_], speckle: float, share: float, seed: int
+    measured: NDArray[np.bool_], speckle: float, share: float, seed: int, group: PointGroup = NO_SYMMETRY
 ) -> NDArray[np.bool_]:
     """Measured voxels that are left out, (n, n, n // 2 + 1) bool in the order of the FFT.
 
     measured : (n, n, n // 2 + 1) bool.
     speckle : width of a speckle in voxels, box over diameter.
     share : how many of the measured voxels to leave out, about.
+    group : symmetry of the particle; equivalent voxels are left out together, as they say the same.
     """
     n = len(measured)
     whole, half = frequencies(n)
     square = whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2
     inner = min(_SPARED_SPECKLES * speckle, float(np.quantile(np.sqrt(square[measured]), _MOST_SPARED)))
     candidates = measured & (square > inner**2)
-    inside = whole[:, None, None] ** 2 + whole[:, None] ** 2 + whole**2 <= (n / speckle / 2) ** 2
+    axis = np.arange(n) - n // 2
+    inside = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 <= (n / speckle / 2) ** 2
     body = np.random.default_rng([seed, 1]).normal(size=(n, n, n)) * inside
-    pattern = np.abs(transform_of(body))
+    pattern = np.abs(transform_of(symmetrised(body, group)))
     n_out = min(round(share * measured.sum()), int(candidates.sum()) // 2)
     if n_out == 0:
         return np.zeros_like(measured)

@@ -20,7 +20,7 @@ class PhaseSettings(Section):
     starts: int = Field(default=20, ge=1, le=10000, description="Random starts that are phased and compared.")
     schedule: str = Field(
         default=DEFAULT_SCHEDULE,
-        description="Iterations in order: er, hio(b), raar(b) or dm(b), as in '300*dm 200*raar(0.87) 100*er'.",
+        description="Iterations in order: er, hio(b), raar(b), dm(b), as in '300*dm 200*raar(0.87) 100*er'.",
     )
     symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
     diameter_A: float = Field(

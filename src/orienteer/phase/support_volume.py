@@ -26,10 +26,10 @@ _STARTS, _NUMBER = 4, 10**6
 _SMALLEST = 8
 # Where the score has been this much below the best for some steps, the support is far too small.
 _HOPELESS, _STEPS_WITHOUT_HOPE = 0.4, 4
-# A volume found roughly that is nearer to the first one than this may have been cut by it.
-_TOO_NEAR = 0.7
-# The well told volume is looked for from this many times the rough one on.
+# The volume is looked for again from this many times the one that was found.
 _AGAIN_FROM = 1.6
+# A choice of this share of the first volume is near to it.
+_NEAR = 0.8
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,21 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     tell : hears of the steps that are done, and the most there can be.
     """
     largest = LARGEST_SUPPORT * course.data.n**3
+    numbers = range(_NUMBER, _NUMBER + _STARTS)
+    tried = []
     while True:
-        numbers = range(_NUMBER, _NUMBER + _STARTS)
         state = course.start(numbers, np.full(_STARTS, course.first_volume), seed)
-        rough, state = _shrink(state, course, _ROUGH, course.first_volume, tell)
-        if rough.volume < _TOO_NEAR * course.first_volume or 2 * course.first_volume > largest:
+        tried.append(_shrink(state, course, _ROUGH, course.first_volume, tell))
+        # Where the choice lies near the first volume, that may have been too small for the particle.
+        if tried[-1][0].volume < _NEAR * course.first_volume or 2 * course.first_volume > largest:
             break
         course = course.of_volume(2 * course.first_volume)
-    first = min(_AGAIN_FROM * rough.volume, course.first_volume)
-    return _shrink(state, course, _WELL, first, lambda done, most: tell(_MOST_STEPS + done, 2 * most))[0]
+    choice, state = max(tried, key=lambda each: each[0].score.max())
+    first = 0.0
+    while choice.volume > _NEAR * first and first < largest:
+        first = min(_AGAIN_FROM * choice.volume, largest)
+        choice, state = _shrink(state, course, _WELL, first, lambda done, most: tell(done + most // 2, most))
+    return choice
 
 
 def _shrink(
