@@ -8,7 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orienteer.phase.alignment import StartAlignment, align_starts, apply_alignment, level_shells, shifted
+from orienteer.phase.alignment import (
+    StartAlignment,
+    agreement_with_other_hand,
+    align_starts,
+    apply_alignment,
+    level_shells,
+    shifted,
+)
 from orienteer.phase.half_grid import density_of, half_grid_shells, transform_of, voxel_counts
 
 Blobs = Callable[..., NDArray[np.float64]]
@@ -98,6 +105,20 @@ def test_agreement_is_the_mean_of_the_fourier_shell_correlation(blobs: Blobs, ev
             cross / np.sqrt((inside * abs(pair[0]) ** 2).sum() * (inside * abs(moved) ** 2).sum())
         )
     assert found.agreement[0] == pytest.approx(np.mean(by_shell), abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [20, 21])
+def test_a_density_agrees_with_its_inverse_only_if_it_has_a_centre(
+    n: int, blobs: Blobs, everywhere: Everywhere
+) -> None:
+    transform = transform_of(blobs(n))
+    both = shifted(transform, (0.3, 0.4, -2.1))
+    both = shifted(both + np.conj(both), (1.7, -0.2, 0.5))  # the mixture of both hands, anywhere
+    one, mixed = level_shells(np.stack([transform, both]), everywhere(n))
+    assert agreement_with_other_hand(mixed) == pytest.approx(1, abs=1e-3)
+    assert agreement_with_other_hand(one) < 0.9
+    turned = align_starts(np.conj(one), one[None])
+    assert agreement_with_other_hand(one) == pytest.approx(turned.other_hand[0], abs=0.15)
 
 
 def test_many_starts_are_aligned_in_parts_as_in_one(

@@ -83,6 +83,16 @@ def test_a_known_number_of_electrons_gives_the_density_of_electrons(truth: NDArr
     assert found.describe()["unit"] == "electrons / A^3"
 
 
+def test_a_mixture_of_both_hands_is_told(truth: NDArray[np.float64], phasing: Phasing) -> None:
+    assert phasing.other_hand < 0.9
+    assert not any("both hands" in remark for remark in phasing.remarks)
+    mixed = density_of(2 * transform_of(truth).real.astype(np.complex128))
+    starts = make_starts(np.roll(mixed, N // 2, (0, 1, 2)), 2)
+    found = conclude(starts, starts > 0.1, np.zeros(2), [2, 2], make_data(truth))
+    assert found.other_hand > 0.99
+    assert any("both hands" in remark for remark in found.remarks)
+
+
 def test_a_larger_hole_leaves_more_open(truth: NDArray[np.float64]) -> None:
     starts = make_starts(truth, 2)
     small, large = (

@@ -82,6 +82,19 @@ def align_starts(reference: Array, starts: Array) -> StartAlignment:
     return StartAlignment(*(np.concatenate(column) for column in columns))
 
 
+def agreement_with_other_hand(transform: Array) -> float:
+    """How well a density agrees with its own inverse at best, up to 1 for one with a centre of symmetry.
+
+    transform : (n, n, n // 2 + 1) complex, levelled.
+    """
+    xp: Any = array_namespace(transform)
+    n = edge_of(transform)
+    # The other hand is the conjugate: the correlation of both is the inverse transform of the square.
+    place = int(xp.argmax(density_of(transform * transform)))
+    at = (np.array(np.unravel_index(place, (n, n, n))) + n // 2) % n - n // 2
+    return float(_climb(xp.conj(transform * transform)[None], at[None])[1][0])
+
+
 def apply_alignment(transforms: Array, alignment: StartAlignment) -> Array:
     """The transforms (B, n, n, n // 2 + 1) of the densities, turned to their hand and sign, and shifted."""
     xp: Any = array_namespace(transforms)

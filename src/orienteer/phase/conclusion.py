@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.compute.progress import steps
+from orienteer.phase.alignment import agreement_with_other_hand, level_shells
 from orienteer.phase.data import PhasingData
 from orienteer.phase.ensemble import average_cluster, cluster_starts
 from orienteer.phase.half_grid import shell_sums, transform_of
@@ -58,6 +59,7 @@ def conclude(
         transform_of(average.density), data.amplitudes, data.measured, voxel_inv_A, max(flat, 0.0)
     )
     next(done)
+    mean = level_shells(transform_of(average.density)[None], data.measured)[0]
     weak = weak_modes(average.density, average.support, data.measured)
     next(done, None)
     scale = find_scale(average.density, average.support, data.voxel_A, metadata, electrons, mass_kDa)
@@ -78,6 +80,7 @@ def conclude(
         background=flat,
         data_error=data_error(data),
         shell_error=shell_error(data),
+        other_hand=agreement_with_other_hand(mean),
         edge_A=data.edge_A,
         diameter_A=data.diameter_A,
         **(facts or {}),

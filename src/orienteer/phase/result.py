@@ -33,6 +33,8 @@ MOST_STARTS_IN_PAIRS = 200
 WRONG, WRONG_IN_ERRORS = 0.25, 2.0
 # Share of the error that the mean of each shell makes, from which on a density knows nothing of the speckles.
 KNOWS_NOTHING = 0.9
+# Agreement with its own inverse from which on a density is said to have no hand.
+BOTH_HANDS = 0.95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +51,7 @@ class Phasing:
     background : flat intensity that was taken off, in the unit of the intensity.
     data_error : relative error of the measured amplitudes, in the geometric mean over shells.
     shell_error : relative error of one who takes every amplitude as the mean of its shell.
+    other_hand : agreement of the density with its own inverse; 1 for one with a centre of symmetry.
     edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was taken.
     seed : of every random draw.
     settings : as they were used.
@@ -68,6 +71,7 @@ class Phasing:
     background: float = 0.0
     data_error: float = 0.0
     shell_error: float = 0.0
+    other_hand: float = 0.0
     edge_A: float | None = None
     diameter_A: float | None = None
     seed: int = 0
@@ -114,6 +118,11 @@ class Phasing:
                 f"{self.unseen_error:.0%}, and the data are better than that. It may be wrong, however well "
                 "its phases repeat; a wrong size or volume of the support is the usual reason."
             )
+        if self.other_hand > BOTH_HANDS:
+            said.append(
+                "The density is the same in both hands: the particle has a centre of symmetry, or starts "
+                "have come to rest on a mixture of both hands."
+            )
         if self.weak_modes.number:
             said.append(self.weak_modes.words())
         if not self.scale.is_absolute:
@@ -154,6 +163,7 @@ class Phasing:
             "unseen_error": self.unseen_error,
             "data_error": self.data_error,
             "shell_error": self.shell_error,
+            "other_hand": self.other_hand,
             "resolution_A": self.resolution_A,
             "reaches_edge": self.prtf.reaches_the_edge,
             "prtf": {**plain(self.prtf), "floor": self.prtf.floor, "words": self.prtf.words()},
@@ -230,6 +240,7 @@ class Phasing:
                 background=told["background"],
                 data_error=told["data_error"],
                 shell_error=told["shell_error"],
+                other_hand=told["other_hand"],
                 edge_A=told["edge_A"],
                 diameter_A=told["diameter_A"],
                 seed=told["seed"],
