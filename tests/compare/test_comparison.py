@@ -7,8 +7,7 @@ import pytest
 
 from orienteer.compare import comparison
 from orienteer.compare.comparison import compare
-from orienteer.compare.densities import align_densities
-from orienteer.compare.scale import ScaleFit, better_scale
+from orienteer.compare.scale import ScaleFit
 from orienteer.compare.structure_density import density_of, intensity_of
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
@@ -93,16 +92,6 @@ def test_a_body_that_is_its_own_mirror_image_has_no_hand() -> None:
     assert found.remarks == (
         "Both hands fit equally well: at this resolution the particle is its own mirror image.",
     )
-
-
-def test_a_slightly_wrong_size_is_told_to_a_per_cent_and_a_right_one_not_at_all() -> None:
-    density = density_of(BODY, N, VOXEL_A)
-    slightly = Volume(density.values, 1.03 * VOXEL_A)
-    fit = better_scale(align_densities(density, slightly), slightly)
-    assert fit is not None
-    assert fit.scale == pytest.approx(1 / 1.03, abs=0.005)
-    noise = noisy(density, 0.5, 1)
-    assert better_scale(align_densities(density, noise), noise) is None
 
 
 @pytest.mark.parametrize("as_structure", [True, False])

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from orienteer.compare.moving import MovableDensity, move_density, within_last_shell
-from orienteer.compare.refinement import Placement, Refinement
 from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import import_cupy
-from orienteer.orientation.distance import angular_distance_deg
-from orienteer.orientation.quaternion import compose, from_axis_angle, identity, random_uniform
+from orienteer.orientation.quaternion import from_axis_angle, identity, random_uniform
 from orienteer.particle.structure import blobs
 
 VOXEL_A = 2.0
@@ -40,31 +38,6 @@ def test_a_quarter_turn_is_exact() -> None:
     flipped = move_density(values, identity(), np.array([1.0, 0, 0]), -1)
     np.testing.assert_allclose(flipped[1:], values[::-1, ::-1, ::-1][:-1], atol=1e-6)
     assert not flipped[0].any()
-
-
-def test_refinement_finds_small_turns_shifts_and_a_wrong_size_together() -> None:
-    n = 33
-    turn, shift = from_axis_angle([1, 2, 3], 4.0), np.array([0.4, -0.3, 0.6])
-    truth = compose(turn, random_uniform(1, 2)[0])
-    start = Placement(random_uniform(1, 2)[0], np.zeros(3), 1)
-    density = density_of(BODY, n, VOXEL_A).values
-    reference = move_density(density, truth, shift, 1)
-    found = Refinement(reference).refine(MovableDensity(density), start)
-    assert angular_distance_deg(found.quaternion, truth) < 0.02
-    np.testing.assert_allclose(found.shift, shift, atol=0.01)
-    assert found.correlation > 0.999
-    larger = density_of(BODY, n, VOXEL_A * 0.97).values  # the same particle in smaller voxels
-    found = Refinement(reference).refine(MovableDensity(larger), start, scale_too=True)
-    assert found.scale == pytest.approx(0.97, abs=0.005)
-    assert angular_distance_deg(found.quaternion, truth) < 0.3
-
-
-def test_a_ball_has_no_turn_to_find() -> None:
-    ball = density_of(blobs([[0, 0, 0]], [1], 6), 24, VOXEL_A).values
-    start = Placement(random_uniform(1, 2)[0], np.array([0.5, 0, 0]), 1)
-    found = Refinement(ball).refine(MovableDensity(ball), start)
-    np.testing.assert_allclose(found.shift, 0, atol=0.01)
-    assert np.isfinite(found.quaternion).all()
 
 
 @pytest.mark.gpu
