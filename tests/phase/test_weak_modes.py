@@ -98,6 +98,18 @@ def test_the_sentence_tells_how_many_and_how_much() -> None:
     assert found.share > 0.5  # an even density is a smooth one
 
 
+def test_modes_that_do_not_converge_cost_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    import scipy.sparse.linalg as sparse
+
+    def give_up(operator: object, **_: object) -> None:
+        raise sparse.ArpackNoConvergence("too hard", np.zeros(0), np.zeros((ball(12, 4.0).sum(), 0)))
+
+    monkeypatch.setattr(sparse, "eigsh", give_up)
+    found = weak_modes(ball(12, 4.0) * 1.0, ball(12, 4.0), with_hole(12, 3))
+    assert found.number == 0
+    assert not found.is_complete
+
+
 def test_an_empty_support_has_no_modes() -> None:
     assert weak_modes(np.zeros((8, 8, 8)), np.zeros((8, 8, 8), bool), with_hole(8, 2)).number == 0
 

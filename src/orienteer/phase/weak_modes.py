@@ -85,7 +85,7 @@ def weak_modes(density: Array, support: Array, measured: Array, keep: bool = Fal
     inside = to_numpy(density[support]).astype(np.float64)
     power = float((density.astype(xp.float64) ** 2).sum())
     share = float(((inside @ vectors[:, chosen]) ** 2).sum() / power) if power > 0 else 0.0
-    is_complete = not bool(chosen.all()) or n_modes == n_support - 2
+    is_complete = (not bool(chosen.all()) and len(values) > 0) or n_modes == n_support - 2
     return WeakModes(
         values, share, n_unmeasured, is_complete, _in_the_box(support, vectors) if keep else None
     )
@@ -112,7 +112,7 @@ def _largest(support: Array, hole: Array, n_modes: int) -> tuple[NDArray[np.floa
     Lanczos' method runs on the CPU with the few numbers inside the support; the transforms run wherever the
     arrays are.
     """
-    from scipy.sparse.linalg import LinearOperator, eigsh
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     xp: Any = array_namespace(support)
     n_support = int(support.sum())
@@ -126,7 +126,10 @@ def _largest(support: Array, hole: Array, n_modes: int) -> tuple[NDArray[np.floa
     operator = LinearOperator((n_support, n_support), matvec=hidden, dtype=np.float64)
     # A start of ones, and not a random one: the same data give the same modes.
     first = np.ones(n_support) + 1e-3 * np.cos(np.arange(n_support))
-    values, vectors = eigsh(operator, k=n_modes, which="LA", v0=first, tol=1e-4)
+    try:
+        values, vectors = eigsh(operator, k=n_modes, which="LA", v0=first, tol=1e-4)
+    except ArpackNoConvergence as some:  # those that have converged are the largest ones
+        values, vectors = some.eigenvalues, some.eigenvectors
     order = np.argsort(-values)
     return np.clip(values[order], 0, 1), vectors[:, order]
 
