@@ -108,6 +108,7 @@ def test_modes_that_do_not_converge_cost_no_result(monkeypatch: pytest.MonkeyPat
     found = weak_modes(ball(12, 4.0) * 1.0, ball(12, 4.0), with_hole(12, 3))
     assert found.number == 0
     assert not found.is_complete
+    assert "could not be told" in found.words()
 
 
 def test_an_empty_support_has_no_modes() -> None:

@@ -52,6 +52,8 @@ class WeakModes:
 
     def words(self) -> str:
         """The same in a sentence."""
+        if self.number == 0 and not self.is_complete:
+            return "How much the missing centre hides could not be told."
         if self.number == 0:
             return "Every part of the density is held by the data."
         least = "" if self.is_complete else "at least "
