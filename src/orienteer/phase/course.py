@@ -125,8 +125,11 @@ class Course:
     def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float) -> None:
         """Give the supports a volume (B,) in voxels, where the densities are brightest, in place."""
         estimate = project_modulus(state.density, state.background, self.data)
-        estimate = project_symmetry(estimate, self.group, self.symmetric_radius)
-        self.symmetrise(state)
+        if self.group.order > 1:
+            self.symmetrise(state)
+            # Beyond the ball a density would be free of the symmetry, and would move there.
+            ball = array_namespace(estimate).asarray(_ball(self.data.n, self.symmetric_radius))
+            estimate = project_symmetry(estimate, self.group, self.symmetric_radius) * ball
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:
@@ -143,3 +146,9 @@ class Course:
         """Densities (B, n, n, n) that obey all constraints and are nearest to the data of the moment."""
         projected = project_modulus(state.density, state.background, self.data)
         return project_support(projected, state.support, state.positive)
+
+
+def _ball(n: int, radius: float) -> NDArray[np.bool_]:
+    """The ball around the voxel n // 2, (n, n, n) bool."""
+    square = (np.arange(n) - n // 2) ** 2
+    return np.asarray(square[:, None, None] + square[:, None] + square <= radius**2)

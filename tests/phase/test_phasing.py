@@ -1,0 +1,154 @@
+"""From an intensity to a density, unattended: the right one, from nearly every start, whatever is missing."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.errors import OrienteerError
+from orienteer.orientation.point_group import as_point_group
+from orienteer.particle.structure import blobs as gaussian_balls
+from orienteer.phase.alignment import align_starts, apply_alignment, level_shells
+from orienteer.phase.constraints import project_symmetry
+from orienteer.phase.data import PhasingData, phasing_data
+from orienteer.phase.half_grid import density_of, frequencies, transform_of
+from orienteer.phase.phasing import phase, phase_starts, prepared_course, starts_at_once
+from orienteer.phase.settings import PhaseSettings
+from orienteer.volume.volume import Volume
+
+QUICK = "120*dm 80*raar(0.87) 40*er"
+
+
+def truth_of(made: Any, data: PhasingData) -> np.ndarray:
+    """Transform of the true density on the half-grid of the data; where it lies does not matter."""
+    whole, half = frequencies(data.n)
+    reach = made.transform.shape[0] // 2
+    result = np.zeros((data.n, data.n, data.n // 2 + 1), np.complex64)
+    x, z = np.flatnonzero(np.abs(whole) < reach), np.flatnonzero(half < reach)
+    places = whole[x].astype(int) + reach
+    result[np.ix_(x, x, z)] = made.transform[np.ix_(places, places, half[z].astype(int) + reach)].conj()
+    return result
+
+
+def agreement(densities: np.ndarray, made: Any, data: PhasingData) -> np.ndarray:
+    """Mean Fourier shell correlation of densities (B, n, n, n) with the truth, after shift and inversion."""
+    truth = level_shells(truth_of(made, data)[None], data.measured)[0]
+    return align_starts(truth, level_shells(transform_of(densities), data.measured)).agreement
+
+
+def test_starts_find_the_body_and_its_volume_behind_a_missing_centre(body) -> None:
+    made = body(speckles=7.0, hole=1.5, noise=0.1)
+    settings = PhaseSettings(starts=6, schedule="200*dm 100*raar(0.87) 50*er")
+    data = phasing_data(made.intensity, settings, device="cpu")
+    course, volume = prepared_course(data, settings, seed=1)
+    state = phase_starts(course, settings, volume, seed=1)
+    assert (agreement(state.density, made, data) > 0.85).mean() > 0.8
+    # A support is wider than the body by what the resolution blurs, about half a voxel all around.
+    assert 1.0 < volume * data.voxel_A**3 / made.volume_A3 < 2.0
+    assert state.support.sum(axis=(1, 2, 3)) == pytest.approx(volume, abs=1)
+    assert (state.density[~state.support] == 0).all()
+    assert (state.density >= 0).all()
+    # The missing centre is filled with what belongs there, and with no more.
+    total = np.median(state.density.sum(axis=(1, 2, 3))) / np.abs(made.transform).max()
+    assert total == pytest.approx(1.0, abs=0.1)
+
+
+def test_an_even_box_is_phased_as_an_odd_one_is(body) -> None:
+    made = body(speckles=6.0, even=True)
+    settings = PhaseSettings(starts=4, schedule=QUICK, support_volume_A3=90000.0)
+    data = phasing_data(made.intensity, settings, device="cpu")
+    course, volume = prepared_course(data, settings, seed=1)
+    state = phase_starts(course, settings, volume, seed=1)
+    assert (agreement(state.density, made, data) > 0.95).all()
+
+
+@pytest.fixture(scope="module")
+def plain_and_with_background(body) -> tuple[Any, Any, Any]:
+    settings = PhaseSettings(starts=4, schedule=QUICK, support_volume_A3=90000.0)
+    made = body(speckles=6.0)
+    flat = body(speckles=6.0, background=0.05)
+    return made, phase(made.intensity, settings, device="cpu"), phase(flat.intensity, settings, device="cpu")
+
+
+def test_a_flat_background_changes_little_and_makes_no_spot_in_the_middle(plain_and_with_background) -> None:
+    made, plain, flat = plain_and_with_background
+    mean = float(np.nanmean(made.intensity.values))
+    assert flat.background == pytest.approx(0.05 * mean, rel=0.2)
+    assert plain.background < 0.002 * mean
+    first, second = (to_numpy(result.density.values).astype(np.float64) for result in (plain, flat))
+    # Beyond the edge of the data a density is what its support makes of it.
+    data = phasing_data(made.intensity, device="cpu")
+    transforms = [transform_of(one)[None].astype(np.complex64) * data.measured for one in (first, second)]
+    levelled = [level_shells(one, data.measured) for one in transforms]
+    found = align_starts(levelled[0][0], levelled[1])
+    first, moved = density_of(transforms[0])[0], density_of(apply_alignment(transforms[1], found))[0]
+    change = np.sqrt(((moved - first) ** 2).sum() / (first**2).sum())
+    assert change < 0.05
+    middle = (slice(len(first) // 2 - 1, len(first) // 2 + 2),) * 3
+    typical = (first**2).sum() / np.maximum(first, 0).sum()
+    assert abs(moved[middle].mean() - first[middle].mean()) < 0.05 * typical
+
+
+def test_the_result_is_the_body_and_says_what_it_rests_on(plain_and_with_background) -> None:
+    made, result, _ = plain_and_with_background
+    data = phasing_data(made.intensity, device="cpu")
+    density = to_numpy(result.density.values)
+    assert agreement(density[None], made, data)[0] > 0.95
+    assert result.density.voxel_size[0] == pytest.approx(data.voxel_A)
+    assert result.settings["schedule"] == QUICK
+    assert result.seed == 0
+    assert result.clusters.n_starts == 4
+    assert any("diameter" in remark for remark in result.remarks)
+
+
+def test_the_same_seed_gives_the_same_and_batches_do_not_matter(body, monkeypatch) -> None:
+    settings = PhaseSettings(starts=3, schedule="30*dm 10*er", support_volume_A3=90000.0)
+    data = phasing_data(body(speckles=5.0).intensity, settings, device="cpu")
+    course, volume = prepared_course(data, settings, seed=3)
+    heard: list[tuple[str, int, int]] = []
+    first = phase_starts(course, settings, volume, 3, lambda *told: heard.append(told))
+    monkeypatch.setattr("orienteer.phase.phasing.starts_at_once", lambda data, starts: 2)
+    again = phase_starts(course, settings, volume, 3)
+    other = phase_starts(course, settings, volume, 4)
+    assert np.array_equal(first.density, again.density)
+    assert not np.array_equal(first.density, other.density)
+    assert heard[-1] == ("Phasing", 120, 120)
+    assert starts_at_once(data, 3) == 3
+
+
+def test_a_known_symmetry_is_in_the_density() -> None:
+    corners = np.array([[20.0, 4.0, 9.0], [6.0, 22.0, -14.0], [10.0, -8.0, 20.0]])
+    positions = np.concatenate([corners, corners * [-1, -1, 1]])
+    particle = gaussian_balls(positions, np.tile([1e4, 2e4, 1.5e4], 2), np.full(6, 5.0))
+    axis = np.arange(-15, 16) / 160.0
+    q = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    transform = particle.amplitude_on_grid(axis)
+    values = np.where(q <= 0.09, np.abs(transform) ** 2, np.nan)
+    settings = PhaseSettings(
+        starts=2, schedule=QUICK, symmetry="C2", diameter_A=75.0, support_volume_A3=60000.0, background=False
+    )
+    intensity = Volume(values, 1 / 160.0, "reciprocal")
+    result = phase(intensity, settings, device="cpu")
+    density = to_numpy(result.density.values)[None]
+    turned = project_symmetry(density, as_point_group("C2"), 15.0)
+    assert np.abs(turned - density).max() < 0.01 * density.max()
+    truth = SimpleNamespace(transform=transform)
+    assert agreement(density, truth, phasing_data(intensity, settings, device="cpu"))[0] > 0.9
+
+
+def test_a_support_that_does_not_fit_is_refused(body) -> None:
+    for volume in (1.0, 1e9):
+        with pytest.raises(OrienteerError, match="does not fit a box"):
+            phase(body(speckles=5.0).intensity, PhaseSettings(support_volume_A3=volume), device="cpu")
+
+
+@pytest.mark.gpu
+def test_the_gpu_finds_the_same_density(body) -> None:
+    made = body(speckles=6.0, hole=2.0, noise=0.1)
+    settings = PhaseSettings(starts=6, schedule=QUICK)
+    data = phasing_data(made.intensity, settings, device="cpu")
+    result = phase(made.intensity, settings, device="cuda")
+    assert agreement(to_numpy(result.density.values)[None], made, data)[0] > 0.9
+    assert len(result.clusters.clusters[0]) >= 5
