@@ -8,7 +8,7 @@ import pytest
 from orienteer.errors import OrienteerError
 from orienteer.mtip.l_curve import choose_lambda
 
-LAMBDAS = np.geomspace(1e-12, 1, 49)
+LAMBDAS = np.geomspace(1e-12, 1, 53)
 
 
 def curve_of(seed: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -28,25 +28,32 @@ def curve_of(seed: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return misfit, np.linalg.norm(y, axis=1), np.linalg.norm(y - x, axis=1)
 
 
-@pytest.mark.parametrize("seed", range(5))
+def chosen_over_best(noise: float, n_seeds: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Chosen lambda over that of the smallest true error, and the error over the smallest, of many signals."""
+    ratios, errors = [], []
+    for seed in range(n_seeds):
+        misfit, size, error = curve_of(seed, noise)
+        curve = choose_lambda(LAMBDAS, misfit, size)
+        assert curve.reason == "corner"
+        ratios.append(LAMBDAS[curve.chosen] / LAMBDAS[np.argmin(error)])
+        errors.append(error[curve.chosen] / error.min())
+    return np.array(ratios), np.array(errors)
+
+
 @pytest.mark.parametrize("noise", [1e-2, 1e-3])
-def test_the_corner_is_near_the_best_regularisation(seed: int, noise: float) -> None:
-    misfit, size, error = curve_of(seed, noise)
-    curve = choose_lambda(LAMBDAS, misfit, size)
-    best = LAMBDAS[np.argmin(error)]
-    assert curve.reason == "corner"
-    assert best / 3.2 <= LAMBDAS[curve.chosen] <= best * 3.2  # a step of the list is a factor of 1.8
-    assert error[curve.chosen] < 1.2 * error.min()
+def test_the_corner_is_as_a_rule_within_a_factor_of_3_of_the_best_regularisation(noise: float) -> None:
+    ratios, errors = chosen_over_best(noise)
+    assert np.mean((ratios > 1 / 3) & (ratios < 3)) >= 0.9
+    assert errors.max() < 1.3
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_with_little_noise_the_corner_lies_low_but_not_far(seed: int) -> None:
-    """A known weakness: size and misfit hardly tell noise so small."""
-    misfit, size, error = curve_of(seed, 1e-4)
-    curve = choose_lambda(LAMBDAS, misfit, size)
-    best = LAMBDAS[np.argmin(error)]
-    assert best / 11 <= LAMBDAS[curve.chosen] <= 2 * best
-    assert error[curve.chosen] < 2 * error.min()
+@pytest.mark.parametrize("noise", [1e-1, 1e-4])
+def test_with_much_or_little_noise_the_corner_is_farther_off_but_costs_little(noise: float) -> None:
+    """A known weakness: with much noise it lies at too large a lambda, with little at too small a one."""
+    ratios, errors = chosen_over_best(noise)
+    assert ((ratios > 1 / 15) & (ratios < 15)).all()
+    assert (np.median(ratios) > 1) == (noise > 1e-2)
+    assert errors.max() < 1.6
 
 
 def test_without_noise_the_smallest_is_chosen() -> None:
@@ -85,7 +92,7 @@ def test_the_order_in_which_they_are_given_does_not_matter() -> None:
 
 def test_what_is_not_usable_is_not_chosen() -> None:
     misfit, size, _ = curve_of(2, 1e-3)
-    usable = np.arange(49) > 40
+    usable = np.arange(53) > 40
     assert choose_lambda(LAMBDAS, misfit, size, usable=usable).chosen > 40
     misfit[:45] = np.nan
     assert choose_lambda(LAMBDAS, misfit, size).chosen >= 45

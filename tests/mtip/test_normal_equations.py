@@ -120,6 +120,14 @@ def test_what_does_not_fit_is_refused(problem: SimpleNamespace, change: dict[str
         sums(problem, 6)
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [("single", 1e-7), ("double", 1e-18), ("double", 0.5)])
+def test_a_tolerance_that_cannot_be_kept_is_refused(
+    problem: SimpleNamespace, precision: Any, tolerance: float
+) -> None:
+    with pytest.raises(OrienteerError, match="cannot keep a tolerance"):
+        sums(problem, 6, precision=precision, tolerance=tolerance)
+
+
 def test_sums_of_different_boxes_do_not_add() -> None:
     with pytest.raises(OrienteerError, match="cannot be added"):
         NormalEquations.empty(6, 1.0) + NormalEquations.empty(7, 1.0)

@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.fourier.nonuniform import can_transform_on_gpu
+from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.slices import IntensitySlicer, slice_exactly
 
 VOXEL_A = 7.0
@@ -94,6 +97,21 @@ def test_two_models_are_sliced_at_the_price_of_one(dense: SimpleNamespace) -> No
     assert both.shape == (2, 4, 100)
     for found, A in zip(both, pair, strict=True):
         assert relative_error(found, slice_exactly(A, VOXEL_A, points, matrices)) < 1e-4
+
+
+@settings(max_examples=15, deadline=None)
+@given(n=st.integers(2, 10), voxel_A=st.floats(0.5, 20), seed=st.integers(0, 1000))
+def test_the_right_side_of_a_merge_is_the_adjoint_of_slicing(
+    n: int, voxel_A: float, seed: int, dense: SimpleNamespace
+) -> None:
+    """Whatever the voxels: slicing and merging must never disagree about where a point lies."""
+    rng = np.random.default_rng(seed)
+    A, frames = rng.standard_normal((n, n, n)), rng.standard_normal((3, 16))
+    points, matrices = dense.ewald_points(4, 0.5 / voxel_A), dense.random_turns(3, seed)
+    slices = slice_exactly(A, voxel_A, points, matrices, tolerance=1e-10)
+    equations = NormalEquations.empty(n, voxel_A).with_frames(frames, points, matrices, tolerance=1e-10)
+    scale = np.linalg.norm(A) * np.linalg.norm(frames) * np.sqrt(n**3)
+    assert abs((slices * frames).sum() - (A * equations.right_side).sum()) < 1e-9 * scale
 
 
 def test_points_beyond_the_stated_q_are_not_numbers(dense: SimpleNamespace) -> None:

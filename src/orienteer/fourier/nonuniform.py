@@ -48,6 +48,8 @@ def least_tolerance(n: int, precision: Precision) -> float:
     >>> float(f"{least_tolerance(151, 'single'):.1e}"), float(f"{least_tolerance(151, 'double'):.1e}")
     (1.8e-05, 3.4e-14)
     """
+    if precision not in _KINDS:
+        raise OrienteerError(f"there is no precision {precision!r}.", "Use 'single' or 'double'.")
     return max(n, 16) * float(np.finfo(_KINDS[precision][0]).eps)
 
 
@@ -67,8 +69,6 @@ class NonuniformTransform:
     def __init__(
         self, n: int, points: Array, *, tolerance: float = 1e-6, precision: Precision = "double"
     ) -> None:
-        if precision not in _KINDS:
-            raise OrienteerError(f"there is no precision {precision!r}.", "Use 'single' or 'double'.")
         if n < 1:
             raise OrienteerError(f"a cube of {n} voxels along its edge has nothing to transform.")
         least = least_tolerance(n, precision)

@@ -12,6 +12,7 @@ they gain less than rounding takes, products of double precision take over.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -238,6 +239,7 @@ def _advance(
         p[shift] += np.multiply(r, zeta[shift], out=scratch)
 
 
+@cache
 def _advance_on_gpu() -> Any:
     import cupy
 

@@ -8,8 +8,8 @@ corner is where neither prevails.
 At the minimum d(rho^2) = -lambda d(eta^2), so the curvature follows from rho, eta and the slope of eta alone
 (Hansen 1992), and the misfit, which is a small difference of large numbers, need not be differentiated.
 
-The corner is a good choice where there are many more data than unknowns, and noise enough to be seen.  For
-very smooth objects and little noise it lies at too small a lambda.
+The corner is a good choice where there are many more data than unknowns.  With much noise it tends to too
+large a lambda, with little noise to too small a one, by a factor of 3 to 10.
 """
 
 from dataclasses import dataclass

@@ -106,6 +106,13 @@ class NormalEquations:
         """
         xp = array_namespace(frames)
         frames, points, matrices = _checked(self, frames, points_inv_A, matrices)
+        least = 2 * least_tolerance(2 * self.n - 1, precision)
+        if not least <= tolerance <= 0.1:
+            raise OrienteerError(
+                f"sums for {self.n}^3 voxels cannot keep a tolerance of {tolerance:g} in {precision} "
+                f"precision; it must lie between {least:.2g} and 0.1.",
+                "Use double precision for smaller errors." if precision == "single" else "",
+            )
         K, P = frames.shape
         weights = _checked_weights(xp, weights, (K, P))
         fluence = _checked_fluence(xp, fluence, K)
@@ -149,8 +156,10 @@ class NormalEquations:
                 f"Use voxels of {0.5 / q_max:.4g} A or less, or give pixels beyond the weight 0.",
             )
         n = self.n
-        error = max(tolerance / 2, least_tolerance(2 * n - 1, precision))
-        transform = NonuniformTransform(2 * n - 1, q * self.voxel_A, tolerance=error, precision=precision)
+        # Half of the error for each of the two that come from one transform.
+        transform = NonuniformTransform(
+            2 * n - 1, q * self.voxel_A, tolerance=tolerance / 2, precision=precision
+        )
         both = transform.to_grid(of_kernel + 1j * (of_data / scale))
         both = (both + both[::-1, ::-1, ::-1]) / 2
         first = n - 1 - n // 2
