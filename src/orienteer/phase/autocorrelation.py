@@ -15,6 +15,8 @@ from orienteer.phase.half_grid import density_of, frequencies, transform_of
 
 # Where the power has fallen to so many times that of the noise, the particle ends.
 _ABOVE_NOISE = 3.0
+# Without noise the rims of the data still leave this share of the largest power at all distances.
+_LEAST_POWER = 2e-4
 # The largest distances are few, and are lost in the noise first.
 _MARGIN = 1.15
 # Share of the longest distance in the box, its half diagonal, from which on all is noise.
@@ -76,16 +78,19 @@ def noise_of(
     """Standard error of the intensity, (n, n, n // 2 + 1), the same all over a shell.
 
     It is what the relative intensity has beyond the largest distance in the particle, as if the noise were
-    spread evenly over all distances.
+    spread evenly over all distances.  The rims of the data and the steep profile leave something there too, so
+    a noise of 10 % is taken for up to twice as much; larger ones are told well.
     """
     n = len(values)
-    relative = _relative(values, measured)
+    window = _soft_edges(measured)
+    relative = _relative(values, measured) * window
     distance, _ = _distances(n)
     beyond = distance > min(found.diameter_A / found.box_A * n, 0.75 * n)
     noise = transform_of(density_of(relative) * beyond).real
     shell = _shells(n)
-    number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
-    square = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(number)) / number
+    weight = np.bincount(shell[measured], weights=window[measured] ** 2, minlength=shell.max() + 1)
+    square = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(weight))
+    square /= np.maximum(weight, 1e-3)
     return np.asarray((np.sqrt(square / beyond.mean()) * _radial_means(values, measured))[shell])
 
 
@@ -125,7 +130,8 @@ def _soft_edges(measured: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 def _end_of(profile: NDArray[np.float64], floor: float, n: int) -> float:
     """The largest distance in voxels at which the power stands above the noise."""
-    above = np.flatnonzero(profile[: n // 2 + 1] > _ABOVE_NOISE * floor)
+    least = max(_ABOVE_NOISE * floor, _LEAST_POWER * float(profile[1:].max()))
+    above = np.flatnonzero(profile[: n // 2 + 1] > least)
     if above.size < 2:
         raise OrienteerError(
             "the intensity has no speckles that tell the size of the particle.", "Give its diameter."

@@ -86,7 +86,7 @@ def _method(word: str, tokens: list[_Groups], at: int, text: str) -> tuple[Phase
     """One method and its relaxation, if one stands behind it in brackets."""
     if word not in DEFAULT_BETA:
         raise _wrong(text, f"there is no method '{word}'")
-    method = cast(MethodName, word)
+    method: MethodName = word
     if at >= len(tokens) or tokens[at][3] != "(":
         return Phase(method, DEFAULT_BETA[method], 1), at
     if at + 2 >= len(tokens) or tokens[at + 1][2] is None or tokens[at + 2][3] != ")":
