@@ -78,7 +78,7 @@ def noise_of(
     """Standard error of the intensity, (n, n, n // 2 + 1), the same all over a shell.
 
     It is what the relative intensity has beyond the largest distance in the particle, as if the noise were
-    spread evenly over all distances.  The rims of the data and the steep profile leave something there too, so
+    spread evenly over all distances.  The rims of the data and the steep profile leave something there too;
     a noise of 10 % is taken for up to twice as much; larger ones are told well.
     """
     n = len(values)

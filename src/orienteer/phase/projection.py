@@ -42,7 +42,8 @@ def project_modulus(density: Array, background: Array, data: PhasingData) -> Arr
 
     workers = usable_cores()
     transform = rfftn(density, axes=_AXES, workers=workers)
-    twin.project_modulus(transform.reshape(len(transform), -1), data.target.ravel(), background, scale)
+    parts = transform.view(np.float32).reshape(len(transform), -1, 2)
+    twin.project_modulus(parts, data.target.ravel(), background, scale)
     return irfftn(transform, s=(n, n, n), axes=_AXES, norm="forward", overwrite_x=True, workers=workers)
 
 
