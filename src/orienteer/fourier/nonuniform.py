@@ -36,8 +36,8 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "single": (np.float32, np.complex64),
     "double": (np.float64, np.complex128),
 }
-# The library keeps its word on average and not for each set of points.
-_RESERVE = 2.0
+# The library keeps its word within a factor: errors up to 2.6 times what was asked for have been seen.
+_RESERVE = 3.0
 # With its leaner internal grid the library cannot go below this in single precision.
 _LEAN_SINGLE = 1e-4
 
