@@ -59,10 +59,11 @@ def test_the_sentence_names_the_volume_whose_voxels_are_in_doubt(
     swapped: bool | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(comparison, "better_scale", lambda found, moving: ScaleFit(1.1, 0.9, 0.5))
-    ball = blobs([[0, 0, 0], [20, 0, 0]], [1, 2], 8)
-    density = density_of(ball, 16, VOXEL_A)
-    pair = (density, density) if swapped is None else (density, ball) if swapped else (ball, density)
-    assert [remark for remark in compare(*pair).remarks if words in remark]
+    density = density_of(BODY, 16, VOXEL_A)
+    pair = (density, density) if swapped is None else (density, BODY) if swapped else (BODY, density)
+    (remark,) = comparison._on_size(None, density, *pair)  # type: ignore[arg-type]
+    assert words in remark
+    assert "the correlation would be 0.90 instead of 0.50" in remark
 
 
 def test_a_mask_sharpens_the_curve_and_is_corrected_for() -> None:

@@ -61,7 +61,6 @@ BODIES = {
         ("blobs", 1, 24),
         ("blobs", -1, 25),
         ("nearly symmetric", -1, 24),
-        ("nearly achiral", 1, 25),
         ("nearly achiral", -1, 24),
     ],
 )
