@@ -84,6 +84,14 @@ def test_wrong_shapes_are_refused() -> None:
         ToeplitzProduct(np.zeros((5, 5, 5)))(np.zeros((4, 4, 4)))
 
 
+def test_transforms_of_whole_cubes_as_the_gpu_makes_them_give_the_same_product() -> None:
+    x = np.random.default_rng(1).standard_normal((2, 6, 6, 6))
+    product = ToeplitzProduct(even_kernel(6), outside=2.0, radius=0.3)
+    by_axes = product(x)
+    product._on_gpu = True
+    assert product(x) == pytest.approx(by_axes, rel=1e-10, abs=1e-9)
+
+
 @pytest.mark.gpu
 def test_the_gpu_gives_the_same_product() -> None:
     kernel, x = even_kernel(7), np.random.default_rng(1).standard_normal((2, 7, 7, 7))

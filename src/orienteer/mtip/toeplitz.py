@@ -75,26 +75,29 @@ class ToeplitzProduct:
         return out.reshape(volumes.shape)
 
     def _transform(self, x: Array) -> Array:
-        """Axis by axis, so that lines which hold nothing but zeros are not transformed."""
-        fft, options = self._library(x)
+        """Transforms (..., m, m, m // 2 + 1) of cubes with zeros around."""
         m = self.box
-        lines = fft.rfft(x, n=m, axis=-1, **options)
-        return fft.fft(fft.fft(lines, n=m, axis=-2, **options), n=m, axis=-3, **options)
+        if self._on_gpu:
+            return array_namespace(x).fft.rfftn(x, s=(m, m, m), axes=(-3, -2, -1))
+        from scipy.fft import fft, rfft
+
+        # Axis by axis, so that lines which hold nothing but zeros are not transformed.
+        options: dict[str, Any] = {"n": m, "workers": usable_cores()}
+        return fft(fft(rfft(x, axis=-1, **options), axis=-2, **options), axis=-3, **options)
 
     def _back(self, transform: Array) -> Array:
-        """Axis by axis, keeping after each only the n voxels that are wanted."""
-        fft, options = self._library(transform)
-        n = self.n
-        lines = fft.ifft(transform, axis=-3, **options)[..., :n, :, :]
-        lines = fft.ifft(lines, axis=-2, **options)[..., :n, :]
-        return fft.irfft(lines, n=self.box, axis=-1, **options)[..., :n]
-
-    def _library(self, array: Array) -> tuple[Any, dict[str, Any]]:
+        """The cubes (..., n, n, n) of their transforms."""
+        m, n = self.box, self.n
         if self._on_gpu:
-            return array_namespace(array).fft, {}
-        import scipy.fft
+            cubes = array_namespace(transform).fft.irfftn(transform, s=(m, m, m), axes=(-3, -2, -1))
+            return cubes[..., :n, :n, :n]
+        from scipy.fft import ifft, irfft
 
-        return scipy.fft, {"workers": usable_cores()}
+        # After each axis only the n voxels that are wanted are kept.
+        options: dict[str, Any] = {"workers": usable_cores(), "overwrite_x": True}
+        lines = ifft(transform, axis=-3, **options)[..., :n, :, :]
+        lines = ifft(lines, axis=-2, **options)[..., :n, :]
+        return irfft(lines, n=m, axis=-1, **options)[..., :n]
 
 
 def quick_length(least: int) -> int:
