@@ -7,9 +7,9 @@ over all real x within the support.  Regularisations are given relative to the t
 
 For y = x - x0 the right side does not depend on lambda, and one search serves all lambdas.
 
-How soon a search ends depends on the weights.  Equal ones are quick, but say little about the weak intensities
-far out; one over the variance, which goes over decades, takes several times as many iterations.  One over the
-square root of the mean intensity of the ring lies between them.
+How soon a search ends depends on the weights.  Equal ones are quick, but say little about the weak
+intensities far out; one over the variance, which goes over decades, takes several times as many iterations.
+One over the square root of the mean intensity of the ring lies between them.
 """
 
 from dataclasses import dataclass
