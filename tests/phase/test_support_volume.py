@@ -9,12 +9,12 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.support_volume import choose_volume
 
 
-@pytest.mark.parametrize("share", [None, 0.8])
+@pytest.mark.parametrize("share", [None, 1.1])
 def test_the_choice_is_the_smallest_volume_that_costs_nothing(body, share) -> None:
     made = body(speckles=5.0, noise=0.05)
     data = phasing_data(made.intensity, device="cpu")
     course = Course.of(data, PhaseSettings())
-    if share is not None:  # a first support that the body does not fit into
+    if share is not None:  # a first support that the blurred body does not fit into
         course = course.of_volume(share * made.volume_A3 / data.voxel_A**3)
     told: list[tuple[int, int]] = []
     choice = choose_volume(course, 0, lambda *step: told.append(step))

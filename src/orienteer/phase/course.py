@@ -27,8 +27,6 @@ _SYMMETRY_EVERY = 4
 LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
 FIRST_BLUR, LAST_BLUR = 2.5, 1.2
-# Volume of the supports at first over that in the end: with a little room densities are found more surely.
-FIRST_VOLUME = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +112,10 @@ class Course:
     def look(self, state: PhaseState, settled: float) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
-        settled : from 0 to 1, how far the exploring is: supports become smaller and sharper, and in the end
-            backgrounds are fitted.
+        settled : from 0 to 1, how far the exploring is: supports become sharper, and in the end backgrounds
+            are fitted.
         """
-        volume = state.volume * FIRST_VOLUME ** (1 - settled)
-        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        self.renew(state, state.volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
         if settled >= 1:
             self.fit_background(state)
 

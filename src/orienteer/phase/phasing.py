@@ -9,7 +9,7 @@ from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_
 from orienteer.compute.machine import memory_GiB
 from orienteer.errors import OrienteerError
 from orienteer.phase.conclusion import conclude
-from orienteer.phase.course import FIRST_VOLUME, LARGEST_SUPPORT, Course
+from orienteer.phase.course import LARGEST_SUPPORT, Course
 from orienteer.phase.data import PhasingData, phasing_data
 from orienteer.phase.held_out import free_log_likelihood
 from orienteer.phase.iterations import er
@@ -92,7 +92,7 @@ def prepared_course(
             course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
         )
         volume = choice.volume
-    return course.of_volume(FIRST_VOLUME * volume), volume
+    return course.of_volume(volume), volume
 
 
 def phase_starts(

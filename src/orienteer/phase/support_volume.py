@@ -29,7 +29,7 @@ _HOPELESS, _STEPS_WITHOUT_HOPE = 0.4, 4
 # The volume is looked for again from this many times the one that was found.
 _AGAIN_FROM = 1.6
 # A choice of this share of the first volume is near to it.
-_NEAR = 0.8
+_NEAR = 0.9
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class _Shrinking:
 
 
 _ROUGH = _Shrinking(Phase("dm", 1.0, 20), first=100, step=0.95, polish=5, tolerance=0.15)
-_WELL = _Shrinking(Phase("raar", 0.87, 20), first=60, step=0.97, polish=5, tolerance=0.05)
+_WELL = _Shrinking(Phase("raar", 0.87, 20), first=60, step=0.97, polish=5, tolerance=0.025)
 _MOST_STEPS = 90
 
 
@@ -82,11 +82,15 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
             break
         course = course.of_volume(2 * course.first_volume)
     choice, state = max(tried, key=lambda each: each[0].score.max())
-    first = 0.0
-    while choice.volume > _NEAR * first and first < largest:
+    found: VolumeChoice | None = None
+    while True:
         first = min(_AGAIN_FROM * choice.volume, largest)
         choice, state = _shrink(state, course, _WELL, first, lambda done, most: tell(done + most // 2, most))
-    return choice
+        if found is not None and choice.score.max() < found.score.max() + _WELL.tolerance:
+            return found
+        found = choice
+        if choice.volume < _NEAR * first or first >= largest:
+            return found
 
 
 def _shrink(
