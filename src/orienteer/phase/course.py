@@ -76,7 +76,7 @@ class Course:
         """Random densities in the first support, as bright as the data; each start has its own numbers.
 
         numbers : of the starts, any whole numbers; the same number and seed give the same start.
-        volume : (B,) voxels that each support will have, once it follows the density.
+        volume : (B,) voxels that each support will have in the end.
         """
         data = self.data
         xp = array_namespace(data.amplitudes)
@@ -112,10 +112,11 @@ class Course:
     def look(self, state: PhaseState, settled: float) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
-        settled : from 0 to 1, how far the exploring is: supports become sharper, and in the end backgrounds
-            are fitted.
+        settled : from 0 to 1, how far the exploring is: from that of the first support the volume goes to the
+            last one, supports become sharper, and in the end backgrounds are fitted.
         """
-        self.renew(state, state.volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        volume = self.first_volume ** (1 - settled) * state.volume**settled
+        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
         if settled >= 1:
             self.fit_background(state)
 

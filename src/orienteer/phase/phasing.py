@@ -92,7 +92,7 @@ def prepared_course(
             course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
         )
         volume = choice.volume
-    return course.of_volume(volume), volume
+    return course, volume
 
 
 def phase_starts(

@@ -16,7 +16,7 @@ class PhaseState:
         no constraint; :func:`orienteer.phase.constraints.project_support` makes it do so.
     support : (B, n, n, n) bool, where the density may be.
     background : (B,) float32, flat background of the intensity, in its unit.
-    volume : (B,) float64, voxels that the support may fill.
+    volume : (B,) float64, voxels that the support may fill in the end.
     positive : whether the density is nowhere negative.
     """
 
