@@ -89,8 +89,8 @@ def noise_of(
     noise = transform_of(density_of(relative) * beyond).real
     shell = _shells(n)
     weight = np.bincount(shell[measured], weights=window[measured] ** 2, minlength=shell.max() + 1)
-    square = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(weight))
-    square /= np.maximum(weight, 1e-3)
+    sums = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(weight))
+    square = sums / np.maximum(weight, 1e-3)
     return np.asarray((np.sqrt(square / beyond.mean()) * _radial_means(values, measured))[shell])
 
 
