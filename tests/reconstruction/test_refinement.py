@@ -22,7 +22,7 @@ from orienteer.reconstruction.refinement import (
     CLOUD,
     STENCIL,
     local_scores,
-    refine_and_merge,
+    merge_refined,
     refine_poses,
     turned,
 )
@@ -193,18 +193,15 @@ def test_merged_frames_lie_at_their_poses(device: Any) -> None:
     )
     deposit = Deposit([make_sums(EDGE, device)], None, xp.zeros(1))
     pixel_weights = xp.asarray(world.weights.astype(np.float32))
-    posterior, expected = refine_and_merge(
-        world.likelihood, world.expander, world.batch, refined, deposit, pixel_weights
-    )
+    perplexity = merge_refined(world.likelihood, world.expander, world.batch, refined, deposit, pixel_weights)
     sums = to_numpy(deposit.sums[0].finish())
     photons = float(world.batch.groups[0].frames.photons_total.sum())
     assert sums[..., 0].sum() == pytest.approx(photons, rel=1e-4)
     assert sums[..., 1].sum() == pytest.approx(len(frames) * world.weights.sum(), rel=1e-4)
-    np.testing.assert_allclose(to_numpy(expected), world.expected(world.poses).sum(axis=1), rtol=0.02)
     seen = sums[..., 1] > np.quantile(sums[..., 1][sums[..., 1] > 0], 0.5)
     solved = sums[seen, 0] / sums[seen, 1]
     assert np.corrcoef(solved, world.models[0][seen])[0, 1] > 0.97
-    assert np.all(to_numpy(posterior.perplexity) <= len(CLOUD))
+    assert np.all(to_numpy(perplexity) <= len(CLOUD))
 
 
 def test_faint_frames_stay_spread_over_their_cloud() -> None:
@@ -216,10 +213,10 @@ def test_faint_frames_stay_spread_over_their_cloud() -> None:
             world.likelihood, world.expander, world.batch, frames, world.which, world.nearest, 4.0
         )
         deposit = Deposit([make_sums(EDGE, "cpu")], None, np.zeros(1))
-        posterior, _ = refine_and_merge(
+        found = merge_refined(
             world.likelihood, world.expander, world.batch, refined, deposit, world.weights.astype(np.float32)
         )
-        perplexity.append(float(np.median(posterior.perplexity)))
+        perplexity.append(float(np.median(found)))
         longest = np.linalg.norm(refined.axes_rad, axis=1).max(axis=1)
         spread_deg.append(float(np.degrees(np.median(longest))))
     # The cloud of a sharp frame is a Gaussian of its own width, that of a faint one as wide as is allowed.
@@ -236,13 +233,12 @@ def test_only_the_given_frames_are_merged() -> None:
         world.likelihood, world.expander, world.batch, some, world.which[some], world.nearest[some], 4.0
     )
     deposit = Deposit([make_sums(EDGE, "cpu")], None, np.zeros(1))
-    posterior, expected = refine_and_merge(
+    perplexity = merge_refined(
         world.likelihood, world.expander, world.batch, refined, deposit, world.weights.astype(np.float32)
     )
     total = np.concatenate([group.frames.photons_total for group in world.batch.groups])
     assert deposit.sums[0].finish()[..., 0].sum() == pytest.approx(total[some].sum(), rel=1e-4)
-    np.testing.assert_array_equal(np.flatnonzero(expected), some)
-    np.testing.assert_array_equal(np.flatnonzero(np.isfinite(posterior.log_evidence)), some)
+    assert perplexity.shape == (len(some),)
 
 
 def test_a_turn_is_by_the_length_of_its_vector() -> None:

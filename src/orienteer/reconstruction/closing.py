@@ -10,7 +10,7 @@ from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
-from orienteer.reconstruction.refinement import Refined, refine_and_merge, refine_poses
+from orienteer.reconstruction.refinement import Refined, merge_refined, refine_poses
 from orienteer.reconstruction.workspace import Part
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _refine_part(
         )  # fmt: skip
         _note(emc, likelihood, batch, refined)
         if deposit is not None:
-            refine_and_merge(
+            merge_refined(
                 likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
             )
 

@@ -16,15 +16,11 @@ from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.quaternion import compose, normalise, to_matrix
 from orienteer.posterior.blocks import BlockList
-from orienteer.posterior.listed import normalise_blocks
-from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander
 from orienteer.reconstruction.listed_rows import (
     merge_listed,
     needs_slices_to_merge,
-    row_of_values,
     score_listed,
-    sum_by_frame,
 )
 from orienteer.slicing.trilinear import slice_volume
 
@@ -99,42 +95,44 @@ def refine_poses(
     )
 
 
-def refine_and_merge(
+def merge_refined(
     likelihood: Likelihood, expander: Expander, batch: Batch, refined: Refined, deposit: Deposit,
-    pixel_weights: Array, *, beta: float = 1.0, tile_rows: int = 512,
-) -> tuple[Posterior, Array]:  # fmt: skip
+    pixel_weights: Array, *, tile_rows: int = 512,
+) -> Array:  # fmt: skip
     """Merge refined frames at small clouds of poses around their tops.
 
     deposit : its ``row_mass`` is left alone: a cloud belongs to no row of a grid.
-    Returns posteriors over the cloud and photons (D,) float64 that it expects at unit fluence on the scored
-    pixels, both for all D frames of the batch; those that were not refined have -inf evidence and 0 photons.
+    Returns the effective number of poses (F,) float64 that each frame was spread over.
     """
     xp = array_namespace(batch.fluence)
-    offsets = xp.matmul(xp.asarray(CLOUD), xp.matrix_transpose(refined.axes_rad)) / np.sqrt(beta)
+    offsets = xp.matmul(xp.asarray(CLOUD), xp.matrix_transpose(refined.axes_rad))
     poses = turned(refined.quaternions[:, None], offsets)
-    scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
-    blocks = _own_blocks(refined.frames, len(CLOUD), len(batch))
-    no_preference = xp.zeros(blocks.n_rows, dtype=np.float32)
-    found = normalise_blocks(scores.reshape(-1).astype(np.float32), blocks, no_preference, beta, 1.0)
-    expected = xp.zeros(len(batch), dtype=np.float64)
-    probability = found.probability.reshape(scores.shape)
+    perplexity = xp.empty(len(refined), dtype=np.float64)
+    own_models = deposit.expander(expander).models
     for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
         own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
-        weights = xp.ascontiguousarray(probability[part]).reshape(-1)
         matrices = _matrices(poses[part])
         slices = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
-        unit = likelihood.pixels.scored_signal(slices, by_pixel=batch.by_pixel)
-        expected += sum_by_frame(weights * unit[row_of_values(own)], own)
+        scores = score_listed(likelihood, slices, batch, own).reshape(-1, len(CLOUD)).astype(np.float64)
+        probability, perplexity[part] = _softmax(scores)
         seen = slices if needs_slices_to_merge(likelihood) else None
         if likelihood.pixels.background is not None:
-            own_models = deposit.expander(expander).models
             seen = slice_volume(own_models[m], expander.points, matrices, by_pixel=batch.by_pixel)
+        weights = xp.ascontiguousarray(probability.reshape(-1).astype(np.float32))
         merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
         deposit.add(
             m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
             merged.weights,
         )  # fmt: skip
-    return found.posterior, expected
+    return perplexity
+
+
+def _softmax(scores: Array) -> tuple[Array, Array]:
+    """Probabilities (F, O) of scores (F, O), and how many poses each frame is spread over, (F,)."""
+    xp = array_namespace(scores)
+    weights = xp.exp(scores - scores.max(axis=1, keepdims=True))
+    probability = weights / weights.sum(axis=1, keepdims=True)
+    return probability, xp.exp(-(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=1))
 
 
 def local_scores(
