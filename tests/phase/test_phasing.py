@@ -119,6 +119,23 @@ def test_the_same_seed_gives_the_same_and_batches_do_not_matter(body, monkeypatc
     assert starts_at_once(data, 3) == 3
 
 
+def test_a_single_start_is_enough(body) -> None:
+    made = body(speckles=6.0)
+    settings = PhaseSettings(starts=1, schedule=QUICK, support_volume_A3=90000.0)
+    result = phase(made.intensity, settings, seed=2, device="cpu")
+    data = phasing_data(made.intensity, settings, device="cpu")
+    assert agreement(to_numpy(result.density.values)[None], made, data)[0] > 0.9
+
+
+def test_the_density_may_be_negative_where_that_is_allowed(body) -> None:
+    settings = PhaseSettings(starts=1, schedule="20*dm 10*er", support_volume_A3=90000.0, positivity=False)
+    data = phasing_data(body(speckles=5.0).intensity, settings, device="cpu")
+    course, volume = prepared_course(data, settings, seed=0)
+    state = phase_starts(course, settings, volume, seed=0)
+    assert (state.density[state.support] < 0).any()
+    assert (state.density[~state.support] == 0).all()
+
+
 def test_a_known_symmetry_is_in_the_density() -> None:
     corners = np.array([[20.0, 4.0, 9.0], [6.0, 22.0, -14.0], [10.0, -8.0, 20.0]])
     positions = np.concatenate([corners, corners * [-1, -1, 1]])
