@@ -49,7 +49,7 @@ class _Shrinking:
 
 
 _ROUGH = _Shrinking(Phase("dm", 1.0, 20), first=100, step=0.95, polish=5, tolerance=0.15)
-_WELL = _Shrinking(Phase("raar", 0.87, 20), first=60, step=0.97, polish=5, tolerance=0.04)
+_WELL = _Shrinking(Phase("raar", 0.87, 20), first=60, step=0.97, polish=15, tolerance=0.02)
 _MOST_STEPS = 90
 
 
