@@ -27,7 +27,7 @@ _SMALLEST = 8
 # Where the score has been this much below the best for some steps, the support is far too small.
 _HOPELESS, _STEPS_WITHOUT_HOPE = 0.4, 4
 # The volume is looked for again from this many times the one that was found.
-_AGAIN_FROM = 1.6
+_AGAIN_FROM = 2.2
 # A choice of this share of the first volume is near to it.
 _NEAR = 0.9
 
@@ -49,7 +49,7 @@ class _Shrinking:
 
 
 _ROUGH = _Shrinking(Phase("dm", 1.0, 20), first=100, step=0.95, polish=5, tolerance=0.15)
-_WELL = _Shrinking(Phase("raar", 0.87, 20), first=60, step=0.97, polish=15, tolerance=0.02)
+_WELL = _Shrinking(Phase("raar", 0.87, 20), first=100, step=0.97, polish=15, tolerance=0.02)
 _MOST_STEPS = 90
 
 
