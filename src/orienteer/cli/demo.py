@@ -1,14 +1,17 @@
-"""``orienteer demo``: the main job on data that it makes itself, ending with a picture to open."""
+"""``orienteer demo``: the whole way on data that it makes itself, from patterns to a report."""
 
+import contextlib
+import io
+import shlex
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orienteer.cli.console import output, print_json
-from orienteer.cli.inspect import look_at_patterns, print_report, save_picture
+from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device
-from orienteer.cli.simulate import run_simulation
 from orienteer.errors import FileError
 
 SETTINGS = """\
@@ -21,17 +24,27 @@ diameter_A = 300
 photon_energy_eV = 4600
 
 [detector]
-pixels = 128
-edge_resolution_A = 25
-beam_stop_radius_pixels = 3
+pixels = 64
+edge_resolution_A = 30
+beam_stop_radius_pixels = 2
 
 [simulate]
-frames = 2000
-photons_per_frame = 20000
+frames = 1200
+photons_per_frame = 8000
 fluence_jitter = 0.3
 background_photons = 50
 empty_fraction = 0.02
-multiple_fraction = 0.03
+
+# What is known before: viruses are icosahedral.  Nothing else is.
+[emc]
+symmetry = "I"
+resolution_A = 30
+
+[phase]
+starts = 8
+
+[validation]
+replicates = 8
 """
 
 
@@ -43,31 +56,54 @@ def demo(
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Simulate an experiment on a virus-like particle and look at it: no settings, under a minute."""
+    """Simulate a virus-like particle, find its density blind, and report how far to trust it."""
+    begun = time.monotonic()
+    settings, frames, run = _begin(out, seed), out / "frames.h5", out / "run"
+    common = ["--settings", settings, "--device", device]
+    with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
+        if not frames.exists():
+            _do("simulate", *common, "--out", frames)
+            _do("inspect", frames, "--picture", out / "frames.png")
+        _do("reconstruct", frames, *common, "--seed", seed, "--out", run)
+        _do("phase", run, *common)
+        _do("validate", run, *common)
+        _do("report", run)
+    _tell(run, time.monotonic() - begun, as_json)
+
+
+def _begin(out: Path, seed: int) -> Path:
+    """The settings in the folder; one that was begun in the same way goes on."""
+    settings, text = out / "demo.toml", SETTINGS.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
     try:
         out.mkdir(parents=True, exist_ok=True)
-        settings = out / "demo.toml"
-        settings.write_text(SETTINGS)
+        if settings.exists() and settings.read_text() != text:
+            raise FileError(out, "holds a demo of another seed or version.", "Give another --out.")
+        settings.write_text(text)
     except OSError as error:
         raise FileError(
             out, f"cannot be used as a folder ({error.strerror}).", "Give another --out."
         ) from error
-    frames, picture = out / "frames.h5", out / "frames.png"
-    made = run_simulation(settings, [f"simulate.seed={seed}"], frames, device)
-    report, draw = look_at_patterns(frames, None, None, None, made["frames"])
-    if draw is not None:
-        save_picture(draw(), picture)
+    return settings
+
+
+def _do(command: str, *arguments: object) -> None:
+    """Carry out a command as if it had been typed, and show it, so that people can type it themselves."""
+    from orienteer.cli.main import app
+
+    words = [command, *map(str, arguments)]
+    messages.print(f"\n$ orienteer {shlex.join(words)}", style="bold cyan", markup=False, soft_wrap=True)
+    app(words, prog_name="orienteer", standalone_mode=False)
+
+
+def _tell(run: Path, seconds: float, as_json: bool) -> None:
+    from orienteer.validate.result import read_validation
+
+    found = read_validation(run)
+    assert found is not None
+    report = run / "report.html"
     if as_json:
-        print_json(
-            {"simulate": made, "inspect": report, "files": [str(p) for p in (settings, frames, picture)]}
-        )
+        print_json({"run": str(run), "report": str(report), "seconds": seconds, "validation": found})
         return
-    print_report(report)
-    output.print()
-    made_settings = (
-        f"Made   {settings}  (the settings: change them, then: orienteer simulate --settings {settings})"
-    )
-    output.print(made_settings, markup=False, soft_wrap=True)
-    output.print(f"       {frames}  (the patterns)", markup=False, soft_wrap=True)
-    output.print(f"       {picture}", markup=False, soft_wrap=True)
-    output.print(f"Open   {picture}", style="bold", markup=False, soft_wrap=True)
+    output.print(f"\nAll of it took {time_in_words(seconds)}.", markup=False)
+    output.print(str(found["statement"]), style="bold", markup=False, soft_wrap=True)
+    output.print(f"Open   {shlex.quote(str(report))}", style="bold", markup=False, soft_wrap=True)

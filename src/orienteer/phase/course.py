@@ -21,8 +21,6 @@ from orienteer.phase.support import first_support, update_support
 
 # Share of the exploring iterations after which supports are as sharp as they become.
 _SETTLED = 0.6
-# Iterations after which rounding has broken the symmetry so far that it must be restored.
-_SYMMETRY_EVERY = 4
 # Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
 LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
@@ -102,8 +100,6 @@ class Course:
                 if done and done % self.every == 0:
                     self.look(state, min(1.0, done / settling))
                     tell(done)
-                elif done % _SYMMETRY_EVERY == 0:
-                    self.symmetrise(state)
                 state = method(state, self.data, phase.beta)
                 done += 1
         tell(done)

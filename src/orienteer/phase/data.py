@@ -14,6 +14,7 @@ from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.autocorrelation import Autocorrelation, autocorrelation_of, noise_of
+from orienteer.phase.fewer_voxels import with_fewer_voxels
 from orienteer.phase.half_grid import frequencies
 from orienteer.phase.held_out import choose_held_out
 from orienteer.phase.settings import PhaseSettings
@@ -102,11 +103,7 @@ def phasing_data(
         cube = symmetrised(cube, group)
     if settings.resolution_A:
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
-    n = _fast_length(len(cube))
-    values = _on_half_grid(cube, n)
-    measured = np.isfinite(values)
-    values = np.where(measured, values, 0)
-    radius = _radius(n)
+    n, values, measured = _with_mask(cube)
     found = autocorrelation_of(values, measured, 1 / voxel_inv_A, settings.diameter_A)
     _refuse_small_box(found.diameter_A, 1 / voxel_inv_A)
     sigma = noise_of(values, measured, found)
@@ -117,6 +114,16 @@ def phasing_data(
             )
         known = _on_half_grid(_trimmed(_both_friedel(_checked(error)[0]), len(cube)), n)
         sigma = np.where(np.nan_to_num(known) > 0, known, sigma)
+    fewer = with_fewer_voxels(cube, voxel_inv_A, found.diameter_A)
+    if fewer is not None:
+        fine = _radius(n)[measured] * voxel_inv_A, sigma[measured]
+        n, values, measured = _with_mask(fewer.cube)
+        voxel_inv_A = fewer.voxel_inv_A
+        # Errors that are given are those of a whole speckle; noise of single voxels is averaged.
+        sigma = _radial(*fine, _radius(n) * voxel_inv_A) * (1.0 if error is not None else fewer.noise)
+        again = autocorrelation_of(values, measured, 1 / voxel_inv_A, found.diameter_A)
+        found = replace(again, is_found=found.is_found)
+    radius = _radius(n)
     amplitudes = np.sqrt(np.maximum(values, 0)).astype(np.float32)
     speckle = 1 / (found.diameter_A * voxel_inv_A)  # in voxels
     held_out = choose_held_out(measured, speckle, settings.held_out, seed, group)
@@ -138,6 +145,24 @@ def phasing_data(
         autocorrelation=found,
     )
     return data.to(choose_device(device))
+
+
+def _with_mask(cube: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], NDArray[np.bool_]]:
+    """Voxels along the edge of the box of a cube, its values on the half-grid, where they are measured."""
+    n = _fast_length(len(cube))
+    values = _on_half_grid(cube, n)
+    measured = np.isfinite(values)
+    return n, np.where(measured, values, 0), measured
+
+
+def _radial(
+    length: NDArray[np.float64], values: NDArray[np.float64], at: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The mean of values (V,) at lengths (V,), as a function of the length, at other lengths."""
+    order = np.argsort(length, kind="stable")
+    bins = np.array_split(order, max(1, min(200, len(order) // 50)))
+    middle, mean = (np.array([x[part].mean() for part in bins]) for x in (length, values))
+    return np.asarray(np.interp(at, middle, mean))
 
 
 def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:

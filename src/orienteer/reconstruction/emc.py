@@ -41,6 +41,9 @@ from orienteer.slicing.sums import make_sums
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
+# Order of a point group from which on poses are few and wrong basins many, and the starts it then gets.
+_HIGH_ORDER, _STARTS = 12, 4
+
 
 class Emc(Preparation):
     """A blind reconstruction, iteration by iteration.
@@ -68,7 +71,8 @@ class Emc(Preparation):
     ) -> None:
         super().__init__(source, settings or EmcSettings(), device)
         self.seed = seed
-        self.course = Course(len(self.stages), self.settings.starts, self.settings.iterations)
+        n_starts = self.settings.starts or (_STARTS if self.group.order >= _HIGH_ORDER else 1)
+        self.course = Course(len(self.stages), n_starts, self.settings.iterations)
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None

@@ -47,7 +47,10 @@ class EmcSettings(Section):
         description="Voxels across a speckle; fewer blur what bright frames show, more take memory and time.",
     )
     starts: int = Field(
-        default=1, ge=1, le=100, description="Random starts; the likeliest goes on to full size."
+        default=0,
+        ge=0,
+        le=100,
+        description="Random starts; the likeliest goes on to full size.  0: 4 for T, O and I, else 1.",
     )
     halves: bool = Field(
         default=True, description="Orient each half of the frames by the model of the other half."
