@@ -6,7 +6,7 @@ VENV := .venv/bin
 help:                ## show this list
 	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-demo:                ## simulate an experiment and look at it (no settings, two CPU cores are enough)
+demo:                ## the whole way: simulate a virus, find its density blind, validate, report (five minutes on two cores)
 	@tools/environment
 	@$(VENV)/orienteer demo --out demo
 

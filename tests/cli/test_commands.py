@@ -131,12 +131,28 @@ def test_inspect_describes_a_structure(run: Any) -> None:
 def test_demo_ends_by_naming_the_file_to_open(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from orienteer.cli import demo
 
-    monkeypatch.setattr(demo, "SETTINGS", demo.SETTINGS.replace("frames = 2000", "frames = 20"))
+    smaller = {
+        "pixels = 64": "pixels = 20",
+        "edge_resolution_A = 30": "edge_resolution_A = 60",
+        "frames = 1200": "frames = 150",
+        "resolution_A = 30\n": "resolution_A = 60\nlevel = 4\nstarts = 1\n",
+        "beam_stop_radius_pixels = 2\n": "",
+        "starts = 8": 'starts = 2\nschedule = "40*raar(0.87) 10*er"\nsupport_volume_A3 = 8e6',
+        "replicates = 8": "replicates = 0",
+    }
+    for before, after in smaller.items():
+        assert before in demo.SETTINGS
+        monkeypatch.setattr(demo, "SETTINGS", demo.SETTINGS.replace(before, after))
     result = run("demo", "--out", "shown", "--device", "cpu")
     assert result.status == 0, result.errors
+    for command in ("simulate", "reconstruct", "phase", "validate", "report"):
+        assert f"$ orienteer {command} " in result.errors
     last = result.output.strip().splitlines()[-1]
     assert last.startswith("Open")
-    assert Path(last.split()[1]).read_bytes().startswith(b"\x89PNG")
+    assert Path(last.split()[1]).read_text().startswith("<!DOCTYPE html>")
+    again = run("demo", "--out", "shown", "--device", "cpu", "--json")
+    assert again.json["validation"]["statement"]
+    assert run("demo", "--out", "shown", "--seed", "2").status == 1  # the folder holds another one
     Path("file").write_text("")
     assert run("demo", "--out", "file").status == 1
 

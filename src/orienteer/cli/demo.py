@@ -32,7 +32,6 @@ beam_stop_radius_pixels = 2
 frames = 1200
 photons_per_frame = 8000
 fluence_jitter = 0.3
-background_photons = 50
 empty_fraction = 0.02
 
 # What is known before: viruses are icosahedral.  Nothing else is.

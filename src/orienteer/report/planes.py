@@ -80,8 +80,10 @@ def _centre_planes(volume: Volume) -> list[Plane]:
     for right, up in PAIRS:
         across = _across(right, up)
         index = centre[across]
-        place = float(f"{coordinates[across][index]:.3g}")
-        title = f"{across} = {place + 0.0:g} {unit}".replace("-", "−")
+        place = coordinates[across][index]
+        # Voxel sizes are no round numbers: the centre may lie at 1e-14.
+        place = 0.0 if abs(place) < 1e-6 * volume.voxel_size[0] else float(f"{place:.3g}")
+        title = f"{across} = {place:g} {unit}".replace("-", "−")
         planes.append(_plane(volume, np.take(values, index, axis="xyz".index(across)), right, up, title))
     return planes
 
