@@ -14,8 +14,8 @@ _SPLINE_POINTS_AT_ONCE = 1 << 16
 _LINEAR_POINTS_AT_ONCE = 1 << 20
 
 
-def symmetrised(cube: Array, group: PointGroup, radius: float | None = None) -> Array:
-    """The mean of a volume (n, n, n) over the rotations of the group, by cubic splines; float64 stays so.
+def symmetrised(cube: Array, group: PointGroup, radius: float | None = None, order: int = CUBIC) -> Array:
+    """The mean of a volume (n, n, n) over the rotations of the group, by splines; float64 stays so.
 
     NaN (never measured) has no part in the mean; where all equivalents are NaN, the result is.
     radius : in voxels around the centre voxel n // 2; what lies beyond stays as it is.  By default that of
@@ -28,10 +28,10 @@ def symmetrised(cube: Array, group: PointGroup, radius: float | None = None) -> 
     is_whole = bool(xp.all(known))
     result = cube.copy()
     flat = result.reshape(-1)
-    coefficients = spline_coefficients(filled(cube), CUBIC)
+    coefficients = spline_coefficients(filled(cube), order)
     known = known.astype(cube.dtype)
     for places, points, matrices in _equivalents(cube, group, radius, _SPLINE_POINTS_AT_ONCE):
-        samples = sample(coefficients, points, matrices, CUBIC)
+        samples = sample(coefficients, points, matrices, order)
         if is_whole:
             flat[places] = samples.mean(axis=0)
             continue

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.turning import LINEAR
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.orientation.point_group import PointGroup, as_point_group
 from orienteer.phase.background import DarkLevel, dark_level, fit_background
@@ -21,6 +22,8 @@ from orienteer.phase.support import first_support, update_support
 
 # Share of the exploring iterations after which supports are as sharp as they become.
 _SETTLED = 0.6
+# Looks at the densities after which their symmetry is restored.
+_SYMMETRY_EVERY = 5
 # Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
 LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
@@ -98,32 +101,39 @@ class Course:
             method = METHODS[phase.method]
             for _ in range(phase.count):
                 if done and done % self.every == 0:
-                    self.look(state, min(1.0, done / settling))
+                    self.look(state, min(1.0, done / settling), done // self.every)
                     tell(done)
                 state = method(state, self.data, phase.beta)
                 done += 1
         tell(done)
         return state
 
-    def look(self, state: PhaseState, settled: float) -> None:
+    def look(self, state: PhaseState, settled: float, number: int) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
         settled : from 0 to 1, how far the exploring is: from that of the first support the volume goes to the
             last one, supports become sharper, and in the end backgrounds are fitted.
+        number : of the look.
         """
         volume = self.first_volume ** (1 - settled) * state.volume**settled
-        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled)
+        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled, number)
         if settled >= 1:
             self.fit_background(state)
 
-    def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float) -> None:
-        """Give the supports a volume (B,) in voxels, where the densities are brightest, in place."""
+    def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float, number: int) -> None:
+        """Give the supports a volume (B,) in voxels, where the densities are brightest, in place.
+
+        number : how often this was done before.
+        """
         estimate = project_modulus(state.density, state.background, self.data)
         if self.group.order > 1:
-            self.symmetrise(state)
+            # Amplitudes and supports are symmetric, and so is what they make of a symmetric density, but for
+            # rounding, which grows.
+            if number % _SYMMETRY_EVERY == 0:
+                self.symmetrise(state)
             # Beyond the ball a density would be free of the symmetry, and would move there.
             ball = array_namespace(estimate).asarray(_ball(self.data.n, self.symmetric_radius))
-            estimate = project_symmetry(estimate, self.group, self.symmetric_radius) * ball
+            estimate = project_symmetry(estimate, self.group, self.symmetric_radius, LINEAR) * ball
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:

@@ -106,7 +106,7 @@ def _shrink(
             break
         for _ in range(how.each.count if step else how.first):
             METHODS[how.each.method](state, course.data, how.each.beta)
-        course.renew(state, volume, max(LAST_BLUR, FIRST_BLUR - 0.05 * step))
+        course.renew(state, volume, max(LAST_BLUR, FIRST_BLUR - 0.05 * step), step)
         course.fit_background(state)
         found = _judge(state, course, how.polish)
         volumes.append(float(volume[0]))
