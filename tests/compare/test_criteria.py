@@ -96,3 +96,12 @@ def test_shells_of_too_few_voxels_to_pass_are_not_held_against_a_curve() -> None
     found = resolution_at(fsc, "half-bit", filled=0.1, order=4)
     assert found.resolution_A is not None
     assert 0.04 < found.q_inv_A < 0.05
+
+
+def test_noise_passes_no_shell_that_nothing_could_pass() -> None:
+    draw = np.random.default_rng(1)
+    for n in (20, 32, 48):
+        voxels = independent_voxels(n)
+        fsc = Fsc(np.arange(len(voxels)) * 0.005, draw.normal(0, 0.1, len(voxels)), voxels, 5.0)
+        for order in (1, 60):
+            assert resolution_at(fsc, "half-bit", filled=0.1, order=order).resolution_A is None

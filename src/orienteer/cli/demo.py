@@ -12,6 +12,7 @@ import typer
 from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device
+from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
 
 SETTINGS = """\
@@ -77,7 +78,8 @@ def _begin(out: Path, seed: int) -> Path:
         out.mkdir(parents=True, exist_ok=True)
         if settings.exists() and settings.read_text() != text:
             raise FileError(out, "holds a demo of another seed or version.", "Give another --out.")
-        settings.write_text(text)
+        with atomic_path(settings) as path:
+            path.write_text(text)
     except OSError as error:
         raise FileError(
             out, f"cannot be used as a folder ({error.strerror}).", "Give another --out."

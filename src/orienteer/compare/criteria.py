@@ -52,10 +52,14 @@ def resolution_at(
     name = HALF_BIT if level is None else f"{level:g}"
     # A shell without a value says nothing, so it supports no claim.
     excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
-    # Where not even two equal densities could pass, as in shells of very few voxels, none has failed.
-    excess = np.where((threshold >= 1) & ~np.isnan(fsc.correlation), 0.0, excess)
     if len(excess) <= first_shell:
         return Resolution(None, 0.0, False, "The box is too small to have shells.")
+    # Where not even two equal densities could pass, as in the innermost shells of very few voxels, nothing is
+    # said: the claim begins where one can be made.
+    can_pass = np.flatnonzero(threshold[first_shell:] < 1) + first_shell
+    if not len(can_pass):
+        return Resolution(None, 0.0, False, f"No shell has voxels enough for {name}.")
+    first_shell = int(can_pass[0])
     below = np.flatnonzero(excess[first_shell:] < 0) + first_shell
     if not len(below):
         q = float(fsc.q_inv_A[-1])

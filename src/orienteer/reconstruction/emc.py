@@ -107,7 +107,7 @@ class Emc(Preparation):
         turn = course.judge(now)
         if is_watched(course, turn):
             self.watch = watch_sentinels(self, likelihood, beta)
-            if self.watch is not None and self.watch.found_nothing:
+            if self.watch is not None and (self.watch.is_no_better if turn == "end" else self.watch.is_worse):
                 turn = course.give_up(turn)
         watch = self.watch
         if turn == "end" and not course.after_limit and self.settings.refine:

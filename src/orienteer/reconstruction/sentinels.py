@@ -24,7 +24,7 @@ _FLAT_SPECKLES = 0.5
 _EVERY = 5
 # Sentinels from which on their gain says something, the nats that one loses at most, and standard errors that
 # the gain must be above nothing.
-_FEWEST, _LARGEST_LOSS, _ERRORS = 5, 3.0, 2.0
+_FEWEST, _LARGEST_LOSS, _ERRORS = 10, 3.0, 2.0
 
 
 def is_watched(course: Course, turn: Turn) -> bool:
@@ -52,9 +52,14 @@ class Watch:
     error_nats: float
 
     @property
-    def found_nothing(self) -> bool:
+    def is_no_better(self) -> bool:
         """Whether the models explain frames that they have not seen no better than a round object would."""
-        return np.isfinite(self.error_nats) and self.gain_nats < _ERRORS * self.error_nats
+        return np.isfinite(self.error_nats) and self.gain_nats <= _ERRORS * self.error_nats
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether they surely explain them worse."""
+        return np.isfinite(self.error_nats) and self.gain_nats < -_ERRORS * self.error_nats
 
 
 def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:

@@ -74,7 +74,8 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     described, steps = evidence.described, evidence.steps
     version = as_words(at(described, "versions", "orienteer"))
     symmetry = emc.get("symmetry", "C1")
-    n_starts, n_models = emc.get("starts", 1), emc.get("models", 1)
+    # Settings may leave the number of starts to the run; its steps tell those that there were.
+    n_starts, n_models = max((step.get("start", 1) for step in steps), default=1), emc.get("models", 1)
     start = "a random start" if n_starts == 1 else f"the likeliest of {n_starts} random starts"
     models = (
         "The three-dimensional intensity was"
@@ -163,15 +164,15 @@ def _validation(validation: ValidationFacts) -> tuple[list[str], list[Reference]
         "and each was oriented, merged and phased by itself, with its own random start and support.",
     ]
     if validation.resolution_A is None:
-        said.append("The densities of the half sets agree on no shell, so no resolution is claimed.")
+        said.append("The half sets do not agree, so no resolution is claimed.")
     else:
         by = validation.criterion
         if by == "0.143":
             cited.append(references.GOLD)
-        edge = "stays above" if validation.reaches_edge else "falls below"
         said.append(
-            "After alignment by rotation, shift and hand their Fourier shell correlation "
-            f"({references.FSC.short}) {edge} {by} at {number(validation.resolution_A)} Å."
+            f"Aligned by rotation, shift and hand, they agree to {number(validation.resolution_A)} Å: up to "
+            f"there both their Fourier shell correlation ({references.FSC.short}) stays above {by} and the "
+            "speckles of their intensities agree."
         )
     if validation.is_corrected:
         said.append(

@@ -253,11 +253,13 @@ class _Merging:
     ) -> Iterator[tuple[int | None, Array]]:
         """Sums (n, n, n, 2) of each replicate, of which None counts every frame once."""
         held = [make_sums(self.n, self.device) for _ in replicates]
-        n_frames = source.n_frames or 0
+        n_frames = source.n_frames
+        if n_frames is None:
+            raise OrienteerError("frames of an endless source cannot be drawn again.", "Store them first.")
         size = max(1, min(1024, 2**27 // (4 * source.n_pixels)))
         batches = source.batches(size)
         told = steps(range(-(-n_frames // size)), "Drawing frames again")
-        for batch, _ in zip(batches, told, strict=False):
+        for batch, _ in zip(batches, told, strict=True):
             prepared = self._prepared(batch)
             if prepared is None:
                 continue

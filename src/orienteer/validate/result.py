@@ -291,4 +291,4 @@ def _words_of_coverage(coverage: Coverage) -> list[str]:
 
 def _is_trouble(reason: str) -> bool:
     """Whether a half has ended for a reason that a reader should know."""
-    return "agree on nothing" in reason or "limit" in reason.lower()
+    return any(words in reason.lower() for words in ("agree on nothing", "a round object", "limit"))
