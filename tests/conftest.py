@@ -22,11 +22,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(not_asked)
 
 
-@pytest.fixture
+HANDLERS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+
+@pytest.fixture(autouse=True)
 def handlers_of_signals() -> Iterator[None]:
     """The command line takes signals for good, as a program may; other tests must find them as they were."""
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = [signal.getsignal(number) for number in numbers]
     yield
-    for number, handler in zip(numbers, before, strict=True):
+    for number, handler in HANDLERS.items():
         signal.signal(number, handler)

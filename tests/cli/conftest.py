@@ -41,7 +41,6 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
-    handlers_of_signals: None,
 ) -> Run:
     """``run("simulate", "--frames", 3)`` in an empty folder, with its exit status and what it printed."""
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)

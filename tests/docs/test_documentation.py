@@ -66,7 +66,7 @@ def run(command: str) -> None:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_commands_and_the_code_of_a_page_run(
-    page: Path, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, handlers_of_signals: None
+    page: Path, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for sample in sample_files.iterdir():
         (tmp_path / sample.name).write_bytes(sample.read_bytes())

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from orienteer.reconstruction.course import Course, Turn
@@ -32,12 +31,12 @@ def test_steps_between_tell_the_last_agreement(tiny: Any, monkeypatch: pytest.Mo
 
 
 def test_a_gain_within_its_errors_is_none() -> None:
-    assert Watch(3.0, 0.0, 0.0).is_no_better
-    assert Watch(3.0, 0.1, 0.06).is_no_better
-    assert not Watch(3.0, 0.1, 0.06).is_worse
-    assert Watch(3.0, -0.13, 0.06).is_worse
-    assert not Watch(3.0, 0.1, 0.04).is_no_better
-    assert not Watch(3.0, -1.0, np.inf).is_no_better  # too few to tell
+    assert Watch(3.0, 0.0, 0.0, 20).is_no_better
+    assert Watch(3.0, 0.1, 0.06, 20).is_no_better
+    assert not Watch(3.0, 0.1, 0.06, 20).is_worse
+    assert Watch(3.0, -0.13, 0.06, 20).is_worse
+    assert not Watch(3.0, 0.1, 0.04, 20).is_no_better
+    assert not Watch(3.0, -1.0, 0.1, 5).is_no_better  # too few to tell
 
 
 def test_a_sentinel_gains_what_its_evidence_is_above_that_of_a_round_object(tiny: Any) -> None:

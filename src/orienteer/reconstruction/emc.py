@@ -366,7 +366,10 @@ class Emc(Preparation):
         self.models = None
         self._enter(int(state["course/stage"]))
         self._take(state)
-        self.watch = None if state["watch"] is None else Watch(*map(float, state["watch"]))
+        self.watch = None
+        if state["watch"] is not None:
+            agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
+            self.watch = Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing):
             part.restore(state)

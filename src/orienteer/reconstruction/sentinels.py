@@ -44,22 +44,24 @@ class Watch:
         Frames without any orientation gain less than nothing, whatever the halves agree about: models that
         orient each other's frames may share what is only noise.  Shots of something else lose by far more
         than noise can; what a sentinel loses is bounded.
-    error_nats : standard error of the gain; infinite where there are too few sentinels to tell.
+    error_nats : standard error of the gain.
+    n_sentinels : how many there are.
     """
 
     agreement_deg: float
     gain_nats: float
     error_nats: float
+    n_sentinels: int
 
     @property
     def is_no_better(self) -> bool:
         """Whether the models explain frames that they have not seen no better than a round object would."""
-        return np.isfinite(self.error_nats) and self.gain_nats <= _ERRORS * self.error_nats
+        return self.n_sentinels >= _FEWEST and self.gain_nats <= _ERRORS * self.error_nats
 
     @property
     def is_worse(self) -> bool:
         """Whether they surely explain them worse."""
-        return np.isfinite(self.error_nats) and self.gain_nats < -_ERRORS * self.error_nats
+        return self.n_sentinels >= _FEWEST and self.gain_nats < -_ERRORS * self.error_nats
 
 
 def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:
@@ -90,8 +92,8 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
     is_flat = depth_inv_A * emc.diameter_A < _FLAT_SPECKLES
     apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat)
     gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
-    error = float(gain.std() / np.sqrt(len(gain) - 1)) if len(gain) >= _FEWEST else np.inf
-    return Watch(float(np.median(apart)), float(gain.mean()), error)
+    error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
+    return Watch(float(np.median(apart)), float(gain.mean()), error, len(gain))
 
 
 def _round_scores(likelihood: Likelihood, batch: Batch) -> Array:
