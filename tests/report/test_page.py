@@ -293,3 +293,12 @@ def test_a_browser_shows_the_surface_and_turns_it(run_folder: Path, tmp_path: Pa
     stored = json.loads(shown.partition('id="maps">')[2].partition("</script>")[0])
     low, high = max(0, stored[1]["low"]), stored[1]["high"]
     assert float(seen["level"].split()[0]) == pytest.approx(low + 0.6 * (high - low), rel=0.01)
+
+
+def test_another_run_is_not_written_over(run_folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(run_folder, other)
+    before = (other / "density.mrc").read_bytes()
+    with pytest.raises(OrienteerError, match="folder of a run"):
+        write_report(run_folder, other)
+    assert (other / "density.mrc").read_bytes() == before

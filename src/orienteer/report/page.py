@@ -29,6 +29,7 @@ from orienteer.report.surface import surface_level
 from orienteer.report.trust import draw_trust
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
 from orienteer.report.words import moment
+from orienteer.run.directory import RunDirectory
 
 NAME = "report.html"
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -47,6 +48,8 @@ def write_report(path: str | os.PathLike[str], out: str | os.PathLike[str] | Non
     run = Path(path)
     evidence = gather(run)
     folder = run if out is None else Path(out)
+    if out is not None and RunDirectory(folder).is_run:
+        raise FileError(folder, "is the folder of a run, whose maps would be lost.", "Give another --out.")
     if out is not None:
         _copy_maps(evidence, folder)
     script = _write_script(evidence, folder)

@@ -140,7 +140,10 @@ class Validation:
         if found is None:
             return f"{who} agree on nothing: these data show no structure to any resolution."
         where = f"up to the edge of the data, {found:.3g} A" if self.reaches_edge else f"to {found:.3g} A"
-        said = f"{who} agree {where} (FSC {CRITERION}, corrected for the mask"
+        # Where densities agree up to the edge there is nothing to see beyond, and so nothing to correct.
+        is_corrected = self.maps is not None and self.maps.curves.random_from_inv_A is not None
+        mask = "corrected for the mask" if is_corrected else "under a soft mask"
+        said = f"{who} agree {where} (FSC {CRITERION}, {mask}"
         if densities_A is not None and found > _COARSER * densities_A:
             said += f"; beyond, to {densities_A:.3g} A, they do so in their radial mean only"
         if whole_A is None:
@@ -173,6 +176,7 @@ class Validation:
             repeat_A, claim_A = half.phases_repeat_to_A, self.resolution_A
             if repeat_A is not None and claim_A is not None and repeat_A > _COARSER * claim_A:
                 told.append(f"The phases of {half.path} repeat from start to start only to {repeat_A:.3g} A.")
+            told += [f"{half.path}: {remark}" for remark in half.phasing_remarks if _is_doubt(remark)]
             if _is_trouble(half.reason):
                 told.append(f"{half.path} ended: {half.reason}")
         return [*told, *(self.maps.alignment.remarks if self.maps is not None else ())]
@@ -292,3 +296,8 @@ def _words_of_coverage(coverage: Coverage) -> list[str]:
 def _is_trouble(reason: str) -> bool:
     """Whether a half has ended for a reason that a reader should know."""
     return any(words in reason.lower() for words in ("agree on nothing", "a round object", "limit"))
+
+
+def _is_doubt(remark: str) -> bool:
+    """Whether what a phasing has to say puts its density in doubt."""
+    return "phasing had not seen" in remark

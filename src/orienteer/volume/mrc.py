@@ -183,8 +183,8 @@ def _place(
     if not np.all(step > 0):
         raise FileError(
             file,
-            f"has no usable voxel size (cell {tuple(cell)} A, sampling {tuple(sampling)}).",
-            "Give voxel_size=.",
+            f"does not say how large a voxel is: its cell is {' x '.join(f'{edge:g}' for edge in cell)} A.",
+            "Write the voxel size into the file, or give it (voxel_size= in Python).",
         )
     name = next((label.removeprefix("name ") for label in labels if label.startswith("name ")), "")
     return Volume(values, tuple(step.tolist()), space, tuple(origin.tolist()), name)
