@@ -132,7 +132,7 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         rows.append(("densities agree to", ", ".join(told)))
     rows += [
         ("intensities agree to", _reach(found.intensity.resolution_A, "0.5, about their radial mean")),
-        ("the run agrees with them to", _reach(found.whole.resolution_A, "0.5")),
+        ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
     if found.sentinels is not None:
         poses = found.sentinels

@@ -134,7 +134,7 @@ class Validation:
         """The claim in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
         who = f"Two independent halves of {sizes} frames"
-        found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole.resolution_A
+        found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole_agrees_to_A
         if found is None and densities_A is not None:
             return f"{who} agree in their radial mean only, and show no structure to any resolution."
         if found is None:
@@ -156,6 +156,11 @@ class Validation:
     def speckles_agree_to_A(self) -> float | None:
         """To where the intensities agree about more than their radial mean; None: nowhere."""
         return self.intensity.agrees_to_A(min(half.diameter_A for half in self.halves), self.symmetry_order)
+
+    @property
+    def whole_agrees_to_A(self) -> float | None:
+        """To where the run of all frames shows the speckles of the halves; None: nowhere."""
+        return self.whole.agrees_to_A(min(half.diameter_A for half in self.halves), self.symmetry_order)
 
     @property
     def remarks(self) -> list[str]:
