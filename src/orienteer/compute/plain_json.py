@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from orienteer.compute.reading import reading
+from orienteer.errors import FileError
+
 
 def plain(value: Any) -> Any:
     """What JSON does not know, as what it knows; numbers that are not finite become null.
@@ -36,3 +39,21 @@ def plain(value: Any) -> Any:
 def json_line(value: Any) -> bytes:
     """The value as one line of JSON, ended."""
     return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def read_described(path: Path, what: str, format: str, version: int) -> dict[str, Any]:
+    """The description of a result that Orienteer has written as JSON.
+
+    what : "phasing", "validation" ...; format, version : of the files that this Orienteer reads.
+    """
+    with reading(path, f"description of a {what}"):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(told, dict) or told.get("format") != format:
+            raise FileError(path, f"does not describe a {what} of Orienteer.")
+        if told["version"] > version:
+            raise FileError(
+                path,
+                f"has version {told['version']}; this Orienteer reads up to {version}.",
+                "Update Orienteer.",
+            )
+        return told

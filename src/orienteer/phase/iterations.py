@@ -14,7 +14,6 @@ alternating reflections.
 
 from collections.abc import Callable
 
-from orienteer.compute.arrays import array_namespace
 from orienteer.phase.constraints import project_support
 from orienteer.phase.data import PhasingData
 from orienteer.phase.projection import project_modulus, relax
@@ -63,15 +62,3 @@ METHODS: dict[MethodName, Callable[[PhaseState, PhasingData, float], PhaseState]
     "raar": raar,
     "dm": dm,
 }
-
-
-def constrained_density(state: PhaseState, data: PhasingData) -> PhaseState:
-    """The state with densities that obey all constraints: of x those nearest to the data, cut to the support.
-
-    The result of error reduction is its own; that of the other methods is the estimate behind their iterate.
-    """
-    from dataclasses import replace
-
-    projected = project_modulus(state.density, state.background, data)
-    density = project_support(projected, state.support, state.positive)
-    return replace(state, density=array_namespace(density).ascontiguousarray(density))

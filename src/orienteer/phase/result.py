@@ -14,9 +14,8 @@ import numpy as np
 import orienteer
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path, unwritable
-from orienteer.compute.plain_json import plain
+from orienteer.compute.plain_json import plain, read_described
 from orienteer.compute.reading import reading
-from orienteer.errors import FileError
 from orienteer.phase.ensemble import Cluster, Clusters
 from orienteer.phase.prtf import Prtf
 from orienteer.phase.r_factor import RFactor
@@ -253,17 +252,7 @@ class Phasing:
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What ``phasing.json`` of a folder says; everything but the volumes."""
     path = Path(folder) / DESCRIPTION
-    with reading(path, "description of a phasing"):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
-            raise FileError(path, "does not describe a phasing of Orienteer.")
-        if told["version"] > VERSION:
-            raise FileError(
-                path,
-                f"has version {told['version']}; this Orienteer reads up to {VERSION}.",
-                "Update Orienteer.",
-            )
-        return told
+    return read_described(path, "phasing", FORMAT, VERSION)
 
 
 def _number(value: float | None) -> float:

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 import orienteer
 from orienteer.compute.atomic import atomic_path
-from orienteer.compute.plain_json import plain
-from orienteer.compute.reading import reading
-from orienteer.errors import FileError
+from orienteer.compute.plain_json import plain, read_described
 from orienteer.validate.coverage import Coverage
 from orienteer.validate.half_maps import CRITERIA, HalfMaps
 from orienteer.validate.half_runs import FOLDER
@@ -274,17 +272,7 @@ def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     path = Path(run) / FOLDER / DESCRIPTION
     if not path.exists():
         return None
-    with reading(path, "description of a validation"):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
-            raise FileError(path, "does not describe a validation of Orienteer.")
-        if told["version"] > VERSION:
-            raise FileError(
-                path,
-                f"has version {told['version']}; this Orienteer reads up to {VERSION}.",
-                "Update Orienteer.",
-            )
-        return told
+    return read_described(path, "validation", FORMAT, VERSION)
 
 
 def _words_of_coverage(coverage: Coverage) -> list[str]:
