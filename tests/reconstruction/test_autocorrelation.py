@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import shell_index
-from orienteer.reconstruction.autocorrelation import WienerFilter
+from orienteer.reconstruction.autocorrelation import WienerFilter, _few_factors
 from orienteer.reconstruction.relative_intensity import half_correlation, shell_means, shells_of, smoothed
 
 _N = 41
@@ -79,3 +79,15 @@ def test_both_halves_together_are_filtered_less() -> None:
     error = _errors(keep_signal(both, exposure, is_half=False), truth)
     assert (error < _errors(both, truth)).all()
     assert error.mean() < _errors(keep_signal(first, exposure), truth).mean()
+
+
+@pytest.mark.parametrize("noise", [(1e-3, 50.0), (0.1, 1.0)])
+def test_hardly_more_factors_than_needed_make_the_gains_of_all_shells(noise: tuple[float, float]) -> None:
+    power = np.geomspace(30, 1e-4, 40)
+    gain = power / (power + np.geomspace(*noise, 25)[:, None])
+    of_shell, common = _few_factors(gain)
+    assert np.abs(of_shell @ common - gain).max() <= 0.01
+    left, strength, right = np.linalg.svd(gain, full_matrices=False)
+    errors = [np.abs((left[:, :k] * strength[:k]) @ right[:k] - gain).max() for k in range(len(strength) + 1)]
+    assert len(common) <= np.argmax(np.array(errors) <= 0.01) + 3
+    assert len(_few_factors(np.repeat(gain[:1], 5, axis=0))[1]) == 1  # one noise, one filter

@@ -8,6 +8,10 @@ from orienteer.reconstruction.relative_intensity import (
     half_correlation,
     random_start,
     resized,
+    shell_covariances,
+    shell_means,
+    shell_moments,
+    shells_of,
     solve,
 )
 
@@ -53,3 +57,22 @@ def test_a_random_start_looks_like_an_intensity() -> None:
     neighbours = np.corrcoef(start[:-1].ravel(), start[1:].ravel())[0, 1]
     assert 0.7 < neighbours < 0.95
     assert np.array_equal(start, random_start(21, seed=1, voxels_per_speckle=4.0))
+
+
+def test_moments_of_shells_are_plain_sums() -> None:
+    draw = np.random.default_rng(3)
+    a, b, w = (draw.random((9, 9, 9)).astype(np.float32) for _ in range(3))
+    found = shell_moments([a, b], w)
+    a, b, w = (x.astype(np.float64) for x in (a, b, w))
+    for shell in range(len(found)):
+        here = shells_of(a) == shell
+        terms = (w, w * a, w * b, w * a * b, w * a * a, w * b * b)
+        assert found[shell] == pytest.approx([term[here].sum() for term in terms], rel=1e-12)
+        assert shell_moments([a], w)[shell] == pytest.approx(found[shell, :2], rel=1e-6)
+        assert shell_moments([], w)[shell, 0] == pytest.approx(found[shell, 0], rel=1e-6)
+        assert shell_means(a, w)[here] == pytest.approx(np.average(a[here], weights=w[here]), rel=1e-6)
+        covariance = (
+            np.cov(a[here], b[here], aweights=w[here], ddof=0) if here.sum() > 1 else np.zeros((2, 2))
+        )
+        cross, square_a, square_b = (curve[shell] for curve in shell_covariances(a, b, w))
+        assert [cross, square_a, square_b] == pytest.approx(covariance[[0, 0, 1], [1, 0, 1]], abs=1e-9)

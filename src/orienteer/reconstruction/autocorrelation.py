@@ -157,7 +157,7 @@ def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
     """A table (S, D) as the product of (S, k) and (k, D), to _GAIN_ERROR, with few k.
 
     Each factor takes away the row and the column of the largest rest.  (A singular value decomposition would
-    need one factor less now and then, and waits for threads.)
+    need one to three factors less, and waits for threads.)
     """
     rest = table.copy()
     columns: list[NDArray[np.float64]] = []
