@@ -19,7 +19,7 @@ from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 
 if TYPE_CHECKING:
-    from orienteer.cli.intensity import Intensity
+    from orienteer.run.intensity import Intensity
     from orienteer.phase.result import Phasing
 
 PICTURE = "density.png"
@@ -62,7 +62,7 @@ def phase(
     flags: list[str],
 ) -> None:
     """Find the density behind an intensity from many random starts, and tell how far they agree."""
-    from orienteer.cli.intensity import open_intensity
+    from orienteer.run.intensity import open_intensity
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings

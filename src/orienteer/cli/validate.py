@@ -93,7 +93,7 @@ def _reconstruct(halves: "Halves") -> None:
 
 def _phase_whole(run: "Run", settings: "PhaseSettings", device: Any) -> None:
     """The density of all frames, to which the claim belongs; one that is there is left alone."""
-    from orienteer.cli.intensity import open_intensity
+    from orienteer.run.intensity import open_intensity
     from orienteer.phase.phasing import phase
     from orienteer.phase.result import DESCRIPTION
     from orienteer.validate.half_phasing import phase_settings_for

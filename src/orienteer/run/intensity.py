@@ -1,4 +1,4 @@
-"""The intensity that a command phases: that of a run, or of a volume file of any known format."""
+"""The intensity that is phased: that of a run, or of a volume file of any known format."""
 
 import hashlib
 from dataclasses import dataclass, replace
