@@ -202,3 +202,20 @@ def test_a_damaged_map_is_refused_with_its_name_and_the_reason(tmp_path, content
 def test_a_header_without_voxel_size_needs_one(tmp_path) -> None:
     (tmp_path / "map").write_bytes(damaged(WHOLE, 40, "<3f", 0, 0, 0))
     assert read_mrc(tmp_path / "map", voxel_size=3.0).voxel_size == (3, 3, 3)
+
+
+@pytest.mark.parametrize("shape", [(4, 5, 6), (7, 7, 7), (8, 8, 8)])
+def test_an_intensity_without_an_origin_has_its_centre_in_the_middle(tmp_path, shape) -> None:
+    path = tmp_path / "relion.mrc"
+    path.write_bytes(by_hand(values=np.ones(shape, np.float32)))
+    with pytest.warns(UserWarning, match=r"relion\.mrc.*n // 2"):
+        read = read_mrc(path, voxel_size=0.01, space="reciprocal")
+    assert all(axis[n // 2] == 0 for axis, n in zip(read.axes(), read.shape, strict=True))
+    assert read_mrc(path).origin == (0, 0, 0)  # in real space a corner is as good as any other place
+
+
+def test_an_intensity_of_orienteer_keeps_an_origin_of_zero(tmp_path) -> None:
+    write_mrc(tmp_path / "map.mrc", Volume(np.ones((4, 4, 4)), 0.01, "reciprocal", (0, 0, 0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_mrc(tmp_path / "map.mrc").origin == (0, 0, 0)

@@ -3,7 +3,8 @@
 The file stores x fastest, so the array is transposed on its way in and out; whatever axis order
 (mapc, mapr, maps) a file declares, ``values`` is indexed [x, y, z].  The header's ``origin`` is the position
 of the first voxel, and ``nstart`` repeats it in whole voxels where it is one, because programs read one or
-the other.  On reading, ``origin`` counts; where it is all zero, ``nstart`` does.
+the other.  On reading, ``origin`` counts; where it is all zero, ``nstart`` does.  An intensity of
+another program that gives neither has its centre at n // 2, as all volumes have by convention.
 
 MRC knows lengths only.  For a volume in reciprocal space **one angstrom of the header stands for
 0.001 1/A**: 0.0025 1/A per voxel is shown as 2.5 A.  The labels say so, and reading restores 1/A.
@@ -14,6 +15,7 @@ as they agree with the header, so that a round trip is exact and a header change
 
 import gzip
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +178,13 @@ def _place(
     start = np.array([int(header[name]) for name in ("nzstart", "nystart", "nxstart")])[list(order)]
     origin = np.array(header["origin"].tolist(), dtype=np.float64) * scale
     origin = _believe_label(labels, "origin", origin if origin.any() else start * step)
+    if space == "reciprocal" and not origin.any() and not labels[0].startswith("Orienteer"):
+        # No program measures |q| from a corner: the header was never filled in.
+        start = -(np.array(values.shape) // 2)
+        origin = start * step
+        warnings.warn(
+            f"{file}: the header has no origin; q = 0 was taken to lie at voxel n // 2.", stacklevel=2
+        )
     if voxel_size is not None:
         in_voxels = origin / step if np.all(step > 0) else start
         step = np.broadcast_to(np.asarray(voxel_size, dtype=np.float64), (3,))
