@@ -19,8 +19,8 @@ from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 
 if TYPE_CHECKING:
-    from orienteer.run.intensity import Intensity
     from orienteer.phase.result import Phasing
+    from orienteer.run.intensity import Intensity
 
 PICTURE = "density.png"
 

@@ -2,9 +2,8 @@
 
 import time
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.markup import escape
@@ -13,11 +12,9 @@ from orienteer.cli.console import Stopped, messages, output, print_json, print_t
 from orienteer.cli.live_display import Step, show_reconstruction, time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
-from orienteer.compute.progress import tell
 from orienteer.run.validation_settings import ValidationSettings
 
 if TYPE_CHECKING:
-    from orienteer.phase.settings import PhaseSettings
     from orienteer.run.run import Run
     from orienteer.validate.result import Validation
     from orienteer.validate.validation import Halves
@@ -45,6 +42,7 @@ def validate(
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
+    from orienteer.validate.half_phasing import phase_run
     from orienteer.validate.validation import begin_halves
     from orienteer.validate.validation import validate as put_to_the_test
 
@@ -56,7 +54,8 @@ def validate(
             halves = begin_halves(opened, chosen.validation, device, restart)
             _announce(opened, halves, chosen.validation)
             _reconstruct(halves)
-            _phase_whole(opened, chosen.phase, device)
+            with show_steps("Phasing the run of all frames"):
+                phase_run(opened, chosen.phase, device)
             with show_steps("Validating"):
                 found = put_to_the_test(opened, chosen.validation, chosen.phase, device=device, halves=halves)
     except RunStopped as stopped:
@@ -89,24 +88,6 @@ def _reconstruct(halves: "Halves") -> None:
         with closing(run.iterate()) as steps, show_reconstruction(title) as show:
             for step in steps:
                 show(cast(Step, step))
-
-
-def _phase_whole(run: "Run", settings: "PhaseSettings", device: Any) -> None:
-    """The density of all frames, to which the claim belongs; one that is there is left alone."""
-    from orienteer.run.intensity import open_intensity
-    from orienteer.phase.phasing import phase
-    from orienteer.phase.result import DESCRIPTION
-    from orienteer.validate.half_phasing import phase_settings_for
-
-    if (run.path / DESCRIPTION).exists():
-        return
-    given = open_intensity(run.path)
-    with show_steps("Phasing the run of all frames"):
-        found = phase(
-            given.volume, phase_settings_for(run, settings), seed=given.seed, device=device, progress=tell
-        )
-    remarks = (*given.remarks, *found.further_remarks)
-    replace(found, origin=given.origin, further_remarks=remarks).save(run.path)
 
 
 def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The density of each half, phased by itself: its own starts, its own support, its own size."""
+"""The density of a run, and of each half, phased by itself: its own starts, its own support, its own size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orienteer.compute.progress import tell
 from orienteer.phase.phasing import phase
 from orienteer.phase.result import DESCRIPTION, Phasing, read_description
 from orienteer.phase.settings import PhaseSettings
-from orienteer.run.measured_intensity import measured_intensity
+from orienteer.run.intensity import Intensity, open_intensity
 from orienteer.validate.half_runs import half_seed
 
 if TYPE_CHECKING:
@@ -30,6 +30,19 @@ def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSet
     return settings.model_copy(update={"symmetry": run.settings.symmetry})
 
 
+def phase_run(run: Run, settings: PhaseSettings | None = None, device: DeviceName = "auto") -> Phasing:
+    """The density of all frames of a run, written into its folder; one that is there already is taken.
+
+    It is whoever phased it before that knows why, so that it is taken however it was made.
+    """
+    if (run.path / DESCRIPTION).exists():
+        return Phasing.open(run.path)
+    given = open_intensity(run.path)
+    found = _phase(given, phase_settings_for(run, settings), given.seed, device)
+    found.save(run.path)
+    return found
+
+
 def phase_half(
     run: Run, settings: PhaseSettings, seed: int, device: DeviceName = "auto", diameter_A: float = 0.0
 ) -> Phasing:
@@ -40,25 +53,27 @@ def phase_half(
     """
     if diameter_A and not settings.diameter_A:
         settings = settings.model_copy(update={"diameter_A": diameter_A})
-    found = _kept(run, settings, seed)
+    given = open_intensity(run.path)
+    found = _kept(run, given, settings, seed)
     if found is None:
-        found = _phase(run, settings, seed, device)
+        found = _phase(given, settings, seed, device)
         found.save(run.path)
     return found
 
 
-def _phase(run: Run, settings: PhaseSettings, seed: int, device: DeviceName) -> Phasing:
-    found = phase(measured_intensity(run), settings, seed=seed, device=device, progress=tell)
-    return replace(found, origin=_origin(run))
+def _phase(given: Intensity, settings: PhaseSettings, seed: int, device: DeviceName) -> Phasing:
+    found = phase(given.volume, settings, seed=seed, device=device, progress=tell)
+    remarks = (*given.remarks, *found.further_remarks)
+    return replace(found, origin=given.origin, further_remarks=remarks)
 
 
-def _kept(run: Run, settings: PhaseSettings, seed: int) -> Phasing | None:
+def _kept(run: Run, given: Intensity, settings: PhaseSettings, seed: int) -> Phasing | None:
     if not (run.path / DESCRIPTION).exists():
         return None
     told = read_description(run.path)
-    wanted = {"intensity": _origin(run), "seed": seed, "settings": settings.model_dump(mode="json")}
-    return Phasing.open(run.path) if all(told[name] == value for name, value in wanted.items()) else None
-
-
-def _origin(run: Run) -> dict[str, str | int]:
-    return {"path": run.path.name, "run_id": run.described["run_id"], "iteration": run.iteration}
+    is_same = (
+        told["intensity"].get("checksum") == given.origin["checksum"]
+        and told["seed"] == seed
+        and told["settings"] == settings.model_dump(mode="json")
+    )
+    return Phasing.open(run.path) if is_same else None

@@ -19,6 +19,7 @@ from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.pixels import PixelTable, pixel_table
+from orienteer.reconstruction.stopwatch import part
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
@@ -40,6 +41,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ERRORS = "intensity_error.h5"
+# What a stopwatch tells of a validation.
+PARTS = (
+    "halves: reconstruct", "halves: sentinels", "halves: phase", "compare densities", "compare intensities",
+    "voxel errors", "coverage", "write",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,40 +98,48 @@ def validate(
     whole = run if isinstance(run, Run) else Run.open(run)
     settings, device = settings or ValidationSettings(), whole.device if device is None else device
     halves = halves or begin_halves(whole, settings, device)
-    for _ in iterate_halves(halves.runs):
-        pass
+    with part("halves: reconstruct"):
+        for _ in iterate_halves(halves.runs):
+            pass
     folder = whole.path / FOLDER
     phasing = phase_settings_for(whole, phasing)
     seeds = [half_phase_seed(whole.seed, half) for half in (1, 2)]
     check_independence(
         *(
-            replace(facts_of(one, part.event_ids()), phase_seed=seed)
-            for one, part, seed in zip(halves.runs, halves.parts[:2], seeds, strict=True)
+            replace(facts_of(one, frames.event_ids()), phase_seed=seed)
+            for one, frames, seed in zip(halves.runs, halves.parts[:2], seeds, strict=True)
         )
     )
-    # One after the other: each reconstruction holds all frames of its half.
-    models = [
-        ask_half(one, part, halves.parts.sentinels, device)
-        for one, part in zip(halves.runs, halves.parts[:2], strict=True)
-    ]
+    with part("halves: sentinels"):
+        # One after the other: each reconstruction holds all frames of its half.
+        models = [
+            ask_half(one, frames, halves.parts.sentinels, device)
+            for one, frames in zip(halves.runs, halves.parts[:2], strict=True)
+        ]
     summaries = [
         HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
         for one, seed, model in zip(halves.runs, seeds, models, strict=True)
     ]
-    phased, summaries, troubles = _phased(halves.runs, phasing, summaries, device)
+    with part("halves: phase"):
+        phased, summaries, troubles = _phased(halves.runs, phasing, summaries, device)
     edge = min(model.edge_inv_A for model in models)
-    maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
-    volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
-    intensity = compare_intensities(volumes[1], volumes[2], edge)
+    with part("compare densities"):
+        maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
+    with part("compare intensities"):
+        volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
+        intensity = compare_intensities(volumes[1], volumes[2], edge)
+        agreement = worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:])
+    with part("voxel errors"):
+        errors = _errors(whole, folder, settings, device)
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
         halves=(summaries[0], summaries[1]),
         maps=maps,
         intensity=intensity,
-        whole=worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:]),
+        whole=agreement,
         sentinels=_sentinels(models, intensity, whole.settings.symmetry),
-        errors=_errors(whole, folder, settings, device),
+        errors=errors,
         symmetry_order=as_point_group(whole.settings.symmetry).order,
         given=_given(whole, phasing),
         troubles=troubles,
@@ -133,8 +147,10 @@ def validate(
         seed=whole.seed,
         device=choose_device(device),
     )
-    found = replace(found, coverage=_coverage(whole, found))
-    found.save(folder)
+    with part("coverage"):
+        found = replace(found, coverage=_coverage(whole, found))
+    with part("write"):
+        found.save(folder)
     return found
 
 
