@@ -31,6 +31,7 @@ class Autocorrelation:
 
     diameter_A : largest extent, given or found.
     is_found : whether the diameter was found in the data.
+    seen_A : the diameter that the data tell, also where one was given; 0 where they tell none.
     box_A : edge of the box.
     axes : (3, 3) float64, unit vectors along the long, middle and short axis, one per row.
     semi_axes_A : (3,) float64, of an ellipsoid of the same shape whose longest extent is the diameter.
@@ -41,6 +42,7 @@ class Autocorrelation:
     box_A: float
     axes: NDArray[np.float64]
     semi_axes_A: NDArray[np.float64]
+    seen_A: float = 0.0
 
     @property
     def volume_A3(self) -> float:
@@ -63,13 +65,17 @@ def autocorrelation_of(
     profile = np.bincount(shell.ravel(), weights=power.ravel()) / np.maximum(number, 1)
     farthest = n / 2 * 3**0.5
     floor = float(np.median(profile[int(_NOISE_FROM * farthest) : int(farthest)]))
-    is_found = not diameter_A
+    is_found, seen_A = not diameter_A, _end_of(profile, floor, n) * box_A / n
     if is_found:
-        diameter_A = _end_of(profile, floor, n) * box_A / n
+        diameter_A = seen_A
+    if not diameter_A:
+        raise OrienteerError(
+            "the intensity has no speckles that tell the size of the particle.", "Give its diameter."
+        )
     inside = (distance < diameter_A / box_A * n) & (distance > 0)
     axes, spread = _principal_axes(np.sqrt(np.maximum(power - floor, 0)) * inside)
     ratio = np.maximum(np.sqrt(spread / spread[0]), _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
-    return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio)
+    return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio, seen_A)
 
 
 def noise_of(
@@ -129,14 +135,10 @@ def _soft_edges(measured: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _end_of(profile: NDArray[np.float64], floor: float, n: int) -> float:
-    """The largest distance in voxels at which the power stands above the noise."""
+    """The largest distance in voxels at which the power stands above the noise; 0 where it never does."""
     least = max(_ABOVE_NOISE * floor, _LEAST_POWER * float(profile[1:].max()))
     above = np.flatnonzero(profile[: n // 2 + 1] > least)
-    if above.size < 2:
-        raise OrienteerError(
-            "the intensity has no speckles that tell the size of the particle.", "Give its diameter."
-        )
-    return float(above[-1] + 0.5) * _MARGIN
+    return float(above[-1] + 0.5) * _MARGIN if above.size >= 2 else 0.0
 
 
 def _principal_axes(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

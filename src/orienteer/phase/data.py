@@ -18,12 +18,11 @@ from orienteer.phase.fewer_voxels import with_fewer_voxels
 from orienteer.phase.half_grid import frequencies
 from orienteer.phase.held_out import choose_held_out
 from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.sizes import refuse_impossible_sizes
 from orienteer.volume.volume import Volume
 
 # A smaller cube holds no more than a few speckles.
 LEAST_VOXELS = 12
-# The box must be at least this much larger than the particle, or its autocorrelation folds onto itself.
-LEAST_BOX = 1.5
 # How far the amplitudes in the hole may exceed those of a compact body of the same power outside of it.
 _HOLE_BOUND = 1.5
 # Share of a shell that must be measured for the hole to end there.
@@ -105,7 +104,8 @@ def phasing_data(
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
     n, values, measured = _with_mask(cube)
     found = autocorrelation_of(values, measured, 1 / voxel_inv_A, settings.diameter_A)
-    _refuse_small_box(found.diameter_A, 1 / voxel_inv_A)
+    outermost = float(_radius(n)[measured].max()) * voxel_inv_A
+    refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
     sigma = noise_of(values, measured, found)
     if error is not None:
         if error.shape != intensity.shape:
@@ -122,7 +122,7 @@ def phasing_data(
         # Errors that are given are those of a whole speckle; noise of single voxels is averaged.
         sigma = _radial(*fine, _radius(n) * voxel_inv_A) * (1.0 if error is not None else fewer.noise)
         again = autocorrelation_of(values, measured, 1 / voxel_inv_A, found.diameter_A)
-        found = replace(again, is_found=found.is_found)
+        found = replace(again, is_found=found.is_found, seen_A=found.seen_A)
     radius = _radius(n)
     amplitudes = np.sqrt(np.maximum(values, 0)).astype(np.float32)
     speckle = 1 / (found.diameter_A * voxel_inv_A)  # in voxels
@@ -198,15 +198,6 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
     if not (values[known] > 0).any():
         raise OrienteerError("the intensity is nowhere positive: there is nothing to phase.")
     return values, voxel
-
-
-def _refuse_small_box(diameter_A: float, box_A: float) -> None:
-    if box_A < LEAST_BOX * diameter_A:
-        raise OrienteerError(
-            f"the voxels of the intensity are too coarse: they make a box of {box_A:.4g} A for a particle of "
-            f"{diameter_A:.4g} A.",
-            "Reconstruct with more oversampling (2 voxels and more per speckle), or give a smaller diameter.",
-        )
 
 
 def _both_friedel(cube: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from orienteer.phase.iterations import er
 from orienteer.phase.result import Phasing
 from orienteer.phase.schedule import parse_schedule
 from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.sizes import size_doubts
 from orienteer.phase.state import PhaseState
 from orienteer.phase.support_volume import choose_volume
 from orienteer.volume.volume import Volume
@@ -172,6 +173,8 @@ def _remarks(data: PhasingData) -> tuple[str, ...]:
         said.append(
             f"The diameter of the particle, {data.diameter_A:.3g} A, was found in the autocorrelation."
         )
+    found = data.autocorrelation
+    said += size_doubts(data.diameter_A, not found.is_found, found.seen_A)
     if data.box_A < 2 * data.diameter_A:
         said.append(
             f"The box of {data.box_A:.4g} A is less than two diameters wide: voxels are coarse for speckles."

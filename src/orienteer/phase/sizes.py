@@ -1,0 +1,69 @@
+"""Sizes that contradict each other: as a rule something was given in nm or 1/nm instead of A or 1/A."""
+
+import math
+
+from orienteer.errors import OrienteerError
+
+# The box must be at least this much larger than the particle, or its autocorrelation folds onto itself.
+LEAST_BOX = 1.5
+# Speckles from the centre of the data to their edge: with fewer, nothing but the size could be seen.
+LEAST_SPECKLES = 1.5
+# Diameters that differ by more than this factor are not those of one particle.
+_DIFFERENT = 2.0
+# No flash of X-rays shows single particles that are smaller or larger, A.
+_SMALLEST_A, _LARGEST_A = 8.0, 1e5
+# What went wrong where sizes differ by a factor, within a factor of two.
+_MISTAKES = {
+    10.0: "Is one of them in nm or 1/nm? All sizes are in A and 1/A.",
+    1e3: "Is the voxel size in 1/A? In an MRC header, 1 A stands for 0.001 1/A of an intensity.",
+    1e10: "Is one of them in m or 1/m? All sizes are in A and 1/A.",
+}
+
+
+def refuse_impossible_sizes(diameter_A: float, box_A: float, edge_A: float, seen_A: float = 0.0) -> None:
+    """Refuse a particle that does not fit its box, or that the data are too coarse to show.
+
+    box_A : 1 / voxel of the intensity.
+    edge_A : full-period resolution of the outermost measured voxel.
+    seen_A : diameter that the intensity itself tells; 0 where it tells none.
+    """
+    mistake = unit_mistake(diameter_A, seen_A)
+    if box_A < LEAST_BOX * diameter_A:
+        raise OrienteerError(
+            f"the voxels of the intensity are too coarse: they make a box of {box_A:.4g} A for a particle of "
+            f"{diameter_A:.4g} A.",
+            mistake
+            or "Reconstruct with more oversampling (2 voxels per speckle), or give a smaller diameter.",
+        )
+    if diameter_A < LEAST_SPECKLES * edge_A:
+        raise OrienteerError(
+            f"the intensity ends at a resolution of {edge_A:.4g} A, which shows nothing of a particle of "
+            f"{diameter_A:.4g} A.",
+            mistake or "Give a larger diameter, or none, and the voxel size in 1/A.",
+        )
+
+
+def size_doubts(diameter_A: float, is_given: bool, seen_A: float) -> list[str]:
+    """What is strange about the size of a particle, in sentences."""
+    said = []
+    if is_given and seen_A and not 1 / _DIFFERENT < diameter_A / seen_A < _DIFFERENT:
+        words = f"The diameter that was given, {diameter_A:.3g} A, is not that of the autocorrelation, "
+        said.append(f"{words}{seen_A:.3g} A. {unit_mistake(diameter_A, seen_A)}".strip())
+    if not _SMALLEST_A <= diameter_A <= _LARGEST_A:
+        said.append(f"No single particle has a diameter of {diameter_A:.3g} A: is the voxel size in 1/A?")
+    return said
+
+
+def unit_mistake(given_A: float, seen_A: float) -> str:
+    """The mistake that makes sizes differ by such a factor; empty where none is known.
+
+    >>> unit_mistake(30.0, 330.0)
+    'Is one of them in nm or 1/nm? All sizes are in A and 1/A.'
+    >>> unit_mistake(300.0, 330.0)
+    ''
+    """
+    if given_A <= 0 or seen_A <= 0:
+        return ""
+    decades = abs(math.log10(given_A / seen_A))
+    near = [words for factor, words in _MISTAKES.items() if abs(decades - math.log10(factor)) < math.log10(2)]
+    return near[0] if near else ""
