@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from orienteer.particle.bodies import Spheroid
 from orienteer.phase.data import phasing_data
+from orienteer.volume.volume import Volume
 
 
 @pytest.mark.parametrize("hole", [0.0, 2.0])
@@ -33,3 +35,16 @@ def test_the_error_scales_with_the_intensity(body) -> None:
     first, second = (phasing_data(volume, device="cpu") for volume in (made.intensity, brighter))
     assert second.sigma == pytest.approx(1000 * first.sigma, rel=1e-4)
     assert second.diameter_A == first.diameter_A
+
+
+@pytest.mark.parametrize("across", [0.7, 0.8])
+def test_the_axes_are_at_least_as_long_as_the_particles_and_not_much_longer(across) -> None:
+    """A first support that is cut too short loses the particle; a ball is always long enough."""
+    axis = np.arange(-18, 19) / 240.0
+    transform = Spheroid((across * 50, across * 50, 50.0), 0.44).amplitude_on_grid(axis)
+    q = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    intensity = Volume(np.where(q <= 0.075, np.abs(transform) ** 2, np.nan), 1 / 240.0, "reciprocal")
+    found = phasing_data(intensity, device="cpu").autocorrelation
+    long, middle, short = found.semi_axes_A
+    assert abs(found.axes[0, 2]) > 0.99
+    assert across < short / long <= middle / long < across + 0.17

@@ -74,7 +74,7 @@ def autocorrelation_of(
         )
     inside = (distance < diameter_A / box_A * n) & (distance > 0)
     axes, spread = _principal_axes(np.sqrt(np.maximum(power - floor, 0)) * inside)
-    ratio = np.maximum(np.sqrt(spread / spread[0]), _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
+    ratio = np.maximum(spread / spread[0], _SHORTEST_AXIS) if spread[0] > 0 else np.ones(3)
     return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio, seen_A)
 
 
