@@ -1,13 +1,21 @@
 """``orienteer phase``: from a run or a volume to a density, without a word more than needed."""
 
 import json
+import math
+import os
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
+import mrcfile
 import numpy as np
 import pytest
 
 import orienteer
+from orienteer.phase import result as result_files
+from orienteer.run import signals
+from orienteer.run.lock import PHASING, RunLock
 from orienteer.run.run import Run
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
@@ -101,6 +109,10 @@ def test_a_run_is_phased_into_its_own_folder_with_its_seed_and_symmetry(
     assert Run.open("run").finished  # the run is as it was
     own = run("phase", "run", *QUICK, "--json", "--no-picture", "--symmetry", "C1", "--restart")
     assert own.json["settings"]["symmetry"] == "C1"
+    assert any("symmetry C2, but its density with C1" in remark for remark in own.json["remarks"])
+    assert not any("but its density" in remark for remark in told["remarks"])
+    refused = run("phase", "run", *QUICK, "--voxel-inv-A", VOXEL_INV_A)
+    assert "Leave out the voxel size" in refused.errors
     Run.create("run", orienteer.open(frames), fake.settings(), restart=True)
     assert not Path("run/density.mrc").exists()  # it was that of another intensity
     assert not Path("run/phasing.json").exists()
@@ -162,3 +174,121 @@ def test_a_schedule_that_cannot_be_read_is_refused_with_its_place(run: Any, volu
     result = run("phase", volume.name, "--schedule", "many*raar")
     assert result.status == 2
     assert "--schedule" in result.errors
+
+
+def test_a_header_without_an_origin_is_centred_and_remarked(run: Any, volume: Path) -> None:
+    with mrcfile.new("foreign.mrc") as file:
+        file.set_data(an_intensity(zeros=True).values.transpose(2, 1, 0))
+        file.voxel_size = 1.0
+    told = run("phase", "foreign.mrc", *QUICK, "--json", "--no-picture", "--voxel-inv-A", VOXEL_INV_A)
+    assert any("n // 2" in remark for remark in told.json["remarks"])
+    same = run("phase", volume.name, *QUICK, "--json", "--no-picture").json
+    assert told.json["r_factor"]["overall"] == pytest.approx(same["r_factor"]["overall"], rel=0.2)
+
+
+def test_a_voxel_size_that_is_given_counts_more_than_that_of_the_file(run: Any, volume: Path) -> None:
+    result = run("phase", volume.name, *QUICK, "--voxel-inv-A", VOXEL_INV_A / 10)
+    assert result.status == 1
+    assert "1/nm" in result.errors
+    assert not Path("intensity_phased").exists()
+
+
+def test_a_diameter_that_the_data_contradict_is_remarked(run: Any, volume: Path) -> None:
+    told = run("phase", volume.name, *QUICK, "--json", "--no-picture", "--diameter-A", 35).json
+    assert any("is not that of the autocorrelation" in remark for remark in told["remarks"])
+
+
+def test_one_process_phases_at_a_time_and_leaves_no_lock(run: Any, volume: Path) -> None:
+    command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
+    Path("out").mkdir()
+    with RunLock(Path("out"), PHASING):
+        result = run(*command)
+    assert result.status == 1
+    assert "already phasing into this folder" in result.errors
+    assert run(*command).status == 0
+    assert not Path("out", PHASING).exists()
+    with RunLock(Path("out"), PHASING):  # what is there may be looked at meanwhile
+        assert run(*command).status == 0
+
+
+def test_a_folder_that_is_none_is_refused_before_anything_is_computed(
+    run: Any, volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orienteer.phase.phasing.phase", None)
+    Path("out").write_text("a file")
+    result = run("phase", volume.name, *QUICK, "--out", "out")
+    assert result.status == 1
+    assert result.errors.startswith("Error: out")
+    assert "defect" not in result.errors
+
+
+def test_the_density_of_another_intensity_does_not_go_into_a_run(
+    run: Any, frames: Path, volume: Path, fake: Any
+) -> None:
+    list(Run.create("run", orienteer.open(frames), fake.settings()).iterate())
+    result = run("phase", volume.name, *QUICK, "--out", "run")
+    assert result.status == 1
+    assert "another intensity" in result.errors
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"format": "orienteer-phasing", "version": 1}'])
+def test_a_damaged_description_is_told_with_the_way_out(run: Any, volume: Path, content: str) -> None:
+    Path("out").mkdir()
+    Path("out/phasing.json").write_text(content)
+    result = run("phase", volume.name, *QUICK, "--out", "out", "--no-picture")
+    assert result.status == 1
+    assert "phasing.json" in result.errors
+    assert "--restart" in result.errors
+    assert "defect" not in result.errors
+    assert run("phase", volume.name, *QUICK, "--out", "out", "--no-picture", "--restart").status == 0
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_ctrl_c_tells_what_is_kept(run: Any, volume: Path, is_there: bool, monkeypatch: Any) -> None:
+    command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
+    if is_there:
+        assert run(*command).status == 0
+    before = Path("out/phasing.json").read_bytes() if is_there else None
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+
+    monkeypatch.setattr(signals, "_heard_at_s", -math.inf)
+    monkeypatch.setattr("orienteer.phase.phasing.phase", interrupt)
+    result = run(*command, "--restart")
+    assert result.status == 130
+    assert ("left as it was" if is_there else "nothing was written") in result.errors
+    assert Path("out").exists() == is_there
+    assert not is_there or Path("out/phasing.json").read_bytes() == before
+
+
+def test_ctrl_c_while_the_files_are_written_leaves_them_whole(
+    run: Any, volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
+    write = result_files.write_volume
+
+    def interrupted(*arguments: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        write(*arguments)
+
+    monkeypatch.setattr(signals, "_heard_at_s", -math.inf)
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            result_files, "write_volume", lambda *a: (interrupted if "mrc" in str(a[0]) else write)(*a)
+        )
+        patched.setattr(signals, "_ECHO_S", math.inf)
+        result = run(*command)
+    assert result.status == 130
+    assert "the density is written" in result.errors
+    assert run(*command, "--json").json["n_starts"] == 7
+
+
+def test_what_a_killed_phasing_left_in_a_run_is_written_over(
+    run: Any, frames: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fake, "volumes", lambda self: [an_intensity()])
+    list(Run.create("run", orienteer.open(frames), fake.settings()).iterate())
+    Path("run/density.mrc").write_text("half")
+    assert run("phase", "run", *QUICK, "--no-picture").status == 0

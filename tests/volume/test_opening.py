@@ -106,3 +106,10 @@ def test_a_damaged_volume_is_a_file_error_or_has_the_right_shape(tmp_path, kind)
             assert str(path) in str(error)  # noqa: PT017
         else:
             assert np.prod(volume.shape) <= max(len(whole), 1000)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_voxel_size_that_is_given_counts_and_the_centre_stays(tmp_path, kind) -> None:
+    WRITERS[kind](tmp_path / "volume", VOLUME)
+    read = open_volume(tmp_path / "volume", voxel_size=0.125)
+    assert (read.voxel_size, read.origin) == ((0.125,) * 3, (-0.25,) * 3)

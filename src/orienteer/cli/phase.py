@@ -2,6 +2,8 @@
 
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +16,7 @@ from orienteer.cli.inspect import save_picture
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.compute.atomic import unwritable
 from orienteer.compute.progress import tell
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
@@ -69,17 +72,19 @@ def phase(
 
     begun = time.monotonic()
     chosen = load_settings(Settings, settings, [*set_, *flags]).phase
+    folder = out or _folder_for(intensity, model)
     try:
-        with stopping_at_once("Stopped; nothing was written.", "The same command begins anew."):
+        with stopping_at_once(f"Stopped; {_what_is_kept(folder)}.", "The same command begins anew."):
             given = open_intensity(intensity, model, voxel_inv_A)
+            _refuse_other_run(folder, given)
             if "symmetry" not in chosen.model_fields_set and given.symmetry != chosen.symmetry:
                 chosen = chosen.model_copy(update={"symmetry": given.symmetry})
-            folder = out or _folder_for(intensity, model)
             used_seed = given.seed if seed is None else seed
             found = None if restart else _already_there(folder, given, chosen, used_seed)
             if found is None:
-                found = _phase(given, chosen, used_seed, device)
-                found.save(folder)
+                with _to_oneself(folder):
+                    found = _phase(given, chosen, used_seed, device)
+                    _save(found, folder)
     except RunStopped as stopped:
         messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
         raise Stopped(stopped.exit_status) from None
@@ -92,8 +97,53 @@ def _phase(given: "Intensity", chosen: PhaseSettings, seed: int, device: Any) ->
 
     with show_steps("Phasing"):
         found = find_density(given.volume, chosen, seed=seed, device=device, progress=tell)
-    remarks = (*given.remarks, *found.further_remarks)
+    remarks = (*given.remarks, *given.contradictions(chosen), *found.further_remarks)
     return replace(found, origin=given.origin, further_remarks=remarks)
+
+
+def _save(found: "Phasing", folder: Path) -> None:
+    """Write all files; who wants to stop meanwhile waits that second, and no half of a result is left."""
+    from orienteer.run.signals import StopRequests
+
+    with StopRequests() as stop:
+        found.save(folder)
+    if stop.is_requested:
+        raise stop.exception(f"Stopped; the density is written to {folder}.", "The same command shows it.")
+
+
+@contextmanager
+def _to_oneself(folder: Path) -> Iterator[None]:
+    """Inside the block no other process phases into the folder; one that stays empty is not left behind."""
+    from orienteer.run.lock import PHASING, RunLock
+
+    is_new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        with RunLock(folder, PHASING, "phasing into this folder"):
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # there is a density in it
+                folder.rmdir()
+
+
+def _what_is_kept(folder: Path) -> str:
+    from orienteer.phase.result import DESCRIPTION
+
+    is_there = (folder / DESCRIPTION).exists()
+    return "the density that was there is left as it was" if is_there else "nothing was written"
+
+
+def _refuse_other_run(folder: Path, given: "Intensity") -> None:
+    """Refuse the folder of a run for the density of another intensity, which would pass for the run's own."""
+    from orienteer.run.directory import RunDirectory
+
+    directory = RunDirectory(folder)
+    if directory.is_run and directory.describe()["run_id"] != given.origin.get("run_id"):
+        raise FileError(folder, "is the folder of a run with another intensity.", "Give another --out.")
 
 
 def _folder_for(intensity: Path, model: int) -> Path:
@@ -105,23 +155,29 @@ def _folder_for(intensity: Path, model: int) -> Path:
 
 def _already_there(folder: Path, given: "Intensity", chosen: PhaseSettings, seed: int) -> "Phasing | None":
     """What an earlier command has found in the same way; something else is not written over."""
-    from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, Phasing, read_description
+    from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, Phasing
+    from orienteer.run.directory import RunDirectory
 
     hint = "--restart writes over it; --out names another folder."
     if not (folder / DESCRIPTION).exists():
-        for name in (DENSITY_MRC, DENSITY_H5):
+        names = () if RunDirectory(folder).is_run else (DENSITY_MRC, DENSITY_H5)
+        for name in names:  # in a run they are what a phasing that was killed has left
             if (folder / name).exists():
                 raise FileError(folder / name, "is there already, from something else.", hint)
         return None
-    told = read_description(folder)
+    try:
+        found = Phasing.open(folder)
+    except FileError as error:
+        error.hint = f"{error.hint} {hint}".strip()
+        raise
     same = (
-        told["intensity"].get("checksum") == given.origin["checksum"]
-        and told["settings"] == chosen.model_dump(mode="json")
-        and told["seed"] == seed
+        found.origin.get("checksum") == given.origin["checksum"]
+        and found.settings == chosen.model_dump(mode="json")
+        and found.seed == seed
     )
     if not same:
         raise FileError(folder, "holds a density from another intensity, seed or settings.", hint)
-    return Phasing.open(folder)
+    return found
 
 
 def _draw(found: "Phasing", folder: Path, title: str) -> Path:
@@ -156,7 +212,7 @@ def _tell(found: "Phasing", folder: Path, drawn: Path | None, seconds: float, as
         rows.insert(4, ("background", f"{found.background:.3g}, taken off the intensity"))
     print_table(rows)
     for remark in found.remarks:
-        if remark == found.weak_modes.words():  # told above
+        if remark in (found.weak_modes.words(), found.prtf.words()):  # told above
             continue
         messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     output.print(

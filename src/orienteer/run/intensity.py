@@ -1,6 +1,7 @@
 """The intensity that is phased: that of a run, or of a volume file of any known format."""
 
 import hashlib
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,13 @@ import numpy as np
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.errors import FileError
+from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.sizes import unit_mistake
 from orienteer.run.directory import RunDirectory
 from orienteer.volume.volume import Volume
+
+# Diameters within this factor are told by two people of one particle.
+_SAME_SIZE = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +27,7 @@ class Intensity:
     origin : path, model, checksum; for a run also its ``run_id`` and ``iteration``.
     seed : of the run; 0 for a file.
     symmetry : that the run was made with; C1 for a file.
+    diameter_A : of the particle, that the run was given; 0 where it was given none.
     remarks : what was noticed, in sentences.
     """
 
@@ -28,7 +35,22 @@ class Intensity:
     origin: dict[str, Any]
     seed: int = 0
     symmetry: str = "C1"
+    diameter_A: float = 0.0
     remarks: tuple[str, ...] = ()
+
+    def contradictions(self, settings: PhaseSettings) -> tuple[str, ...]:
+        """What the settings of the phasing say otherwise than those of the run, in sentences."""
+        said = []
+        if self.symmetry != settings.symmetry and "run_id" in self.origin:
+            how = f"with the symmetry {self.symmetry}, but its density with {settings.symmetry}"
+            said.append(f"The run was made {how}.")
+        ours, theirs = settings.diameter_A, self.diameter_A
+        if ours and theirs and not 1 / _SAME_SIZE <= ours / theirs <= _SAME_SIZE:
+            said.append(
+                f"The run was made with a diameter of {theirs:g} A, but its density with {ours:g} A. "
+                f"{unit_mistake(ours, theirs)}".strip()
+            )
+        return tuple(said)
 
 
 def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None) -> Intensity:
@@ -38,11 +60,16 @@ def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None)
     voxel_inv_A : size of a voxel, where the file does not say or is wrong about it.
     """
     if path.is_dir():
+        if voxel_inv_A is not None:
+            raise FileError(path, "knows how large its voxels are.", "Leave out the voxel size.")
         return _of_run(path, model)
     from orienteer.volume.opening import open_volumes
 
-    volumes = open_volumes(path, voxel_inv_A, None if voxel_inv_A is None else "reciprocal")
-    return _checked(volumes, model, path, {})
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        volumes = open_volumes(path, voxel_inv_A, None if voxel_inv_A is None else "reciprocal")
+    found = _checked(volumes, model, path, {})
+    return replace(found, remarks=(*(str(one.message) for one in noticed), *found.remarks))
 
 
 def _of_run(path: Path, model: int) -> Intensity:
@@ -59,8 +86,13 @@ def _of_run(path: Path, model: int) -> Intensity:
     if known.n_missing > found.volume.n_missing:
         remarks += ("The pixels do not reach the centre; the intensity there is left free.",)
         found = replace(found, volume=known)
-    symmetry = str(getattr(run.settings, "symmetry", "C1"))
-    return replace(found, seed=run.seed, symmetry=symmetry, remarks=(*remarks, *found.remarks))
+    return replace(
+        found,
+        seed=run.seed,
+        symmetry=str(getattr(run.settings, "symmetry", "C1")),
+        diameter_A=float(getattr(run.settings, "diameter_A", 0.0)),
+        remarks=(*remarks, *found.remarks),
+    )
 
 
 def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any]) -> Intensity:

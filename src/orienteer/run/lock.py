@@ -24,6 +24,8 @@ from orienteer.compute.atomic import unwritable
 from orienteer.errors import FileError
 
 NAME = "lock"
+# A run is phased into its folder beside whatever else is done to it.
+PHASING = "phasing.lock"
 RENEW_EVERY_S = 5.0
 WATCH_S = 30.0
 _NO_LOCKS_HERE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOLCK)
@@ -61,11 +63,16 @@ class Holder:
 
 
 class RunLock:
-    """The lock of a run directory, held inside the ``with`` block."""
+    """The lock of a run directory, held inside the ``with`` block.
 
-    def __init__(self, directory: Path) -> None:
+    name : of the file; work that gets on with another one's has a lock of its own.
+    doing : what only one process may do at a time, in words.
+    """
+
+    def __init__(self, directory: Path, name: str = NAME, doing: str = "working on this run") -> None:
         self.directory = directory
-        self.path = directory / NAME
+        self.path = directory / name
+        self._doing = doing
         self._descriptor = -1
         self._released = threading.Event()
 
@@ -124,7 +131,7 @@ class RunLock:
         who = "this very process" if holder == Holder.me() else str(holder or "another process")
         return FileError(
             self.directory,
-            f"{who} is already working on this run.",
+            f"{who} is already {self._doing}.",
             "Wait for it or stop it (Ctrl-C there), or give another folder.",
         )
 

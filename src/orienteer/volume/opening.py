@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from orienteer.compute.reading import is_hdf5, read_head, reading
 from orienteer.errors import FileError
@@ -43,14 +46,14 @@ def open_volumes(
 ) -> tuple[Volume, ...]:
     """All models of a volume file (most formats hold one).
 
-    voxel_size : in A or 1/A; needed where the file does not say, and overrides an MRC header.
-    space : "real" or "reciprocal", where the file does not say.
+    voxel_size : in A or 1/A; needed where the file does not say, and counts more than what it says.
+    space : "real" or "reciprocal"; likewise.
     """
     kind = recognise_volume(path)
     if kind == MRC:
         return (read_mrc(path, voxel_size, space),)
     if kind == OWN:
-        return read_volumes_hdf5(path)
+        return tuple(_otherwise(volume, voxel_size, space) for volume in read_volumes_hdf5(path))
     if kind == DRAGONFLY_OUTPUT:
         return read_dragonfly_output(path, voxel_size)
     return (read_dragonfly_cube(path, voxel_size, space or "reciprocal"),)
@@ -93,6 +96,15 @@ def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume
     if len(several) != 1:
         raise FileError(path, f"cannot hold {len(several)} models.", "Write them as .h5, or one by one.")
     writers[suffix](path, several[0])
+
+
+def _otherwise(volume: Volume, voxel_size: Any, space: Space | None) -> Volume:
+    """The volume with another voxel size and space, its voxels in the same places of the grid."""
+    if voxel_size is not None:
+        other = replace(volume, voxel_size=voxel_size, origin=None)
+        in_voxels = np.array(volume.origin) / np.array(volume.voxel_size)
+        volume = replace(other, origin=in_voxels * np.array(other.voxel_size))
+    return volume if space is None else replace(volume, space=space)
 
 
 def _recognise_hdf5(file: Path) -> str:
