@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import orienteer
@@ -164,3 +165,19 @@ def test_a_folder_that_cannot_be_written_is_not_called_full(
     assert told.status == 1
     assert "Read-only" in told.errors
     assert "full" not in told.errors
+
+
+@pytest.mark.parametrize(("n_out", "is_many"), [(0, False), (2, False), (7, True)])
+def test_frames_that_were_left_out_are_told(
+    run: Any, frames: Path, fake: Any, monkeypatch: pytest.MonkeyPatch, n_out: int, is_many: bool
+) -> None:
+    everything = fake.orientations
+
+    def some(self: Any) -> dict[str, Any]:
+        return everything(self) | {"model": np.where(np.arange(12) < n_out, -1, 0)}
+
+    monkeypatch.setattr(fake, "orientations", some)
+    result = run("reconstruct", frames)
+    assert (f"{n_out} as showing something else" in result.output) == (n_out > 0)
+    assert ("7 of 12 frames (58 %) were left out" in result.errors) == is_many
+    assert run("reconstruct", frames, "--json").json["frames_left_out"] == n_out

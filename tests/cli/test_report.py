@@ -23,9 +23,18 @@ def test_a_page_is_written_at_any_time(run: Any, frames: Path, fake: Any) -> Non
 def test_json_names_the_files(run: Any, frames: Path, fake: Any) -> None:
     list(Run.create("runs", orienteer.open(frames)).iterate())
     told = run("report", "runs", "--out", "given", "--json").json
-    assert told == {"report": "given/report.html", "chimerax": None}
+    assert told == {"report": "given/report.html", "chimerax": None, "remarks": []}
     assert Path("given/intensity.mrc").read_bytes() == Path("runs/intensity.mrc").read_bytes()
     assert not Path("runs/report.html").exists()
+
+
+def test_damage_is_told_on_the_console_too(run: Any, frames: Path, fake: Any) -> None:
+    list(Run.create("runs", orienteer.open(frames)).iterate())
+    Path("runs/phasing.json").write_text("{")
+    result = run("report", "runs")
+    assert result.status == 0
+    assert "note runs/phasing.json: is damaged" in result.errors
+    assert any("phasing.json" in remark for remark in run("report", "runs", "--json").json["remarks"])
 
 
 @pytest.mark.parametrize("place", ["absent", "."])

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orienteer.report.evidence import gather
-from orienteer.report.opening import NOT_VALIDATED, claim, unusual
+from orienteer.report.methods import methods
+from orienteer.report.opening import NOT_VALIDATED, claim, draw_opening, unusual
 from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
+from orienteer.run.orientations_file import read_orientations, write_orientations
 
 
 def known_first(folder: Path) -> str:
@@ -125,3 +128,16 @@ def test_a_model_that_foretells_nothing_is_called_noise(bare_folder: Path) -> No
             line["sentinel_gain_nats"] = gain
         log.write_text("".join(json.dumps(line) + "\n" for line in lines))
         assert ("nothing but noise" in known_first(bare_folder)) == is_noise
+
+
+@pytest.mark.parametrize(("n_out", "is_first"), [(0, False), (3, False), (35, True)])
+def test_frames_that_were_left_out_are_in_the_headline(bare_folder: Path, n_out: int, is_first: bool) -> None:
+    columns = read_orientations(bare_folder / "orientations.h5")
+    columns["model"] = np.where(np.arange(60) < n_out, -1, 0)
+    write_orientations(bare_folder / "orientations.h5", columns)
+    headline = str(draw_opening(gather(bare_folder), "", []))
+    assert f"from {60 - n_out} of 60 diffraction snapshots" in headline or not n_out
+    assert "from 60 diffraction snapshots" in headline or n_out
+    assert ("35 of 60 frames (58 %) were left out" in known_first(bare_folder)) == is_first
+    said, _ = methods(gather(bare_folder), None, None)
+    assert any("patterns" in words and "were left out" in words for words in said) == bool(n_out)

@@ -5,6 +5,7 @@ import html
 import json
 import shutil
 import subprocess
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -17,6 +18,9 @@ from orienteer.errors import OrienteerError
 from orienteer.report.evidence import gather
 from orienteer.report.page import draw_page, write_report
 from orienteer.volume.opening import open_volume
+
+# Damage is what most of these tests are about; one of them listens to the warnings.
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 SECTIONS = [
     "result", "trust", "measured", "intensities", "iterations", "methods", "cite", "settings", "origin",
@@ -148,6 +152,21 @@ def spoil(file: Path, damage: str) -> None:
     whole = file.read_bytes()
     contents = {"empty": b"", "torn": whole[: len(whole) // 2] + b"[", "garbage": b"\x93garbage" * 50}
     file.write_bytes(contents[damage])
+
+
+def test_damage_is_a_warning_and_what_was_never_there_is_none(run_folder: Path, bare_folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_report(bare_folder)
+    spoil(run_folder / "settings.toml", "garbage")
+    (run_folder / "phasing.json").write_text("{")
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        write_report(run_folder)
+    told = [str(one.message) for one in heard]
+    assert any("settings.toml" in words for words in told)
+    assert any("phasing.json" in words for words in told)
+    assert len(told) == len(set(told)) == 2
 
 
 @pytest.mark.parametrize("content", ["{}", '{"format": "orienteer-run"}', "[1]", "{"])

@@ -49,6 +49,7 @@ def reconstruct(
     flags: list[str],
 ) -> None:
     """Find the 3D intensity and the orientation of every pattern; stop and resume at any time."""
+    from orienteer.run.frame_use import frame_use
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
@@ -71,5 +72,8 @@ def reconstruct(
         print_json(report)
         return
     print_table(in_rows(report))
+    use = frame_use(run.orientations())
+    if use is not None and use.leaves_out_many:
+        messages.print(f"[yellow]note[/] {use.words} Is that so? --no-reject-junk takes all.", soft_wrap=True)
     look = f"orienteer plot {shlex.quote(str(out))}"
     output.print(f"Written to {out}.  Look at it with: {look}", markup=False, soft_wrap=True)

@@ -1,11 +1,13 @@
 """``orienteer report``: one page that tells everything about a run."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
-from orienteer.cli.console import output, print_json
+from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.options import AsJson
 
 
@@ -23,11 +25,17 @@ def report(
     from orienteer.report.chimerax import NAME
     from orienteer.report.page import write_report
 
-    written = write_report(run, out)
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        written = write_report(run, out)
+    remarks = [str(one.message) for one in noticed]
     script = written.with_name(NAME)
     if as_json:
-        print_json({"report": str(written), "chimerax": str(script) if script.exists() else None})
+        chimerax = str(script) if script.exists() else None
+        print_json({"report": str(written), "chimerax": chimerax, "remarks": remarks})
         return
+    for remark in remarks:
+        messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     if script.exists():
         output.print(f"Maps   {script} (in ChimeraX)", markup=False, soft_wrap=True)
     output.print(f"Open   {written}", style="bold", markup=False, soft_wrap=True)

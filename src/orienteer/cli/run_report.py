@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from orienteer.cli.live_display import temperature_in_words, time_in_words
+from orienteer.run.frame_use import frame_use
 from orienteer.run.pose_agreement import pose_agreement_deg
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ def run_report(run: "Run") -> dict[str, Any]:
     """Where a run stands: its last step, and the files that hold what it found."""
     steps = run.steps
     last = {name: value for name, value in steps[-1].items() if name not in NOT_TOLD} if steps else {}
+    use = frame_use(run.orientations()) if run.has_results else None
     files = [path for pattern in RESULTS for path in sorted(run.path.glob(pattern))]
     return {
         "path": str(run.path),
         "data": run.described["input"]["path"],
         "frames": run.described["input"]["frames"],
+        "frames_left_out": None if use is None else use.left_out,
         "seed": run.seed,
         **last,
         "pose_agreement_deg": _pose_agreement_deg(last),
@@ -48,6 +51,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "reason": str,
         "iteration": str,
         "frames": "{:,}".format,
+        "frames_left_out": "{:,} as showing something else than the particle, or nothing".format,
         "log_likelihood": "{:,.2f} per frame".format,
         "inverse_temperature": temperature_in_words,
         "agrees_to_A": "{:.3g} A (0.5)".format,
@@ -58,6 +62,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     }
     names = {
         "iteration": "iterations",
+        "frames_left_out": "left out",
         "log_likelihood": "log-likelihood",
         "inverse_temperature": "temperature",
         "agrees_to_A": "halves agree to",
@@ -68,5 +73,5 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (names.get(name, name), say(report[name]))
         for name, say in words.items()
-        if report.get(name) not in (None, "")
+        if report.get(name) not in (None, "") and (name, report[name]) != ("frames_left_out", 0)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -37,10 +37,12 @@ class Found(Generic[T]):
 
     value : the part; None when there is none.
     missing : why there is none; empty when there is one.
+    is_damaged : whether it is there and cannot be read.
     """
 
     value: T | None
     missing: str = ""
+    is_damaged: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ class Evidence:
     halves: Found[tuple[Volume, Volume]]
     mask: Found[Volume]
     validation: Found[dict[str, Any]]
+
+    @property
+    def damages(self) -> list[str]:
+        """Why parts that are there cannot be read, each reason once."""
+        found = (getattr(self, part.name) for part in fields(self))
+        return list(dict.fromkeys(one.missing for one in found if isinstance(one, Found) and one.is_damaged))
 
     @property
     def steps(self) -> list[dict[str, Any]]:
@@ -129,7 +137,7 @@ def find(read: Callable[[], T | None], otherwise: str) -> Found[T]:
     try:
         value = read()
     except OrienteerError as error:
-        return Found(None, sentence(error.message))
+        return Found(None, sentence(error.message), is_damaged=True)
     return Found(value, otherwise if value is None else "")
 
 

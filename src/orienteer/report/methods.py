@@ -14,6 +14,7 @@ from orienteer.report.plain_values import as_number, as_words, at
 from orienteer.report.references import Reference
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import NOT_KNOWN, counted, number, sentence
+from orienteer.run.frame_use import frame_use
 
 _NOISE = {
     "poisson": "Poisson statistics of the photons",
@@ -102,6 +103,9 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     sentinels = as_number(emc.get("sentinels"))
     if sentinels:
         said.append(f"{100 * sentinels:g} % of the patterns were oriented but never merged.")
+    use = frame_use(evidence.orientations.value or {})
+    if use is not None and use.left_out:
+        said.append(use.words.replace("frames", "patterns"))
     if steps:
         last = steps[-1]
         grid = f"{number(last.get('n_rotations'))} orientations (600-cell, level {last.get('grid_level')})"

@@ -11,6 +11,7 @@ from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words, at
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import counted, number, sentence, with_angstrom
+from orienteer.run.frame_use import frame_use
 from orienteer.run.method import find_method
 from orienteer.run.settings_file import hash_settings, lasting
 
@@ -46,6 +47,7 @@ def unusual(
         *_brought_in(evidence),
         *_from_simulation(evidence),
         *_noise(evidence),
+        *_left_out(evidence),
         *_state(evidence),
         *_assumed(evidence, phasing),
         *_outdated(evidence, phasing, validation),
@@ -55,11 +57,8 @@ def unusual(
 
 def draw_opening(evidence: Evidence, said: str, warnings: list[str]) -> Markup:
     """The heading, what is unusual, and the claim."""
-    frames = evidence.input.get("frames")
     what = "A 3D intensity" if evidence.density.value is None else "A 3D density"
-    source = (
-        f"{counted(frames, 'diffraction snapshot')}" if isinstance(frames, int) else "diffraction snapshots"
-    )
+    source = _snapshots(evidence)
     version = as_words(at(evidence.described, "versions", "orienteer")) or "(version not known)"
     words = f"{what} from {source} of single particles in unknown orientations, by Orienteer {version}."
     parts = [element("h1", evidence.path.resolve().name), element("p", words)]
@@ -73,6 +72,21 @@ def draw_opening(evidence: Evidence, said: str, warnings: list[str]) -> Markup:
         )  # fmt: skip
     parts.append(element("p", said, class_="claim", id="claim"))
     return element("header", *parts)
+
+
+def _snapshots(evidence: Evidence) -> str:
+    """The frames that the result was made from, of those that were given."""
+    frames, use = evidence.input.get("frames"), frame_use(evidence.orientations.value or {})
+    if not isinstance(frames, int):
+        return "diffraction snapshots"
+    shown = "" if use is None or not use.left_out else f"{use.frames - use.left_out:,} of "
+    return shown + counted(frames, "diffraction snapshot")
+
+
+def _left_out(evidence: Evidence) -> list[str]:
+    """Many frames that were taken to show something else."""
+    use = frame_use(evidence.orientations.value or {})
+    return [use.words] if use is not None and use.leaves_out_many else []
 
 
 def _brought_in(evidence: Evidence) -> list[str]:

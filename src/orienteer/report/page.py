@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
@@ -15,7 +15,7 @@ from orienteer.errors import FileError
 from orienteer.phase.result import DENSITY_MRC, SUPPORT
 from orienteer.report import chimerax
 from orienteer.report.chimerax import Map
-from orienteer.report.evidence import HALVES, MASK, Evidence, Found, gather
+from orienteer.report.evidence import HALVES, MASK, Evidence, gather
 from orienteer.report.markup import Markup, element, joined
 from orienteer.report.measured import draw_measured
 from orienteer.report.methods import methods
@@ -39,7 +39,7 @@ def write_report(path: str | os.PathLike[str], out: str | os.PathLike[str] | Non
     """Write ``report.html`` about a run, and a script that opens its maps in ChimeraX.
 
     The page holds everything in itself and asks no other site for anything.  Parts of the run that are
-    missing or damaged are a sentence in their place.
+    missing or damaged are a sentence in their place; damage is a warning, too.
 
     path : the folder of the run.
     out : a folder for the page, the script and copies of the maps; by default that of the run.
@@ -47,6 +47,8 @@ def write_report(path: str | os.PathLike[str], out: str | os.PathLike[str] | Non
     """
     run = Path(path)
     evidence = gather(run)
+    for words in evidence.damages:
+        warnings.warn(words, stacklevel=2)
     folder = run if out is None else Path(out)
     if out is not None and RunDirectory(folder).is_run:
         raise FileError(folder, "is the folder of a run, whose maps would be lost.", "Give another --out.")
@@ -68,7 +70,7 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
     """
     phasing = _facts_of_phasing(evidence)
     validation = _facts_of_validation(evidence)
-    said = claim(validation, _damage(evidence.validation))
+    said = claim(validation, evidence.validation.missing if evidence.validation.is_damaged else "")
     sentences, cited = methods(evidence, phasing, validation)
     now = moment(datetime.now(UTC).isoformat())
     sections = {
@@ -141,11 +143,6 @@ def _facts_of_phasing(evidence: Evidence) -> PhasingFacts | None:
 def _facts_of_validation(evidence: Evidence) -> ValidationFacts | None:
     said = evidence.validation.value
     return None if said is None else validation_facts(said)
-
-
-def _damage(found: Found[dict[str, Any]]) -> str:
-    """Why a file that is there cannot be used; empty when there is none or it can."""
-    return found.missing if found.value is None and not found.missing.startswith("Not validated") else ""
 
 
 def _copy_maps(evidence: Evidence, folder: Path) -> None:

@@ -26,6 +26,7 @@ from orienteer.report.words import (
     with_angstrom,
     with_unit,
 )
+from orienteer.run.frame_use import frame_use
 
 MOST_MODELS = 4
 _CAPTIONS = {
@@ -87,16 +88,13 @@ def _iteration_rows(evidence: Evidence) -> list[tuple[str, Content]]:
 
 def _chosen_rows(evidence: Evidence) -> list[tuple[str, Content]]:
     """How many frames show the particle, and how many only watched."""
-    table = evidence.orientations.value or {}
-    rows: list[tuple[str, Content]] = []
-    if "model" in table:
-        n_out = int((np.asarray(table["model"]) < 0).sum())
-        rows.append(("Frames left out as showing something else", f"{n_out:,} of {len(table['model']):,}"))
-    if "sentinel" in table:
-        rows.append(
-            ("Frames that only watched", f"{int(np.asarray(table['sentinel']).astype(bool).sum()):,}")
-        )
-    return rows
+    use = frame_use(evidence.orientations.value or {})
+    if use is None:
+        return []
+    return [
+        ("Frames left out as showing something else", f"{use.left_out:,} of {use.frames:,}"),
+        ("Frames that only watched", f"{use.watched:,}"),
+    ]
 
 
 def _draw_frames(evidence: Evidence) -> Markup:

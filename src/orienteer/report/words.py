@@ -84,10 +84,17 @@ def with_angstrom(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text with a large first letter and an end.
+    """The text with an end and a large first letter, unless it begins with the name of a file.
 
-    >>> sentence("it does not exist")
-    'It does not exist.'
+    >>> sentence("it does not exist"), sentence("runs/run.json: is damaged")
+    ('It does not exist.', 'runs/run.json: is damaged.')
     """
     text = " ".join(text.split())
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".") if text else ""
+    if not text:
+        return ""
+    is_name = text.partition(" ")[0].endswith(":")
+    return (
+        (text[:1] if is_name else text[:1].upper())
+        + text[1:]
+        + ("" if text.endswith((".", "!", "?")) else ".")
+    )

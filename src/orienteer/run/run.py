@@ -219,8 +219,13 @@ class Run:
 
         return read_orientations(self._directory.orientations)
 
+    @property
+    def has_results(self) -> bool:
+        """Whether an intensity and orientations were saved."""
+        return self._directory.orientations.exists()  # written last, after the intensity
+
     def _need_results(self) -> None:
-        if not self._directory.orientations.exists():  # written last, after the intensity
+        if not self.has_results:
             raise OrienteerError(
                 f"{self.path}: there are no results yet; the first come with the first step.",
                 "Do a step: next(run.iterate()).",
