@@ -102,6 +102,6 @@ def test_the_gpu_gives_the_same(make_problem) -> None:
     p = np.random.default_rng(5).random(product.shape).astype(np.float32)
     a = here.merge_weights(p, frames, product=product)
     b = there.merge_weights(cupy.asarray(p), far, product=cupy.asarray(product))
-    for x, y in zip(a, b, strict=True):
+    for x, y in ((a.numerator, b.numerator), (a.row, b.row), (a.denominator, b.denominator)):
         np.testing.assert_allclose(y.get(), x, rtol=1e-6)
     np.testing.assert_allclose(there.frame_constant(far).get(), here.frame_constant(frames))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orienteer.compute.arrays import to_device, to_numpy
@@ -41,6 +41,7 @@ def test_a_larger_first_support_has_the_volume_asked_for(body) -> None:
 
 
 @pytest.mark.parametrize("device", ON)
+@settings(deadline=None)  # the first call compiles a kernel
 @given(volumes=st.lists(st.integers(1, 512), min_size=2, max_size=2), seed=st.integers(0, 99))
 def test_the_brightest_voxels_are_as_many_as_asked_for(device, volumes, seed) -> None:
     values = np.random.default_rng(seed).normal(size=(2, 8, 8, 8)).astype(np.float32)

@@ -34,7 +34,7 @@ from orienteer.reconstruction.expectation import (
 )
 from orienteer.reconstruction.fine_search import FineSearch
 from orienteer.reconstruction.fine_temperature import fine_inverse_temperature
-from orienteer.reconstruction.listed_rows import frame_of_values, row_of_values
+from orienteer.reconstruction.listed_rows import owners_of
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums
 from orienteer.slicing.trilinear import slice_volume
@@ -247,9 +247,10 @@ def test_a_blank_frame_is_spread_over_all_fine_poses_by_their_weights() -> None:
     blocks = search.blocks(search.coarse(world.likelihood, world.expander, world.batch, 1.0))
     scored = search.score(world.likelihood, world.expander, world.batch, blocks)
     found = search.posterior(scored, 1.0, 1.0)
-    blank = frame_of_values(blocks) == 7
+    owners = owners_of(blocks)
+    blank = owners.frame == 7
     p = np.zeros(len(search.rows))
-    p[blocks.row[row_of_values(blocks)[blank]]] = found.probability[blank]
+    p[blocks.row[owners.row[blank]]] = found.probability[blank]
     np.testing.assert_allclose(p, np.exp(search.rows.log_prior), rtol=1e-3)
 
 

@@ -10,6 +10,7 @@ the spectrum of a particle falls by many orders, and the rounding of float32 wou
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +129,21 @@ def half_shells(n: int) -> NDArray[np.int64]:
     return np.asarray(np.minimum(np.floor(half_radius(n) + 0.5), n_shells(n)).astype(np.int64))
 
 
+@lru_cache(maxsize=8)
 def independent_voxels(n: int) -> NDArray[np.int64]:
     """Voxels of every shell of the transform of a real cube, q and -q counted once, (S,)."""
-    shells = half_shells(n)
-    twice = 2 * np.bincount(shells.ravel(), minlength=n_shells(n) + 1)
-    # The plane q_z = 0 holds both of a pair, and the origin is its own mate.
-    twice -= np.bincount(shells[:, :, 0].ravel(), minlength=n_shells(n) + 1)
-    twice[0] = 2
-    return np.asarray(twice[: n_shells(n)] // 2)
+    S, axis = n_shells(n), np.fft.fftfreq(n, 1 / n).astype(np.int64) ** 2
+    # Voxels of a plane by their squared radius, and with a step along z by their shell.
+    in_plane = np.bincount((axis[:, None] + axis).ravel())
+    square = np.flatnonzero(in_plane)
+    all_voxels = np.zeros(S + 1, dtype=np.int64)
+    for step in axis:
+        shell = np.minimum(np.floor(np.sqrt(square + step) + 0.5).astype(np.int64), S)
+        all_voxels += np.bincount(shell, in_plane[square], S + 1).astype(np.int64)
+    # All but the origin come in pairs, where a cube is even also some that the pair shares with itself.
+    independent = (all_voxels[:S] + 1) // 2
+    independent.setflags(write=False)
+    return np.asarray(independent)
 
 
 def shell_products(a: Array, b: Array, n: int) -> NDArray[np.float64]:

@@ -8,11 +8,13 @@ One matrix product C[k, d] = sum_p operand[k, p] K[d, p] carries the frames; all
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from functools import cache
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
 from orienteer.likelihood.expected import Form, SplitOperand
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
@@ -163,8 +165,12 @@ def sum_log_factorials(frames: FrameBatch, dispersion: Array | None = None) -> A
     e = None if dispersion is None else xp.asarray(dispersion)[:S].astype(xp.float64)
 
     def term(count: Array, e_p: Array | None) -> Array:
-        count = xp.maximum(count, 0.0)
-        value = _log_gamma(count + 1.0)
+        if is_on_gpu(count):
+            return _log_factorial_kernel()(count, 0.0 if e_p is None else e_p)
+        from scipy.special import gammaln
+
+        count = np.maximum(count, 0.0)
+        value = gammaln(count + 1.0)
         return value if e_p is None else value - log_rising(count, e_p)
 
     if frames.photons is not None:
@@ -178,6 +184,26 @@ def missing_scored(frames: FrameBatch) -> Array:
     if frames.missing is None:
         return xp.zeros(len(frames), dtype=xp.float64)
     return _sum_lists(frames.missing, lambda pixel, count: count, frames.n_scored)
+
+
+@cache
+def _log_factorial_kernel() -> Any:
+    """ln K! - sum_{i<K} ln(1 + i e) on the GPU: most pixels hold no photon and need no logarithm."""
+    cupy: Any = import_cupy()
+    return cupy.ElementwiseKernel(
+        "float64 K, float64 e",
+        "float64 out",
+        """
+        out = 0.0;
+        if (K > 0.0) {
+            const double pairs = K * (K - 1.0) / 2.0, r = 1.0 / e;
+            out = lgamma(K + 1.0);
+            if (K * e < 1e-3) out -= e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0);
+            else out -= lgamma(K + r) - lgamma(r) - K * log(r);
+        }
+        """,
+        "log_factorial_less_rising",
+    )
 
 
 _CHUNK = 1 << 22  # numbers of a dense batch that are handled at once in float64
@@ -201,21 +227,14 @@ def _sum_lists(photons: SparsePhotons, of_entries: Callable[[Array, Array], Arra
     return xp.bincount(frame[scored], weights=terms, minlength=len(photons))
 
 
-def _log_gamma(x: Array) -> Array:
-    if isinstance(x, np.ndarray):
-        from scipy.special import gammaln
-    else:
-        from cupyx.scipy.special import gammaln
-    return gammaln(x)
-
-
-def log_rising(count: Array, dispersion: Array) -> Array:
+def log_rising(count: NDArray[Any], dispersion: NDArray[Any]) -> NDArray[np.float64]:
     """sum_{i<K} ln(1 + i e), also where r = 1/e is so large that a difference of gammas is all noise."""
-    xp = array_namespace(count)
+    from scipy.special import gammaln
+
     e, K = dispersion, count
     small = K * e < 1e-3
-    r = 1.0 / xp.where(small, 1.0, e)
-    by_gamma = _log_gamma(K + r) - _log_gamma(r) - K * xp.log(r)
+    r = 1.0 / np.where(small, 1.0, e)
+    by_gamma = gammaln(K + r) - gammaln(r) - K * np.log(r)
     pairs = K * (K - 1.0) / 2.0
     by_series = e * pairs * (1.0 - e * (2.0 * K - 1.0) / 6.0 + e * e * pairs / 3.0)
-    return xp.where(small, by_series, by_gamma)
+    return np.asarray(np.where(small, by_series, by_gamma))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.errors import OrienteerError
 
 _CHUNK = 1 << 22
@@ -124,10 +124,10 @@ def _median_of_parts(excess: NDArray[np.float64], square: NDArray[np.float64]) -
     information = square.sum()
     if information <= 0:
         return 0.0
-    n_parts = int(np.clip(information / _INFORMATION_PER_PART, 1, _PARTS))
+    n_parts = int(np.clip(information / _INFORMATION_PER_PART, 1, min(_PARTS, len(square))))
     n_parts -= 1 - n_parts % 2  # odd, so that the median is one of them
-    parts = [np.array_split(array, n_parts) for array in (excess, square)]
-    sums = np.array([[part.sum() for part in array] for array in parts])
+    starts = np.arange(n_parts) * len(square) // n_parts
+    sums = np.add.reduceat(np.stack([excess, square]), starts, axis=1)
     lit = sums[1] > 0
     return float(np.median(sums[0, lit] / sums[1, lit]))
 
@@ -147,5 +147,9 @@ def _sum_shells(terms: Array, starts: NDArray[np.int64]) -> NDArray[np.float64]:
     Each shell by itself: differences of a running sum would drown faint shells in the bright ones.
     """
     xp = array_namespace(terms)
-    sums = [xp.sum(terms[:, a:b], axis=1) for a, b in pairwise(starts.tolist())]
-    return to_numpy(xp.stack(sums, axis=1))
+    if is_on_gpu(terms):
+        shell = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        member = xp.asarray(shell[:, None] == np.arange(len(starts) - 1), dtype=terms.dtype)
+        return to_numpy(terms[:, int(starts[0]) : int(starts[-1])] @ member)
+    sums = [terms[:, a:b].sum(axis=1) for a, b in pairwise(starts.tolist())]
+    return np.stack(sums, axis=1)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.grouped_sums import Groups
 from orienteer.compute.machine import usable_cores
 from orienteer.reconstruction.relative_intensity import (
     by_shell,
@@ -175,12 +176,10 @@ def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDA
 
     Returns also how many numbers of the transform lie at each distance.
     """
-    xp = array_namespace(first)
     a, b = (_transform(values) for values in (first, second))
-    distance = _distances(fast_length(len(first)), is_on_gpu(first))
-    products = (a * b.conj()).real.ravel().astype(xp.float64)
-    number = to_numpy(xp.bincount(distance.ravel())).astype(np.float64)
-    sums = to_numpy(xp.bincount(distance.ravel(), weights=products))
+    groups = _groups_of_distances(fast_length(len(first)), is_on_gpu(first))
+    number = groups.n_members.astype(np.float64)
+    sums = groups.sums(a.real * b.real + a.imag * b.imag)[:, 0]
     power = np.maximum(smoothed(sums / np.maximum(number, 1)), 0.0)
     mean = (power * number).sum() / number.sum()
     return (power / mean if mean > 0 else np.ones_like(power)), number
@@ -215,6 +214,12 @@ def _filtered(transform: Array, gain: NDArray[np.float64], n: int) -> Array:
 
         cube = irfftn(kept, s=box, workers=usable_cores(), overwrite_x=True)
     return cube[:n, :n, :n]
+
+
+@lru_cache(maxsize=2)
+def _groups_of_distances(m: int, on_gpu: bool) -> Groups:
+    """The numbers of a transform by their distance."""
+    return Groups(_distances(m, on_gpu), m // 2 + 2)
 
 
 @lru_cache(maxsize=2)

@@ -27,16 +27,14 @@ from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Poses
 from orienteer.reconstruction.listed_rows import (
     merge_listed,
     needs_slices_to_merge,
+    owners_of,
     pair_of_values,
-    row_of_values,
     score_listed,
-    sum_by_frame,
+    sum_by,
     take_pairs,
 )
 from orienteer.slicing.trilinear import slice_volume
 
-# On the CPU few frames meet each row of the second pass, and starting a tile costs as much as its products.
-_LARGER_TILES = 4
 # Scores of the second pass that are held at once; lists beside them take ten times their memory.
 _MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
 _FEWEST_SCORES, _BYTES_PER_SCORE = 1 << 20, 44
@@ -63,20 +61,22 @@ class FineSearch:
     grid : their PoseGrid.
     kept_mass : share of each frame's coarse probability whose children are searched.
     score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
+    tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
         ones: models times fine poses, then the junk classes.
     """
 
     def __init__(
-        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0
-    ) -> None:
+        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0,
+        tile_rows: int = 0,
+    ) -> None:  # fmt: skip
         self.parents, self.kept_mass = parents, kept_mass
         device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
         self._device, self.most_scores = device, _MOST_SCORES[device]
         if score_bytes:
             self.most_scores = max(_FEWEST_SCORES, score_bytes // _BYTES_PER_SCORE)
-        self.tile_rows = parents.tile_rows * (_LARGER_TILES if device == "cpu" else 1)
+        self.tile_rows = tile_rows or parents.tile_rows
         xp: Any = array_namespace(parents.log_prior)
         fine = grid.fine()
         self.quaternions: NDArray[np.float64] = fine.quaternions
@@ -175,7 +175,10 @@ class FineSearch:
         """
         blocks, xp = scored.blocks, array_namespace(found.probability)
         self._add_row_mass(found, deposit)
-        expected = sum_by_frame(found.probability * scored.unit_photons[row_of_values(blocks)], blocks)
+        owners = owners_of(blocks)
+        photons = found.probability * scored.unit_photons[owners.row]
+        expected = sum_by(owners.frame, photons, blocks.n_frames)
+        del owners, photons
         likely = xp.bincount(pair_of_values(blocks)[found.probability > 0], minlength=blocks.n_pairs) > 0
         kept = take_pairs(blocks, likely)
         probability = found.probability[kept.values]

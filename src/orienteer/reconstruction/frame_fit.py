@@ -9,6 +9,7 @@ model of the other half, which it had no part in.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
-from orienteer.likelihood.base import log_rising
+from orienteer.compute.kernels import load_kernels
 from orienteer.likelihood.fluence import solve_fluence
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.orientation.quaternion import to_matrix
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
 
 _NUMBERS_AT_ONCE = 1 << 23
+_THREADS = 256
 # Nats by which a frame must be better explained with a particle than by background alone.
 _LEAST_SIGNAL = 3.0
 # Relative variances of speckles about a radial profile: fully developed, and of nearly round particles.
@@ -88,32 +90,24 @@ def log_probability(counts: Array, expected: Array, dispersion: Array | float) -
 
     counts, expected : (D, S); where ``expected`` is 0 the pixel does not count.  dispersion : (D, S) or (S,).
     """
+    xp = array_namespace(counts)
+    e = xp.asarray(dispersion, dtype=np.float64)
+    each = e.ndim == 2
+    e = xp.ascontiguousarray(e if each else xp.broadcast_to(e, counts.shape[1:]))
     if is_on_gpu(counts):
-        return log_probability_dense(counts, expected, dispersion)
+        D, S = counts.shape
+        out = xp.empty(D, dtype=np.float64)
+        kernel = load_kernels(Path(__file__).with_suffix(".cu")).get_function("log_probability")
+        K, lam = (xp.ascontiguousarray(x, dtype=np.float32) for x in (counts, expected))
+        kernel((D,), (_THREADS,), (K, lam, e, np.int64(S if each else 0), np.int32(S), out))
+        return out
     from orienteer.reconstruction import _frame_fit_numba as twin
 
-    e = np.asarray(dispersion, dtype=np.float64)
-    if e.ndim < 2:
-        e = np.broadcast_to(e, (1, counts.shape[1]))
     out = np.empty(len(counts))
-    K, lam, e = (np.ascontiguousarray(x) for x in (counts, expected, e))
-    twin.log_probability(K, lam, e, out)
+    twin.log_probability(
+        np.ascontiguousarray(counts), np.ascontiguousarray(expected), e if each else e[None], out
+    )
     return out
-
-
-def log_probability_dense(counts: Array, expected: Array, dispersion: Array | float) -> Array:
-    """GPU twin of :func:`_frame_fit_numba.log_probability`: all pixels at once, in float64."""
-    xp = array_namespace(counts)
-    K, lam = counts.astype(xp.float64), expected.astype(xp.float64)
-    e = xp.broadcast_to(xp.asarray(dispersion, dtype=xp.float64), K.shape)
-    y = e * lam
-    # r ln(1 + lambda / r), which is lambda where the dispersion is 0
-    offset = lam * xp.where(y > 1e-6, xp.log1p(y) / xp.where(y > 1e-6, y, 1.0), 1.0 - y / 2)
-    lit = (K > 0) & (lam > 0)
-    K_lit, y_lit = K[lit], y[lit]
-    terms = xp.zeros_like(K)
-    terms[lit] = K_lit * (xp.log(lam[lit]) - xp.log1p(y_lit)) + log_rising(K_lit, e[lit])
-    return (terms - offset).sum(axis=1)
 
 
 def log_probability_of_anything(

@@ -62,29 +62,23 @@ def pair_of_values(blocks: BlockList) -> Array:
     return owner_of(blocks.value_start, blocks.n_values)
 
 
-def row_of_values(blocks: BlockList) -> Array:
-    """The chosen row (0 .. T) of every value, (n_values,) int64."""
+class Owners(NamedTuple):
+    """Whom every value belongs to: its chosen row (0 .. T) and its frame, (n_values,) int64 each."""
+
+    row: Array
+    frame: Array
+
+
+def owners_of(blocks: BlockList) -> Owners:
+    """Row and frame of every value."""
     xp = array_namespace(blocks.row)
     pair = pair_of_values(blocks)
-    return blocks.block_start[blocks.pair_block[pair]] + xp.arange(len(pair)) - blocks.value_start[pair]
+    row = blocks.block_start[blocks.pair_block[pair]] + xp.arange(len(pair)) - blocks.value_start[pair]
+    return Owners(row, blocks.frame[pair].astype(np.int64))
 
 
-def frame_of_values(blocks: BlockList) -> Array:
-    """The frame of every value, (n_values,) int64."""
-    return blocks.frame[pair_of_values(blocks)].astype(np.int64)
-
-
-def sum_by_frame(values: Array, blocks: BlockList) -> Array:
-    """Sum of the values of each frame, (D,) float64; the order of the work changes no bit."""
-    return _sum_by(frame_of_values(blocks), values, blocks.n_frames)
-
-
-def sum_by_row(values: Array, blocks: BlockList) -> Array:
-    """Sum of the values of each chosen row, (T,) float64; the order of the work changes no bit."""
-    return _sum_by(row_of_values(blocks), values, blocks.n_rows)
-
-
-def _sum_by(owner: Array, values: Array, n: int) -> Array:
+def sum_by(owner: Array, values: Array, n: int) -> Array:
+    """Sum of the values of each of n owners, (n,) float64; the order of the work changes no bit."""
     xp = array_namespace(values)
     whole = xp.round(values.astype(np.float64) * _PARTS)
     if not is_on_gpu(values):
@@ -120,27 +114,28 @@ def _score_group(
     likelihood: Likelihood, slices: Array, batch: Batch, group: Group, blocks: BlockList
 ) -> Array:
     xp = array_namespace(slices)
-    by_pixel = batch.by_pixel
+    by_pixel, owners = batch.by_pixel, owners_of(blocks)
     operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
     lists = *blocks.on_host, blocks.frame
     product = listed_scores(group.product, operand, *lists)  # type: ignore[arg-type]
     # Every value is a frame of its own, compared with one row: by how much the offsets of rows differ is
     # given as a share that this frame does not see, which is what ``missing`` means.
     middle = xp.asarray(offsets.mean()).reshape(1)
-    unseen = (middle - offsets)[row_of_values(blocks)]
+    unseen = (middle - offsets)[owners.row]
     if group.frames.missing is not None:
         per_pixel = likelihood.expand_missing(slices, group.fluence, by_pixel)
         per_pixel = per_pixel if by_pixel else xp.ascontiguousarray(per_pixel.T)
         unseen = unseen + listed_scores(_missing_of(group.frames), per_pixel, *lists)
-    frames = _frame_per_value(group.frames, blocks)
+    frames = _frame_per_value(group.frames, owners.frame)
     slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
     if slopes is not None:
-        own = _fluence(likelihood, batch, group, blocks, own=True)
-        change = fluence_steps(frames, group.fluence, own)
-        product = (product - slopes[row_of_values(blocks)] * change).astype(np.float32)
+        change = fluence_steps(frames, group.fluence, batch.fluence[group.columns][owners.frame])
+        product = (product - slopes[owners.row] * change).astype(np.float32)
+    shared = likelihood.needs_fluence_groups
     scores = likelihood.scores(
         product[None], middle, frames,
-        fluence=_fluence(likelihood, batch, group, blocks), missing=unseen.astype(np.float32)[None],
+        fluence=group.fluence if shared else batch.fluence[group.columns][owners.frame],
+        missing=unseen.astype(np.float32)[None],
     )  # fmt: skip
     return scores[0]
 
@@ -204,17 +199,17 @@ def _merge_group(
     likelihood: Likelihood, slices: Array | None, batch: Batch, group: Group, blocks: BlockList,
     probability: Array,
 ) -> tuple[Array, Array, Array | None]:  # fmt: skip
-    by_pixel = batch.by_pixel
+    by_pixel, owners = batch.by_pixel, owners_of(blocks)
     lists = *blocks.on_host, blocks.frame
     product = None
     if likelihood.needs_product_to_merge:
         operand = likelihood.expand(slices, group.fluence, by_pixel)[0]
         product = listed_scores(group.product, operand, *lists)[None]  # type: ignore[arg-type]
     if batch.weight is not None:
-        probability = probability * batch.weight[group.columns][frame_of_values(blocks)]
+        probability = probability * batch.weight[group.columns][owners.frame]
     weights = likelihood.merge_weights(
-        probability[None], _frame_per_value(group.frames, blocks, masked=True),
-        fluence=_fluence(likelihood, batch, group, blocks, own=True), product=product,
+        probability[None], _frame_per_value(group.frames, owners.frame, masked=True),
+        fluence=batch.fluence[group.columns][owners.frame], product=product,
     )  # fmt: skip
     denominator: Any = weights.denominator
     merged = listed_merge(group.product, weights.numerator[0], *lists)  # type: ignore[arg-type]
@@ -225,7 +220,7 @@ def _merge_group(
     if group.frames.missing is not None:
         taken = listed_merge(_missing_of(group.frames), denominator[0], *lists)
         taken = taken if by_pixel else taken.T
-    return merged, sum_by_row(denominator[0], blocks), taken
+    return merged, sum_by(owners.row, denominator[0], blocks.n_rows), taken
 
 
 def needs_slices_to_merge(likelihood: Likelihood) -> bool:
@@ -248,22 +243,13 @@ def _rows(slices: Array, rows: Array | None, by_pixel: bool) -> Array:
     return array_namespace(slices).take(slices, rows, axis=1 if by_pixel else 0)
 
 
-def _fluence(
-    likelihood: Likelihood, batch: Batch, group: Group, blocks: BlockList, own: bool = False
-) -> float | Array:
-    """The fluence of the group, or that of the frame of each value."""
-    if likelihood.needs_fluence_groups and not own:
-        return group.fluence
-    return batch.fluence[group.columns][frame_of_values(blocks)]
-
-
-def _frame_per_value(frames: FrameBatch, blocks: BlockList, masked: bool = False) -> FrameBatch:
+def _frame_per_value(frames: FrameBatch, frame: Array, masked: bool = False) -> FrameBatch:
     """Frames of no pixels, one for each value, with the sums of the frame that the value belongs to.
 
+    frame : (n_values,) int64.
     masked : say that they forbid pixels; likelihoods then give the denominators of every pair.
     """
     xp = array_namespace(frames.squares)
-    frame = frame_of_values(blocks)
     n = len(frame)
     nothing = xp.empty(0, dtype=np.int32)
     missing = SparsePhotons(xp.zeros(n + 1, dtype=np.int64), nothing, nothing, 0) if masked else None

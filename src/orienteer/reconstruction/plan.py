@@ -19,12 +19,14 @@ _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
 _MODEL, _SUMS = 4, {"cpu": 24, "cuda": 32}
 # Of tables that are kept for a cube: its shells, and distances in its transform.  On a GPU each voxel is
 # copied beside its neighbours while it is sliced.
-_TABLES = {"cpu": 12, "cuda": 28}
+_TABLES = {"cpu": 12, "cuda": 35}
 # While models are made: sums of each half, their total and what is solved of them, for each model; and the
 # filter of two halves, which holds three cubes with their means, transforms and gains.
 _SOLVING, _FILTERING = 64, 94
 # Matrix, quaternion, weight, prior, mass and offset of a row; also of the coarser grids that are kept.
 _ROW = 120
+# Few frames meet each row of the second pass of a search, so its tiles are larger.
+_LARGER_TILES = 4
 # Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and the
 # slices that these are compared with.  By frame: responsibilities, those of a group, and its weights.
 _BY_PIXEL, _BY_FRAME = 4, 3
@@ -70,7 +72,8 @@ class Plan:
 
     layout : frames as arrays ("dense") or as lists of photons ("sparse").
     precision : of the products.
-    tile_rows : poses that are sliced and scored together.
+    tile_rows, fine_tile_rows : poses that are sliced and scored together, in a search of all poses and in
+        the second pass of one from coarse to fine.
     batch_frames : frames that are scored against all poses at once, at the finest grid.
     score_bytes : memory of the scores of a batch.
     memory_GiB : of everything together, at most; ``memory`` says of what.
@@ -87,6 +90,7 @@ class Plan:
     n_rotations: int
     edge_voxels: int
     tile_rows: int
+    fine_tile_rows: int
     batch_frames: int
     score_bytes: int
     memory_GiB: float
@@ -140,7 +144,8 @@ def make_plan(
     sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
     layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
     tile_rows = 4096 if on_gpu else 128 if layout == "sparse" else 512
-    tile_rows = max(1, min(tile_rows, n_rows, int(budget / 4 // max(4 * _BY_PIXEL * n_pixels, 1)) or 1))
+    most_rows = max(1, min(n_rows, int(budget / 4 // max(4 * _BY_PIXEL * n_pixels, 1))))
+    tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES * tile_rows, most_rows)
     # Of a frame: its scores, the tops of tiles and sums of 256 rows, and what it has in a tile.
     score = n_rows * ((2 if on_gpu else 4) + 8 / tile_rows + 8 / 256)
     in_tile, tile = 4.0 * _BY_FRAME * tile_rows, 4.0 * _BY_PIXEL * tile_rows * n_pixels
@@ -162,15 +167,15 @@ def make_plan(
         poses=_ROW * n_rows,
         volumes=voxel * edge_voxels**3,
         scores=int(at_once * score),
-        tiles=int(at_once * in_tile + tile),
+        tiles=int(max(at_once * in_tile + tile, 4.0 * _BY_PIXEL * fine_rows * n_pixels)),
         compression=solving * edge_voxels**3,
         judging=_JUDGED * min(at_once * n_pixels, _JUDGED_AT_ONCE),
     )
     precision = "split" if largest_square > _LARGEST_HALF_SQUARE else "half"
     precision = precision if on_gpu else "single"
     return Plan(
-        device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, batch, memory.scores,
-        memory.total / 2**30, products + moves, frames_in_memory, on_device, memory,
+        device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, fine_rows, batch,
+        memory.scores, memory.total / 2**30, products + moves, frames_in_memory, on_device, memory,
     )  # fmt: skip
 
 

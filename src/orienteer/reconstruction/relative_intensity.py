@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import n_shells, shell_index
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.grouped_sums import Groups
 from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
@@ -59,6 +60,12 @@ def _shells_of_cube(n: int, on_gpu: bool) -> Array:
     return to_device(np.where(index < 0, n_shells(n), index), "cuda" if on_gpu else "cpu")
 
 
+@lru_cache(maxsize=2)
+def _voxels_of_shells(n: int) -> Groups:
+    """The voxels of a cube on the GPU, shell by shell."""
+    return Groups(_shells_of_cube(n, True), n_shells(n) + 1)
+
+
 def n_shells_of(values: Array) -> int:
     """Number of sums that :func:`shell_sums` gives for a cube (n, n, n)."""
     return n_shells(len(values)) + 1
@@ -84,13 +91,12 @@ def shell_moments(cubes: Sequence[Array], weight: Array) -> NDArray[np.float64]:
         from orienteer.reconstruction import _shell_moments_numba as twin
 
         return twin.shell_moments(shells_of(weight), n_shells, list(cubes), weight)
-    index, w = shells_of(weight).ravel(), weight.ravel().astype(xp.float64)
-    values = [cube.ravel().astype(xp.float64) for cube in cubes]
+    w, *values = (cube.astype(xp.float64) for cube in (weight, *cubes))
     terms = [w, *(w * a for a in values)]
     if len(values) == 2:
-        a, b = values
-        terms += [w * a * b, w * a * a, w * b * b]
-    return to_numpy(xp.stack([xp.bincount(index, weights=t, minlength=n_shells) for t in terms], axis=1))
+        (a, b), (_, wa, wb) = values, terms
+        terms += [wa * b, wa * a, wb * b]
+    return _voxels_of_shells(len(weight)).sums(*terms)
 
 
 def shell_sums(values: Array) -> NDArray[np.float64]:

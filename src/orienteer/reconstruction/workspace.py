@@ -71,8 +71,9 @@ class Workspace:
         self.fine: FineSearch | None = None
         if stage.in_two_passes:
             self.fine = FineSearch(
-                self.rows, grid, kept_mass=emc.settings.kept_mass, score_bytes=emc.plan.score_bytes
-            )
+                self.rows, grid, kept_mass=emc.settings.kept_mass, score_bytes=emc.plan.score_bytes,
+                tile_rows=emc.plan.fine_tile_rows,
+            )  # fmt: skip
         self._frames_of: dict[Part, NDArray[np.int64]] = {
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)
         }
