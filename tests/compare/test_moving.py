@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from orienteer.compare.moving import MovableDensity, move_density, within_last_shell
+from orienteer.compare.fsc import within_shells
+from orienteer.compare.moving import MovableDensity, move_density
 from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import import_cupy
 from orienteer.orientation.quaternion import from_axis_angle, identity, random_uniform
@@ -32,7 +33,7 @@ def test_moving_the_density_is_moving_the_particle(n: int, hand: int) -> None:
 
 
 def test_a_quarter_turn_is_exact() -> None:
-    values = within_last_shell(np.random.default_rng(1).normal(size=(9, 9, 9)))
+    values = within_shells(np.random.default_rng(1).normal(size=(9, 9, 9)))
     found = move_density(values, from_axis_angle([0, 0, 1], 90), np.zeros(3), 1)
     np.testing.assert_allclose(found, np.rot90(values, 1, (0, 1)), atol=1e-6)
     flipped = move_density(values, identity(), np.array([1.0, 0, 0]), -1)

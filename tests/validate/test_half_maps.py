@@ -6,7 +6,7 @@ import pytest
 from orienteer.compare.criteria import resolution_at
 from orienteer.compare.turning import rotate_volume
 from orienteer.orientation.quaternion import from_axis_angle
-from orienteer.validate.half_maps import CRITERIA, HalfMaps, compare_half_maps, up_to
+from orienteer.validate.half_maps import CRITERIA, HalfMaps, compare_half_maps
 from orienteer.volume.volume import Volume
 
 N, VOXEL_A = 24, 5.0
@@ -49,16 +49,35 @@ def test_stricter_criteria_give_coarser_resolutions(noisy: HalfMaps) -> None:
     assert len(noisy.half_bit) == len(noisy.curves.corrected.q_inv_A)
 
 
-def test_curves_end_at_the_edge_of_the_data(noisy: HalfMaps) -> None:
-    cut = up_to(noisy.curves, 1 / 40.0)
-    step = noisy.curves.corrected.q_inv_A[1]
-    for curve in (cut.corrected, cut.masked, cut.unmasked, cut.random):
+def test_what_no_frame_has_shown_is_in_neither_curves_nor_maps() -> None:
+    cut = compare_half_maps(*halves(0.15), edge_A=40.0, seed=1)
+    step = cut.curves.corrected.q_inv_A[1]
+    for curve in (cut.curves.corrected, cut.curves.masked, cut.curves.unmasked, cut.curves.random):
         assert 1 / 40.0 - 1.5 * step < curve.q_inv_A[-1] <= 1 / 40.0 - step / 2
         assert len(curve.q_inv_A) == len(curve.correlation) == len(curve.n_voxels)
-    assert np.array_equal(
-        cut.corrected.correlation, noisy.curves.corrected.correlation[: len(cut.corrected.q_inv_A)]
+    assert resolution_at(cut.curves.corrected, 0.01).reaches_edge
+    q = np.fft.fftfreq(N, VOXEL_A)
+    beyond = np.sqrt(q[:, None, None] ** 2 + q[:, None] ** 2 + q**2) > 1 / 40.0 + step
+    for volume in (cut.first, cut.second):
+        power = np.abs(np.fft.fftn(volume.values)) ** 2
+        assert power[beyond].sum() < 1e-3 * power[~beyond].sum()
+
+
+def test_supports_go_the_way_of_their_densities() -> None:
+    """A hollow half, turned, shifted and mirrored, is compared as if it had stayed where it was."""
+    walls = body(3.0) > 0.3
+    rng = np.random.default_rng(4)
+    one, other = ((body() + 0.3 * rng.normal(size=(N, N, N))) * walls for _ in range(2))
+    moved = [np.roll(x, (1, -1, 2), axis=(0, 1, 2))[::-1, ::-1, ::-1] for x in (other, walls)]
+    moved = [np.swapaxes(x, 0, 1) for x in moved]
+    first, support = Volume(one, VOXEL_A), Volume(walls.astype(float), VOXEL_A)
+    straight = compare_half_maps(first, Volume(other, VOXEL_A), supports=(support, support), seed=1)
+    turned = compare_half_maps(
+        first, Volume(moved[0], VOXEL_A), supports=(support, Volume(moved[1].astype(float), VOXEL_A)), seed=1
     )
-    assert resolution_at(cut.corrected, 0.01).reaches_edge
+    assert turned.alignment.correlation == pytest.approx(straight.alignment.correlation, abs=0.02)
+    differ = turned.curves.random.correlation - straight.curves.random.correlation
+    assert np.nanmax(np.abs(differ)) < 0.1
 
 
 def test_noise_alone_agrees_on_nothing_beyond_the_first_shells() -> None:

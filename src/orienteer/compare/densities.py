@@ -24,9 +24,10 @@ from orienteer.compare.fsc import (
     half_transform,
     independent_voxels,
     shell_products,
+    within_shells,
 )
 from orienteer.compare.mask import soft_mask
-from orienteer.compare.moving import MovableDensity, move_density, within_last_shell
+from orienteer.compare.moving import MovableDensity, move_density
 from orienteer.compare.refinement import Placement, Refinement
 from orienteer.compare.resampling import resample
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
@@ -102,7 +103,7 @@ def align_densities(
     level = border_level(second.values)
     own = second.values - level
     place, other = _best_placements(first.values - border_level(first.values), own, hands)
-    within = within_last_shell(first.values)
+    within = within_shells(first.values)
     turned = level + move_density(own, place.quaternion, place.shift, place.hand)
     other_correlation = np.nan
     if other is not None:
@@ -305,7 +306,7 @@ def _ranked(reference: Array, movable: MovableDensity, places: list[Placement]) 
     Agreement is the information that one density gives about the other, -Σ n log(1 - FSC²): each shell
     counts by its voxels, so that neither the strong inner ones nor the noise of the outer ones decides.
     """
-    within = within_last_shell(reference)
+    within = within_shells(reference)
     agreement, found = [], []
     for place in places:
         turned = movable.moved(place.quaternion, place.shift, place.hand)

@@ -124,6 +124,23 @@ def half_radius(n: int, xp: Any = np) -> Array:
     return xp.asarray(np.sqrt(whole[:, None, None] + whole[:, None] + half))
 
 
+def within_shells(values: Array, end: int | None = None) -> Array:
+    """The cube without the shells of its transform from ``end`` on, or without its corners, in float64."""
+    xp = array_namespace(values)
+    n = values.shape[0]
+    inside = half_radius(n, xp) < (n_shells(n) if end is None else end) - 0.5
+    return from_half_transform(xp.where(inside, half_transform(values), 0.0), n)
+
+
+def shells_within(radius: float, n: int) -> int:
+    """Shells that lie wholly inside a radius in voxels, the centre included; at least two.
+
+    >>> shells_within(3.4, 20), shells_within(3.5, 20), shells_within(np.inf, 20)
+    (3, 4, 10)
+    """
+    return max(2, min(n_shells(n), int(min(radius * (1 + 1e-6) + 0.5, n))))
+
+
 def half_shells(n: int) -> NDArray[np.int64]:
     """Shell of every voxel of a :func:`half_transform`; beyond the last whole one its number + 1."""
     return np.asarray(np.minimum(np.floor(half_radius(n) + 0.5), n_shells(n)).astype(np.int64))

@@ -11,9 +11,8 @@ series itself, at the moved voxels, on the CPU: then even shells that hold next 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.fsc import from_half_transform, half_radius, half_transform
+from orienteer.compare.fsc import within_shells
 from orienteer.compare.resampling import resample
-from orienteer.compare.shells import n_shells
 from orienteer.compare.turning import CUBIC, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.orientation.quaternion import to_matrix
@@ -31,7 +30,7 @@ class MovableDensity:
     def __init__(self, values: Array) -> None:
         xp = array_namespace(values)
         self.n = int(values.shape[0])
-        fine = resample(within_last_shell(values), 1.0, _FINER * self.n, 1.0 / _FINER)
+        fine = resample(within_shells(values), 1.0, _FINER * self.n, 1.0 / _FINER)
         self._coefficients = spline_coefficients(xp.astype(fine, xp.float32), CUBIC)
 
     def at(
@@ -75,7 +74,7 @@ def move_density(
     import finufft
 
     n = values.shape[0]
-    series = np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(within_last_shell(values)))) / n**3
+    series = np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(within_shells(values)))) / n**3
     back = hand * np.asarray(to_matrix(quaternion)).T
     points = cube_points(n)
     result = np.empty(n**3, dtype=np.float32)
@@ -87,14 +86,6 @@ def move_density(
         found = finufft.nufft3d2(x, y, z, series, isign=+1, eps=1e-9)
         result[some] = np.where(inside, found.real, 0.0)
     return result.reshape(n, n, n)
-
-
-def within_last_shell(values: Array) -> Array:
-    """The density without the corners of its transform, (n, n, n) float64."""
-    xp = array_namespace(values)
-    n = values.shape[0]
-    inside = half_radius(n, xp) < n_shells(n) - 0.5
-    return from_half_transform(xp.where(inside, half_transform(values), 0.0), n)
 
 
 def cube_points(n: int) -> NDArray[np.int32]:

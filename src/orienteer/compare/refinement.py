@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.fsc import from_half_transform, half_transform
-from orienteer.compare.moving import MovableDensity, cube_points, within_last_shell
+from orienteer.compare.fsc import from_half_transform, half_transform, within_shells
+from orienteer.compare.moving import MovableDensity, cube_points
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.orientation.quaternion import compose, from_axis_angle, rotate
 
@@ -47,7 +47,7 @@ class Refinement:
     def __init__(self, reference: Array, mask: Array | None = None) -> None:
         xp = array_namespace(reference)
         n = self.n = int(reference.shape[0])
-        reference = within_last_shell(reference)
+        reference = within_shells(reference)
         points = cube_points(n)
         inside = np.flatnonzero((points.astype(np.int64) ** 2).sum(axis=1) <= (n / 2 - 1) ** 2)
         chosen = xp.asarray(inside)

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.common_grid import on_one_grid
 from orienteer.compare.criteria import Resolution, half_bit_curve, resolution_at
 from orienteer.compare.densities import DensityAlignment, align_densities
-from orienteer.compare.fsc import Fsc
+from orienteer.compare.fsc import shells_within, within_shells
 from orienteer.compare.mask import filled_share, soft_mask
+from orienteer.compare.moving import move_density
 from orienteer.compare.phase_randomisation import MaskedFsc, masked_fsc
+from orienteer.compute.arrays import Array
 from orienteer.volume.volume import Volume
 
 CRITERIA = ("0.143", "0.5", "half-bit")
@@ -37,21 +40,28 @@ class HalfMaps:
 
 
 def compare_half_maps(
-    first: Volume, second: Volume, *, edge_A: float = 0.0, order: int = 1, seed: int = 0, n_draws: int = 3
-) -> HalfMaps:
+    first: Volume, second: Volume, *, supports: tuple[Volume, Volume] | None = None, edge_A: float = 0.0,
+    agrees_to_A: float = 0.0, order: int = 1, seed: int = 0, n_draws: int = 3,
+) -> HalfMaps:  # fmt: skip
     """Bring two densities onto each other and compare them shell by shell.
 
-    edge_A : full period of the edge of the data; beyond, densities hold what no frame has shown.
+    supports : outside of which they were made to be 0, on their grids.
+    edge_A : full period of the edge of the data; what densities hold beyond, no frame has shown, and it is
+        left out.
+    agrees_to_A : full period to which the data of the halves agree before any phasing; 0: not known.
     order : of the symmetry that both were given.
-    seed, n_draws : of the random phases that show what the mask adds.
+    seed, n_draws : of the random phases that show what supports and mask add.
     """
-    alignment = align_densities(first, second)
-    one, other = alignment.reference, alignment.turned
+    end_inv_A = 1 / edge_A if edge_A else np.inf
+    alignment = align_densities(*(_within(volume, end_inv_A) for volume in (first, second)))
+    one, other = (_within(volume, end_inv_A) for volume in (alignment.reference, alignment.turned))
     voxel_A = float(one.voxel_size[0])
     mask = soft_mask((one.values + other.values) / 2, voxel_A)
-    curves = masked_fsc(one.values, other.values, mask, voxel_A, seed=seed, n_draws=n_draws)
-    if edge_A:
-        curves = up_to(curves, 1 / edge_A)
+    walls = None if supports is None else _moved_supports(supports, alignment)
+    curves = masked_fsc(
+        one.values, other.values, mask, voxel_A, supports=walls, edge_inv_A=end_inv_A, seed=seed,
+        n_draws=n_draws, random_from_inv_A=1 / agrees_to_A if agrees_to_A else np.inf,
+    )  # fmt: skip
     filled = filled_share(mask)
     found = {name: resolution_at(curves.corrected, name, filled, order) for name in CRITERIA}
     return HalfMaps(
@@ -65,15 +75,16 @@ def compare_half_maps(
     )
 
 
-def up_to(curves: MaskedFsc, edge_inv_A: float) -> MaskedFsc:
-    """The curves without the shells that reach beyond a radius."""
-    step = float(curves.corrected.q_inv_A[1]) if len(curves.corrected.q_inv_A) > 1 else 0.0
-    n = max(2, int(np.sum(curves.corrected.q_inv_A + step / 2 <= edge_inv_A * (1 + 1e-6))))
+def _within(density: Volume, end_inv_A: float) -> Volume:
+    """A density in a cube without the waves beyond an edge."""
+    if np.isinf(end_inv_A):
+        return density
+    n, voxel_A = density.shape[0], float(density.voxel_size[0])
+    return density.with_values(within_shells(density.values, shells_within(end_inv_A * n * voxel_A, n)))
 
-    def cut(curve: Fsc) -> Fsc:
-        return Fsc(curve.q_inv_A[:n], curve.correlation[:n], curve.n_voxels[:n], curve.voxel_size_A)
 
-    return MaskedFsc(
-        cut(curves.corrected), cut(curves.masked), cut(curves.unmasked), cut(curves.random),
-        curves.random_from_inv_A,
-    )  # fmt: skip
+def _moved_supports(supports: tuple[Volume, Volume], alignment: DensityAlignment) -> tuple[Array, Array]:
+    """Supports on the grid of the comparison, the second brought onto the first as its density was."""
+    first, second, voxel_A, _ = on_one_grid(*supports)
+    moved = move_density(second.values, alignment.quaternion, alignment.shift_A / voxel_A, alignment.hand)
+    return first.values > 0.5, moved > 0.5

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ERRORS = "intensity_error.h5"
 # What a stopwatch tells of a validation.
 PARTS = (
-    "halves: reconstruct", "halves: sentinels", "halves: phase", "compare densities", "compare intensities",
+    "halves: reconstruct", "halves: sentinels", "halves: phase", "compare intensities", "compare densities",
     "voxel errors", "coverage", "write",
 )  # fmt: skip
 
@@ -123,12 +123,14 @@ def validate(
     with part("halves: phase"):
         phased, summaries, troubles = _phased(halves.runs, phasing, summaries, device)
     edge = min(model.edge_inv_A for model in models)
-    with part("compare densities"):
-        maps = _half_maps(whole, phased, edge, settings, device) if len(phased) == 2 else None
     with part("compare intensities"):
         volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
         intensity = compare_intensities(volumes[1], volumes[2], edge)
         agreement = worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:])
+    with part("compare densities"):
+        maps = None
+        if len(phased) == 2:
+            maps = _half_maps(whole, phased, edge, intensity.resolution_A, settings, device)
     with part("voxel errors"):
         errors = _errors(whole, folder, settings, device)
     found = Validation(
@@ -176,13 +178,20 @@ def _phased(
 
 
 def _half_maps(
-    run: Run, phased: list[Phasing], edge_inv_A: float, settings: ValidationSettings, device: DeviceName
+    run: Run,
+    phased: list[Phasing],
+    edge_inv_A: float,
+    agrees_to_A: float | None,
+    settings: ValidationSettings,
+    device: DeviceName,
 ) -> HalfMaps:
+    """agrees_to_A : how far the intensities of the halves agree; None: nowhere."""
     first, second = (_on(one.density, device) for one in phased)
+    walls = [_on(one.support, device) for one in phased]
     edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
-        first, second, edge_A=max(edges_A), order=as_point_group(run.settings.symmetry).order,
-        seed=run.seed, n_draws=settings.random_phases,
+        first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A), agrees_to_A=agrees_to_A or np.inf,
+        order=as_point_group(run.settings.symmetry).order, seed=run.seed, n_draws=settings.random_phases,
     )  # fmt: skip
     return replace(
         maps, first=_on(maps.first, "cpu"), second=_on(maps.second, "cpu"), mask=_on(maps.mask, "cpu")
