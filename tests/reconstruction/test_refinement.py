@@ -20,6 +20,7 @@ from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Group
 from orienteer.reconstruction.refinement import (
     CLOUD,
+    CLOUD_LOG_WEIGHTS,
     STENCIL,
     local_scores,
     merge_refined,
@@ -115,12 +116,30 @@ def test_the_stencil_sees_every_quadratic_form_alike() -> None:
 
 
 def test_the_cloud_stands_for_a_gaussian() -> None:
-    p = np.exp(-0.5 * (CLOUD**2).sum(axis=1))
-    p /= p.sum()
+    p = np.exp(CLOUD_LOG_WEIGHTS - 0.5 * (CLOUD**2).sum(axis=1))
+    assert p.sum() == pytest.approx(1)
     np.testing.assert_allclose(p @ CLOUD, 0, atol=1e-12)
-    spread = np.einsum("n,na,nb->ab", p, CLOUD, CLOUD)
-    np.testing.assert_allclose(spread, spread[0, 0] * np.eye(3), atol=1e-12)
-    assert spread[0, 0] == pytest.approx(0.88, abs=0.01)
+    np.testing.assert_allclose(np.einsum("n,na,nb->ab", p, CLOUD, CLOUD), np.eye(3), atol=1e-12)
+
+
+def test_conjugate_axes_have_the_covariance_of_the_posterior() -> None:
+    """Along the axes of one parabola the next sees no mixed terms, so that six directions tell all."""
+    world = make_world(3000.0)
+    frames = np.arange(len(world.poses))
+    refined = refine_poses(
+        world.likelihood, world.expander, world.batch, frames, world.which, world.nearest, 5.0, n_steps=6
+    )
+    covariance = np.einsum("fai,fbi->fab", refined.axes_rad, refined.axes_rad)
+    # Half a standard deviation away along any direction the score has fallen by an eighth of a nat.
+    directions = random_uniform(20, 4)[:, :3]
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    sigma = 1 / np.sqrt(np.einsum("na,fab,nb->fn", directions, np.linalg.inv(covariance), directions))
+    away = sigma[..., None] * directions
+    both = [turned(refined.quaternions[:, None], sign * 0.5 * away) for sign in (1, -1)]
+    args = world.likelihood, world.expander, world.batch, frames, world.which
+    falls = [refined.score[:, None] - local_scores(*args, poses) for poses in both]
+    assert np.mean(falls) == pytest.approx(0.125, rel=0.1)
+    assert np.quantile((falls[0] + falls[1]) / 2, [0.1, 0.9]) == pytest.approx([0.125, 0.125], abs=0.06)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -220,8 +239,8 @@ def test_faint_frames_stay_spread_over_their_cloud() -> None:
         longest = np.linalg.norm(refined.axes_rad, axis=1).max(axis=1)
         spread_deg.append(float(np.degrees(np.median(longest))))
     # The cloud of a sharp frame is a Gaussian of its own width, that of a faint one as wide as is allowed.
-    assert 15 < perplexity[0] <= len(CLOUD)
-    assert perplexity[1] == pytest.approx(11.8, rel=0.05)
+    assert 6 < perplexity[0] <= len(CLOUD)
+    assert perplexity[1] == pytest.approx(5.74, rel=0.05)
     assert spread_deg[0] == pytest.approx(4.0, rel=0.01)
     assert spread_deg[1] < 1.0
 

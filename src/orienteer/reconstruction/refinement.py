@@ -1,9 +1,10 @@
 """Poses between the points of a grid: from each frame's best pose to the nearby top of its likelihood.
 
 All frames climb together.  Around every pose the scores in twelve directions give a parabola, whose top is
-the next pose and whose curvature is the precision to which the frame knows its pose.  A frame is then merged
-at a small cloud of poses as wide as that precision, each with its own probability: sharp frames at one place,
-faint frames spread as far as they must be.
+the next pose and whose curvature is the precision to which the frame knows its pose.  Along axes that are
+conjugate to each other in one parabola the next has hardly any mixed terms, and six directions are enough.  A
+frame is then merged at a small cloud of poses as wide as that precision, each with its own probability: sharp
+frames at one place, faint frames spread as far as they must be.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.likelihood.base import Likelihood
@@ -28,9 +30,13 @@ _SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-
 _LENGTH = np.abs(_SIDES).sum(axis=1)
 # The centre and the twelve directions of a close-packed lattice: the fewest in which no quadratic form hides.
 STENCIL = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 2] / np.sqrt(2)])
-# Centre, twelve nearest and six next lattice points.  1.9 standard deviations apart they stand for a Gaussian
-# with 88 % of its variance; further apart the centre alone would count, nearer the tails would be cut.
-CLOUD = 1.9 * np.concatenate([STENCIL, _SIDES[_LENGTH == 1] * np.sqrt(2)])
+# The centre and both ways along each axis: all that a quadratic form without mixed terms needs.
+CROSS = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 1]])
+# A cross that stands for a Gaussian: a share of 0.4 in the centre, and the others where the variance is right.
+_CENTRE_SHARE = 0.4
+CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
+# Of a Gaussian posterior each pose then has its share.
+CLOUD_LOG_WEIGHTS = np.log([_CENTRE_SHARE, *[(1 - _CENTRE_SHARE) / 6] * 6]) + 0.5 * (CLOUD**2).sum(axis=1)
 # Entries of a symmetric matrix that a quadratic form in three variables has.
 _FIRST, _SECOND = np.triu_indices(3)
 
@@ -43,8 +49,8 @@ class Refined:
     model : (F,) int64.
     quaternions : (F, 4) float64.
     score : (F,) float64 log-likelihood there, never less than where the climb began.
-    axes_rad : (F, 3, 3) float64; the columns are the main axes of the posterior about the pose, as rotation
-        vectors in the laboratory, one standard deviation long (at most the first step).
+    axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
+        conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
     """
 
     frames: Array
@@ -69,25 +75,25 @@ def refine_poses(
     """
     xp = array_namespace(batch.fluence)
     frames, model, now = xp.asarray(frames), xp.asarray(model), xp.asarray(quaternions, dtype=np.float64)
-    stencil = xp.asarray(STENCIL)
     F = len(frames)
-    step = xp.full(F, np.radians(step_deg))
-    axes = xp.broadcast_to(xp.eye(3), (F, 3, 3)) * step[:, None, None]
+    steps = axes = xp.broadcast_to(xp.eye(3), (F, 3, 3)) * np.radians(step_deg)
     best, best_score = now, xp.full(F, -np.inf)
-    for _ in range(n_steps):
-        poses = turned(now[:, None], step[:, None, None] * stencil)
+    for number in range(n_steps):
+        stencil = CROSS if number else STENCIL
+        poses = turned(now[:, None], xp.matmul(xp.asarray(stencil), xp.matrix_transpose(steps)))
         scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
         highest = xp.argmax(scores, axis=1)
         top = xp.take_along_axis(scores, highest[:, None], axis=1)[:, 0]
         is_better = top > best_score
         here = xp.take_along_axis(poses, highest[:, None, None], axis=1)[:, 0]
         best, best_score = xp.where(is_better[:, None], here, best), xp.where(is_better, top, best_score)
-        move, axes_in_steps, predicted = _top_of_parabola(scores)
+        move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
         # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
-        now = xp.where((predicted >= top)[:, None], turned(now, step[:, None] * move), here)
-        axes = step[:, None, None] * axes_in_steps
-        width = xp.sqrt((axes**2).sum(axis=1)).max(axis=1)
-        step = xp.minimum(xp.maximum(width, step / 3), step)
+        along = xp.matmul(steps, move[..., None])[..., 0]
+        now = xp.where((predicted >= top)[:, None], turned(now, along), here)
+        axes = xp.matmul(steps, axes_in_steps)
+        narrower = xp.sqrt((axes_in_steps**2).sum(axis=1, keepdims=True))
+        steps = axes * xp.maximum(narrower, 1 / 3) / narrower
     last = local_scores(likelihood, expander, batch, frames, model, now[:, None], tile_rows)[:, 0]
     is_better = last >= best_score
     return Refined(
@@ -114,7 +120,7 @@ def merge_refined(
         matrices = _matrices(poses[part])
         slices = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
         scores = score_listed(likelihood, slices, batch, own).reshape(-1, len(CLOUD)).astype(np.float64)
-        probability, perplexity[part] = _softmax(scores)
+        probability, perplexity[part] = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
         seen = slices if needs_slices_to_merge(likelihood) else None
         if likelihood.pixels.background is not None:
             seen = slice_volume(own_models[m], expander.points, matrices, by_pixel=batch.by_pixel)
@@ -159,14 +165,14 @@ def turned(quaternions: Array, rotation_vectors: Array) -> Array:
     return compose(normalise(xp.concatenate([ones, rotation_vectors / 2], axis=-1)), quaternions)
 
 
-def _top_of_parabola(scores: Array) -> tuple[Array, Array, Array]:
-    """Of scores (F, 13) on the stencil: where the top lies, the main axes as columns, and the height there.
+def _top_of_parabola(scores: Array, stencil: NDArray[np.float64]) -> tuple[Array, Array, Array]:
+    """Of scores (F, O) on a stencil (O, 3): where the top lies, main axes as columns, and the height there.
 
-    All in steps of the stencil.  A top further than a step away, or none at all, becomes a step uphill; an
+    All in steps of the stencil; mixed terms that it does not see are 0.  A top further than a step away, or none at all, becomes a step uphill; an
     axis along which the scores do not fall has the length of a step.
     """
     xp = array_namespace(scores)
-    to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(STENCIL)))
+    to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(stencil)))
     coefficients = xp.matmul(scores - scores[:, :1], to_coefficients.T)
     slope = coefficients[:, 1:4]
     curvature = xp.zeros((len(scores), 3, 3))
