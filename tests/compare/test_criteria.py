@@ -14,7 +14,7 @@ def curve(*correlation: float) -> Fsc:
 
 
 def test_the_first_crossing_counts_even_when_the_curve_rises_again() -> None:
-    found = resolution_at(curve(0.9, 0.6, 0.4, 0.9, 0.9), "0.5")
+    found = resolution_at(curve(0.9, 0.6, 0.4, 0.3, 0.7, 0.9, 0.9), "0.5")
     assert found.resolution_A == pytest.approx(1 / 0.025)
     assert found.q_inv_A == pytest.approx(0.025)
     assert not found.reaches_edge
@@ -35,7 +35,7 @@ def test_a_curve_that_never_falls_is_limited_by_the_voxels() -> None:
 
 
 def test_densities_that_agree_nowhere_have_no_resolution() -> None:
-    found = resolution_at(curve(0.2, 0.9, 0.9), "0.5")
+    found = resolution_at(curve(0.2, 0.4, 0.3, 0.9, 0.9), "0.5")
     assert found.resolution_A is None
     assert found.q_inv_A == 0
     assert "nowhere" in found.words
@@ -43,6 +43,7 @@ def test_densities_that_agree_nowhere_have_no_resolution() -> None:
 
 
 def test_shells_that_say_nothing_can_be_left_out() -> None:
+    assert resolution_at(curve(0.2, 0.3, 0.9, 0.3), "0.5").resolution_A is None
     found = resolution_at(curve(0.2, 0.9, 0.3), "0.5", first_shell=2)
     assert found.q_inv_A == pytest.approx(0.02 + 0.01 * 2 / 3)
 

@@ -1,6 +1,7 @@
 """From a Fourier shell correlation to one number: the resolution, and what it rests on.
 
-A resolution is where the curve first falls below a threshold.  Three are in use: 0.143 for two densities from
+A resolution is where the curve falls below a threshold (:mod:`orienteer.compare.crossing` says when a dip
+counts).  Three are in use: 0.143 for two densities from
 independent halves of the data (Rosenthal and Henderson 2003), 0.5 for a density against a known one, and the
 half-bit curve (van Heel and Schatz 2005), which asks for half a bit of information in each voxel and so asks
 for more where a shell has few voxels.
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.crossing import crossing_of
 from orienteer.compare.fsc import Fsc
 from orienteer.errors import OrienteerError
 
@@ -37,10 +39,11 @@ class Resolution:
 def resolution_at(
     fsc: Fsc, criterion: str | float, filled: float = 1.0, order: int = 1, first_shell: int = 1
 ) -> Resolution:
-    """The resolution at the first crossing of a threshold, linear in q between two shells.
+    """The resolution where a curve falls below a threshold, linear in q between two shells.
 
     criterion : "0.143", "0.5", "half-bit" or any number between 0 and 1.
-    filled, order : see :func:`half_bit_curve`; only that one looks at them.
+    filled : share of the box that the particle fills, by volume: it tells how wide a speckle is.
+    order : of the symmetry; only the half-bit curve looks at it, see :func:`half_bit_curve`.
     first_shell : where to begin; shells further in say nothing.
 
     >>> q = np.arange(4) * 0.01
@@ -50,36 +53,32 @@ def resolution_at(
     threshold = threshold_curve(fsc, criterion, filled, order)
     level = check_criterion(criterion)
     name = HALF_BIT if level is None else f"{level:g}"
-    # A shell without a value says nothing, so it supports no claim.
-    excess = np.where(np.isnan(fsc.correlation), -1.0, fsc.correlation - threshold)
-    if len(excess) <= first_shell:
+    if len(threshold) <= first_shell:
         return Resolution(None, 0.0, False, "The box is too small to have shells.")
     # Where not even two equal densities could pass, as in the innermost shells of very few voxels, nothing is
     # said: the claim begins where one can be made.
     can_pass = np.flatnonzero(threshold[first_shell:] < 1) + first_shell
     if not len(can_pass):
         return Resolution(None, 0.0, False, f"No shell has voxels enough for {name}.")
-    first_shell = int(can_pass[0])
-    below = np.flatnonzero(excess[first_shell:] < 0) + first_shell
-    if not len(below):
-        q = float(fsc.q_inv_A[-1])
-        words = (
-            f"The curve stays above {name} up to the edge, {1 / q:.4g} A: the voxels are the limit, "
-            "and the resolution is that or better."
-        )
-        return Resolution(1 / q, q, True, words)
-    end = int(below[0])
-    if end == first_shell:
-        inner_A = 1 / fsc.q_inv_A[end]
+    found = crossing_of(
+        fsc.q_inv_A, fsc.correlation - threshold, fsc.n_voxels,
+        shells_per_speckle=(np.pi / 6 / filled) ** (1 / 3), first_shell=int(can_pass[0]),
+    )  # fmt: skip
+    if found.q is None:
+        inner_A = 1 / fsc.q_inv_A[can_pass[0]]
         words = f"The two agree nowhere: even the innermost shell, {inner_A:.4g} A, is below {name}."
         return Resolution(None, 0.0, False, words)
-    if np.isnan(fsc.correlation[end]):
-        q = float(fsc.q_inv_A[end - 1])
-        words = f"The curve is above {name} wherever both have content, up to {1 / q:.4g} A."
-        return Resolution(1 / q, q, True, words)
-    share = excess[end - 1] / (excess[end - 1] - excess[end])
-    q = float(fsc.q_inv_A[end - 1] + share * (fsc.q_inv_A[end] - fsc.q_inv_A[end - 1]))
-    return Resolution(1 / q, q, False, f"The curve falls below {name} at {1 / q:.4g} A.")
+    resolution_A = 1 / found.q
+    if found.shell is None:
+        words = (
+            f"The curve stays above {name} up to the edge, {resolution_A:.4g} A: the voxels are the limit, "
+            "and the resolution is that or better."
+        )
+    elif found.is_cut_off:
+        words = f"The curve is above {name} wherever both have content, up to {resolution_A:.4g} A."
+    else:
+        words = f"The curve falls below {name} at {resolution_A:.4g} A."
+    return Resolution(resolution_A, found.q, found.shell is None or found.is_cut_off, words)
 
 
 def threshold_curve(
