@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0.dev0"
 
-# Public name -> the module that defines it.
+# Public name -> the module that defines it, with its name there where that is shorter (module:name).
 _HOME = {
     "Beam": "orienteer.detector.beam",
     "Detector": "orienteer.detector.detector",
-    "Emc": "orienteer.reconstruction.emc",
     "EmcSettings": "orienteer.reconstruction.settings",
-    "Ensemble": "orienteer.particle.conformations",
     "Experiment": "orienteer.simulation.experiment",
     "OrienteerError": "orienteer.errors",
     "Panel": "orienteer.detector.panel",
@@ -27,26 +25,24 @@ _HOME = {
     "PhaseSettings": "orienteer.phase.settings",
     "Phasing": "orienteer.phase.result",
     "PixelUse": "orienteer.detector.masks",
-    "PointGroup": "orienteer.orientation.point_group",
-    "PoseGrid": "orienteer.orientation.pose_grid",
     "Run": "orienteer.run.run",
-    "RunStopped": "orienteer.run.signals",
-    "SampledTransform": "orienteer.fourier.sampled_transform",
-    "SaseSpectrum": "orienteer.detector.spectrum",
     "SimulateSettings": "orienteer.simulation.settings",
     "Source": "orienteer.source.base",
-    "Structure": "orienteer.particle.structure",
+    "ValidationSettings": "orienteer.run.validation_settings",
     "Volume": "orienteer.volume.volume",
-    "grid_for_resolution": "orienteer.orientation.grids",
+    "compare_volumes": "orienteer.compare.comparison:compare",
     "make_grid": "orienteer.orientation.grids",
     "open": "orienteer.source.opening",
     "open_detector": "orienteer.detector.opening",
     "open_structure": "orienteer.particle.opening",
     "open_volume": "orienteer.volume.opening",
+    "phase_intensity": "orienteer.phase.phasing:phase",
     "plot_density": "orienteer.plot.density",
     "plot_detector": "orienteer.plot.detector",
     "simulate": "orienteer.simulation.experiment",
     "square_detector": "orienteer.detector.square",
+    "validate_run": "orienteer.validate.validation:validate",
+    "write_report": "orienteer.report.page",
     "write_volume": "orienteer.volume.opening",
     "writer_for": "orienteer.source.opening",
 }
@@ -54,30 +50,25 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
+    from orienteer.compare.comparison import compare as _compare
     from orienteer.detector.beam import Beam as Beam
     from orienteer.detector.detector import Detector as Detector
     from orienteer.detector.masks import PixelUse as PixelUse
     from orienteer.detector.opening import open_detector as open_detector
     from orienteer.detector.panel import Panel as Panel
-    from orienteer.detector.spectrum import SaseSpectrum as SaseSpectrum
     from orienteer.detector.square import square_detector as square_detector
     from orienteer.errors import OrienteerError as OrienteerError
-    from orienteer.fourier.sampled_transform import SampledTransform as SampledTransform
-    from orienteer.orientation.grids import grid_for_resolution as grid_for_resolution
     from orienteer.orientation.grids import make_grid as make_grid
-    from orienteer.orientation.point_group import PointGroup as PointGroup
-    from orienteer.orientation.pose_grid import PoseGrid as PoseGrid
-    from orienteer.particle.conformations import Ensemble as Ensemble
     from orienteer.particle.opening import open_structure as open_structure
-    from orienteer.particle.structure import Structure as Structure
+    from orienteer.phase.phasing import phase as _phase
     from orienteer.phase.result import Phasing as Phasing
     from orienteer.phase.settings import PhaseSettings as PhaseSettings
     from orienteer.plot.density import plot_density as plot_density
     from orienteer.plot.detector import plot_detector as plot_detector
-    from orienteer.reconstruction.emc import Emc as Emc
     from orienteer.reconstruction.settings import EmcSettings as EmcSettings
+    from orienteer.report.page import write_report as write_report
     from orienteer.run.run import Run as Run
-    from orienteer.run.signals import RunStopped as RunStopped
+    from orienteer.run.validation_settings import ValidationSettings as ValidationSettings
     from orienteer.simulation.experiment import Experiment as Experiment
     from orienteer.simulation.experiment import simulate as simulate
     from orienteer.simulation.settings import SimulateSettings as SimulateSettings
@@ -85,15 +76,19 @@ if TYPE_CHECKING:
     from orienteer.source.opening import open as open
     from orienteer.source.opening import writer_for as writer_for
     from orienteer.source.patterns import Patterns as Patterns
+    from orienteer.validate.validation import validate as _validate
     from orienteer.volume.opening import open_volume as open_volume
     from orienteer.volume.opening import write_volume as write_volume
     from orienteer.volume.volume import Volume as Volume
+
+    compare_volumes, phase_intensity, validate_run = _compare, _phase, _validate
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'orienteer' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    module, _, own_name = _HOME[name].partition(":")
+    return getattr(import_module(module), own_name or name)
 
 
 def __dir__() -> list[str]:

@@ -107,3 +107,13 @@ def test_no_page_links_to_a_missing_file() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_public_name_is_shown_in_code_that_runs() -> None:
+    import orienteer
+
+    scripts = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
+    code = "\n".join([*scripts, *(code for page in PAGES for code in blocks(page, "python"))])
+    names = set(orienteer.__all__) - {"__version__"}
+    assert len(names) <= 30
+    assert not {name for name in names if not re.search(rf"\borienteer\.{name}\b", code)}

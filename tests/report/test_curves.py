@@ -46,3 +46,21 @@ def test_a_histogram_counts_every_frame_once() -> None:
     assert chart.log_x
     assert not has_something(histogram("same", "Same", "x", np.ones(5)))
     assert not has_something(histogram("none", "None", "x", np.zeros(0)))
+
+
+def test_frames_without_photons_are_counted_and_do_not_stretch_the_axis() -> None:
+    values = np.concatenate(
+        [np.zeros(20), np.full(10, 1e-5), np.random.default_rng(1).gamma(20.0, 0.05, 970)]
+    )
+    chart = histogram("fluence", "Fluence", "fluence", values)
+    assert chart.bars is not None
+    assert not chart.log_x
+    assert sum(chart.bars[1]) == 1000
+    wide = histogram("photons", "Photons", "photons", np.append(np.geomspace(1, 1e4, 500), np.zeros(7)))
+    assert wide.log_x
+    assert "7 without any are not shown" in wide.x_label
+
+
+def test_another_random_start_is_marked() -> None:
+    steps = [{**step, "stage": 1, "start": start} for step, start in zip(STEPS, (1, 2, 2), strict=True)]
+    assert [guide.value for guide in step_charts(steps)[0].guides] == [1.5]

@@ -1,10 +1,12 @@
 """The paragraph on the methods says what was done, and nothing that was not."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 from orienteer.report import references
 from orienteer.report.evidence import gather
-from orienteer.report.methods import methods
+from orienteer.report.methods import _phasing, methods
 from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
 from orienteer.report.references import draw_references
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
@@ -59,3 +61,24 @@ def test_a_paper_stands_in_the_list_once() -> None:
     drawn = draw_references([references.EMC, references.FSC, references.EMC])
     assert drawn.count("<li>") == 2
     assert 'href="https://doi.org/10.1103/PhysRevE.80.026705"' in drawn
+
+
+def test_only_a_mask_that_was_corrected_for_is_said_to_be(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    file = run_folder / "validation/validation.json"
+    curves = json.loads(file.read_text())["fsc"]
+    for start, is_corrected in ((None, False), (0.01, True)):
+        edit(file, fsc={**curves, "random_from_inv_A": start})
+        evidence = gather(run_folder)
+        facts = validation_facts(evidence.validation.value)
+        assert ("randomised" in facts.fsc) == ("corrected" in facts.fsc) == is_corrected
+        assert "masked" in facts.fsc
+        said, _ = methods(evidence, None, facts)
+        assert any("randomising phases" in words for words in said) == is_corrected
+
+
+def test_a_transfer_that_reaches_the_edge_falls_below_nothing() -> None:
+    for reaches, words in ((True, "stays above 1/e up to the edge"), (False, "falls below 1/e at")):
+        said, _ = _phasing(PhasingFacts(prtf_A=20.0, prtf_reaches_edge=reaches))
+        assert any(words in one for one in said)

@@ -141,3 +141,15 @@ def test_frames_that_were_left_out_are_in_the_headline(bare_folder: Path, n_out:
     assert ("35 of 60 frames (58 %) were left out" in known_first(bare_folder)) == is_first
     said, _ = methods(gather(bare_folder), None, None)
     assert any("patterns" in words and "were left out" in words for words in said) == bool(n_out)
+
+
+def test_a_density_that_does_not_fit_is_told_before_the_claim(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    doubt = "Amplitudes that phasing had not seen are foretold no better than by the mean of a shell."
+    edit(run_folder / "phasing.json", remarks=["Harmless.", doubt])
+    edit(run_folder / "validation/validation.json", remarks=[f"half_2: {doubt}"])
+    said = known_first(run_folder)
+    assert f"The density: {doubt}" in said
+    assert f"half_2: {doubt}" in said
+    assert "Harmless" not in said

@@ -24,6 +24,8 @@ MARGIN = 0.15
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # told apart by all eyes
 NO_CLUSTER = "0.6"
 SMALL = 8
+# Percentile of the density inside of its support that has the last colour.
+_BRIGHTEST = 99.8
 
 
 def plot_density(phasing: Phasing, title: str = "") -> "Figure":
@@ -64,7 +66,8 @@ def draw_density_slices(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImag
     centre = phasing.density.centre_index
     planes = [np.take(values, centre[across], axis=across) for across in _ACROSS]
     outlines = [np.take(support, centre[across], axis=across) for across in _ACROSS]
-    high = max(float(plane.max()) for plane in planes)
+    # A bright voxel in the middle of a symmetric particle leaves the others their colours.
+    high = float(np.percentile(values[support > 0.5], _BRIGHTEST)) if (support > 0.5).any() else 0.0
     limits = 0.0, high if high > 0 else 1.0
     for axes, plane, outline, across in zip(places, planes, outlines, _ACROSS, strict=True):
         shown = _draw_plane(axes, plane, phasing, across, seen, limits)
@@ -93,13 +96,15 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     if wrong is not None and len(wrong.q_inv_A):
         axes.plot(wrong.q_inv_A, wrong.by_shell, color=COLOURS[1], lw=1.1, ls="--", label="R-factor")
     axes.axhline(THRESHOLD, color="0.3", lw=0.8, ls=":")
-    axes.text(0.0, THRESHOLD, " 1/e", fontsize=SMALL, va="bottom", color="0.3")
+    across = axes.get_yaxis_transform()
+    axes.text(1.0, THRESHOLD, "1/e ", fontsize=SMALL, va="bottom", ha="right", color="0.3", transform=across)
     if curve.n_starts > 1:
-        axes.axhspan(0, curve.floor, color="0.92", lw=0, zorder=0)
-        axes.text(0.0, 0.01, " random phases", fontsize=SMALL, va="bottom", color="0.5")
+        axes.axhspan(0, curve.floor, color="0.94", lw=0, zorder=0)
+        axes.text(0.0, curve.floor, " random phases", fontsize=SMALL, va="bottom", color="0.5")
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
     axes.set(xlim=(0, None), ylim=(0, 1.05), xlabel="q = 1/d (1/Å)")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_title(curve.in_brief().replace(" A", " Å"), fontsize=9)
     axes.legend(frameon=False, fontsize=SMALL, loc="lower left", bbox_to_anchor=(0.0, 0.45))
     _finish(axes)
@@ -122,6 +127,8 @@ def draw_agreement(axes: "Axes", clusters: Clusters) -> None:
             axes.axhline(edge, color="white", lw=0.8)
             axes.axvline(edge, color="white", lw=0.8)
     axes.set(xlabel="starts, by cluster", ylabel="starts, by cluster")
+    for axis in (axes.xaxis, axes.yaxis):  # these places are no numbers of starts
+        axis.set_ticks([])
     axes.set_title("agreement of each pair of starts", fontsize=9)
     axes.figure.colorbar(shown, ax=axes, shrink=0.85)
     axes.tick_params(labelsize=SMALL)
@@ -189,7 +196,7 @@ def _draw_plane(
         ends += [float(axis[0] - step / 2), float(axis[-1] + step / 2)]
     shown = axes.imshow(
         plane.T, origin="lower", extent=(ends[0], ends[1], ends[2], ends[3]), cmap="magma",
-        vmin=limits[0], vmax=limits[1], interpolation="bicubic",
+        vmin=limits[0], vmax=limits[1], interpolation="spline36",  # goes through the values of the voxels
     )  # fmt: skip
     axes.set(xlim=seen, ylim=seen, xlabel=f"{'xyz'[right]} (Å)", ylabel=f"{'xyz'[up]} (Å)")
     axes.tick_params(labelsize=SMALL)

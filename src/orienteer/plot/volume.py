@@ -40,12 +40,14 @@ def draw_slices(places: "Sequence[Axes]", volume: Volume) -> None:
     unit = "1/Å" if volume.space == "reciprocal" else "Å"
     coordinates = dict(zip("xyz", volume.axes(), strict=True))
     centre = dict(zip("xyz", volume.centre_index, strict=True))
+    halves = dict(zip("xyz", np.array(volume.voxel_size) / 2, strict=True))
+    edges = {name: (axis[0] - halves[name], axis[-1] + halves[name]) for name, axis in coordinates.items()}
     for axes, (right, up) in zip(places, PLANES, strict=False):
         across = ({"x", "y", "z"} - {right, up}).pop()
         plane = np.take(values, centre[across], axis="xyz".index(across)).T
         if norm is not None:
             plane = np.where(plane <= 0, norm.vmin, plane)
-        left, end, bottom, top = (coordinates[axis][i] for axis in (right, up) for i in (0, -1))
+        left, end, bottom, top = (edge for axis in (right, up) for edge in edges[axis])
         shown = axes.imshow(plane, origin="lower", extent=(left, end, bottom, top), cmap="magma", norm=norm)
         axes.set(
             xlabel=f"{right} ({unit})",

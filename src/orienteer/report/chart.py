@@ -28,6 +28,8 @@ WIDTH, HEIGHT = 460, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 40, 28, 48
 _LEGEND_LINE, _TOP_AXIS = 18, 36
 _SWATCH = 22
+# How much higher than its highest bar a histogram is.
+_ROOM_FOR_WORDS = 1.12
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def draw_chart(chart: Chart) -> Markup:
     if chart.resolution_above:
         parts += _resolutions(x, top)
     inside = [*_draw_bars(chart, x, y), *(_draw_curve(chart, curve, x, y) for curve in chart.curves)]
-    guides = [_draw_guide(guide, x, y) for guide in chart.guides]
+    guides = [_draw_guide(guide, x, y, above=chart.bars is not None) for guide in chart.guides]
     lines = [guide for guide, _ in guides]
     parts.append(window(x.begin, y.end, x.end - x.begin, y.begin - y.end, [*lines, *inside]))
     parts += [label for _, label in guides if label is not None]
@@ -159,7 +161,7 @@ def _ranges(chart: Chart) -> tuple[tuple[float, float], tuple[float, float]]:
     if chart.resolution_above:
         x_range = 0.0, float(xs.max()) if len(xs) else 1.0
     y_range = _widened(ys, chart.log_y, 0.03 if chart.bars is None else 0.0)
-    return x_range, (y_range if chart.bars is None else (0.0, 1.05 * y_range[1]))
+    return x_range, (y_range if chart.bars is None else (0.0, _ROOM_FOR_WORDS * y_range[1]))
 
 
 def _widened(values: NDArray[np.float64], logarithmic: bool, share: float) -> tuple[float, float]:
@@ -242,8 +244,11 @@ def _draw_bars(chart: Chart, x: Scale, y: Scale) -> list[Markup]:
     return [element("path", d="".join(pieces) or "M0 0", style=style)]
 
 
-def _draw_guide(guide: Guide, x: Scale, y: Scale) -> tuple[Markup, Markup | None]:
-    """The line inside of the frame, and its word: beside the frame, or at the top of an upright line."""
+def _draw_guide(guide: Guide, x: Scale, y: Scale, above: bool = False) -> tuple[Markup, Markup | None]:
+    """The line inside of the frame, and its word: beside the frame, or at the top of an upright line.
+
+    above : the word of an upright line stands at its top in any case.
+    """
     style = "stroke:currentColor;stroke-width:1;stroke-dasharray:2 3;opacity:.75"
     if not guide.vertical:
         at = y(guide.value)
@@ -256,8 +261,8 @@ def _draw_guide(guide: Guide, x: Scale, y: Scale) -> tuple[Markup, Markup | None
     at = x(guide.value)
     flipped = at > (x.begin + x.end) / 2
     place, anchor = (at - 4, "end") if flipped else (at + 4, "start")
-    # A curve that falls leaves room above it on the right, and below it on the left.
-    height = y.begin - 8 if flipped else y.end + 14
+    # A curve that falls leaves room above it on the right, and below it on the left; bars have it above.
+    height = y.begin - 8 if flipped and not above else y.end + 14
     label = (
         text(place, height, guide.label, anchor, font_size=FONT_SIZE - 1, opacity=0.85)
         if guide.label

@@ -21,7 +21,7 @@ _MOST_DOTS = 60
 
 def step_charts(steps: Sequence[StepRecord]) -> list[Chart]:
     """Log-likelihood, change, temperature, resolution and agreement of poses over the iterations."""
-    guides = [Guide(place, vertical=True) for place in _stage_changes(steps)]
+    guides = [Guide(place, vertical=True) for place in _new_beginnings(steps)]
     iterations = _of(steps, "iteration")
     temperature = [
         1 / beta if beta is not None and beta > 0 else None for beta in _of(steps, "inverse_temperature")
@@ -70,13 +70,16 @@ def radial_charts(radial: Mapping[str, Any], agrees_to_A: float | None) -> list[
 
 
 def histogram(name: str, title: str, x_label: str, values: NDArray[np.floating[Any]]) -> Chart:
-    """How many frames have which value; on a logarithmic axis where they span a factor of more than 30."""
-    good = values[np.isfinite(values) & (values > 0)]
+    """How many frames have which value; on a logarithmic axis where most span a factor of more than 30."""
+    good = values[np.isfinite(values) & (values >= 0)]
     if not len(good) or np.ptp(good) <= 1e-6 * good.max():
         return Chart(name, title, x_label, "frames")
-    n_bins = int(np.clip(np.sqrt(len(good)) * 1.5, 8, 60))
-    low, high = np.percentile(good, [0.5, 99.5])
+    low, high = np.percentile(good[good > 0], [5, 95])
     logarithmic = bool(high > 30 * low)
+    if logarithmic and (n_zero := int((good == 0).sum())):
+        x_label = f"{x_label}; {n_zero:,} without any are not shown"
+        good = good[good > 0]
+    n_bins = int(np.clip(np.sqrt(len(good)) * 1.5, 8, 60))
     edges = (
         np.geomspace(good.min(), good.max() * (1 + 1e-9), n_bins + 1)
         if logarithmic
@@ -99,12 +102,12 @@ def _curve(steps: Sequence[StepRecord], name: str, label: str = "") -> Curve:
     return Curve(label, _of(steps, "iteration"), _of(steps, name), dots=len(steps) < _MOST_DOTS)
 
 
-def _stage_changes(steps: Sequence[StepRecord]) -> list[float]:
-    """Between which iterations another stage began."""
+def _new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
+    """Between which iterations another random start or another stage began."""
     return [
         after["iteration"] - 0.5
         for before, after in pairwise(steps)
-        if before.get("stage") != after.get("stage")
+        if any(before.get(name) != after.get(name) for name in ("start", "stage"))
     ]
 
 

@@ -30,7 +30,7 @@ def draw_measured(evidence: Evidence) -> Markup:
     parts.append(facts(_rows(evidence)))
     frames, detector = evidence.frames, evidence.detector
     if frames.missing:
-        parts.append(missing(f"Photons were not counted: {frames.missing[:1].lower()}{frames.missing[1:]}"))
+        parts.append(missing(f"Photons were not counted. {frames.missing}"))
     if detector.missing:
         parts.append(missing(detector.missing))
     if frames.value is not None:

@@ -151,8 +151,13 @@ def _phasing(phasing: PhasingFacts) -> tuple[list[str], list[Reference]]:
         else "The volume of the support was the one that foretells intensities left out best."
     )
     if phasing.prtf_A is not None:
+        where = (
+            "stays above 1/e up to the edge of the data,"
+            if phasing.prtf_reaches_edge
+            else "falls below 1/e at"
+        )
         said.append(
-            f"The phase retrieval transfer function ({references.PRTF.short}) falls below 1/e at "
+            f"The phase retrieval transfer function ({references.PRTF.short}) {where} "
             f"{number(phasing.prtf_A)} Å."
         )
         cited.append(references.PRTF)
@@ -177,6 +182,10 @@ def _validation(validation: ValidationFacts) -> tuple[list[str], list[Reference]
             f"Aligned by rotation, shift and hand, they agree to {number(validation.resolution_A)} Å: up to "
             f"there both their Fourier shell correlation ({references.FSC.short}) stays above {by} and the "
             "speckles of their intensities agree."
+        )
+    if validation.resolution_A is not None and validation.whole_A is not None:
+        said.append(
+            f"The intensity of all patterns shows the same speckles to {number(validation.whole_A)} Å."
         )
     if validation.is_corrected:
         said.append(

@@ -19,6 +19,8 @@ NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed
 # Settings with these words in their names bring in something that the frames did not say.
 _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
 _EXPERIMENT_FILES = ("background_file",)
+# What phasing says of a density that does not foretell what it has not seen.
+_DOUBT, _DENSITY = "phasing had not seen", "The density"
 
 
 def claim(validation: ValidationFacts | None, damaged: str = "") -> str:
@@ -49,6 +51,7 @@ def unusual(
         *_noise(evidence),
         *_left_out(evidence),
         *_state(evidence),
+        *_doubts(phasing, validation),
         *_assumed(evidence, phasing),
         *_outdated(evidence, phasing, validation),
         *_remarks(evidence),
@@ -152,6 +155,13 @@ def _noise(evidence: Evidence) -> list[str]:
         "The intensity foretells frames that were never merged no better than its radial mean does: it shows "
         "nothing but noise."
     ]
+
+
+def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) -> list[str]:
+    """Densities that do not fit what they were phased from."""
+    said = [f"{_DENSITY}: {words}" for words in phasing.remarks] if phasing is not None else []
+    said += validation.remarks if validation is not None else []
+    return [with_angstrom(words) for words in said if _DOUBT in words]
 
 
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:

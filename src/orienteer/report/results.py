@@ -54,7 +54,9 @@ def draw_iterations(evidence: Evidence) -> Markup:
     charts = step_charts(steps)
     if isinstance(radial, Mapping):
         charts += radial_charts(radial, as_number(last.get("agrees_to_A")))
-    dotted = element("p", "Dotted vertical lines: another stage of the run began.", class_="quiet")
+    dotted = element(
+        "p", "Dotted vertical lines: another random start, or another stage, began.", class_="quiet"
+    )
     drawn = [chart_figure(chart, _CAPTIONS[chart.name]) for chart in charts]
     return joined([facts(_iteration_rows(evidence)), figures(*drawn), dotted, _draw_frames(evidence)])
 

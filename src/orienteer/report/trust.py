@@ -53,9 +53,9 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
     if facts.half_frames:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
     if facts.intensity_A is not None:
-        rows.append(("The intensities agree to", f"{number(facts.intensity_A)} Å (0.5)"))
+        rows.append(("The speckles of both agree to", f"{number(facts.intensity_A)} Å"))
     if facts.whole_A is not None:
-        rows.append(("The run and the half less like it agree to", f"{number(facts.whole_A)} Å (0.5)"))
+        rows.append(("Those of the run agree with them to", f"{number(facts.whole_A)} Å"))
     if facts.sentinel_deg is not None:
         frames = (
             "" if facts.n_sentinels is None else f" of {facts.n_sentinels:,} frames that neither has seen"

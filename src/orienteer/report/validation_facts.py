@@ -20,8 +20,10 @@ class ValidationFacts:
     reaches_edge : whether the curve never falls below it.
     resolutions_A : by criterion.
     q_inv_A : of the curves ``fsc`` by name.
-    intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off.
-    whole_q_inv_A, whole_correlation : the same of the run's own intensity and that of the half less like it.
+    intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off;
+        intensity_A : to where they show the same speckles.
+    whole_q_inv_A, whole_correlation, whole_A : the same of the run's own intensity and that of the half less
+        like it.
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
         chance_deg : what poses at random would give.
     half_frames, half_seeds : of each half set.
@@ -66,6 +68,9 @@ class ValidationFacts:
 def validation_facts(said: dict[str, Any]) -> ValidationFacts:
     """The facts in what ``validation.json`` says."""
     fsc, resolutions = said.get("fsc"), said.get("resolutions_A")
+    # Where no phases were made random, these curves are those of the mask once more.
+    is_corrected = not isinstance(fsc, Mapping) or fsc.get("random_from_inv_A", 0.0) is not None
+    curves = [name for name in CURVES if is_corrected or name not in ("corrected", "randomised")]
     halves = as_tables(said.get("halves"))
     sizes = [as_count(one.get("frames")) for one in halves]
     seeds = [as_count(one.get("seed")) for one in halves]
@@ -84,13 +89,13 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
             else {}
         ),
         q_inv_A=as_numbers(at(fsc, "q_inv_A")),
-        fsc={name: as_numbers(at(fsc, name)) for name in CURVES if as_numbers(at(fsc, name))},
+        fsc={name: as_numbers(at(fsc, name)) for name in curves if as_numbers(at(fsc, name))},
         intensity_q_inv_A=as_numbers(at(said, "intensity", "q_inv_A")),
         intensity_correlation=as_numbers(at(said, "intensity", "correlation")),
-        intensity_A=_positive(at(said, "intensity", "resolution_A")),
+        intensity_A=_positive(at(said, "intensity", "agrees_to_A")),
         whole_q_inv_A=as_numbers(at(said, "whole", "q_inv_A")),
         whole_correlation=as_numbers(at(said, "whole", "correlation")),
-        whole_A=_positive(at(said, "whole", "resolution_A")),
+        whole_A=_positive(at(said, "whole", "agrees_to_A")),
         sentinel_deg=as_number(at(said, "sentinels", "median_deg")),
         chance_deg=as_number(at(said, "sentinels", "chance_deg")),
         n_sentinels=as_count(at(said, "sentinels", "frames")),

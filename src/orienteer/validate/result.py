@@ -201,8 +201,16 @@ class Validation:
             "reaches_edge": self.reaches_edge,
             **_described_maps(self.maps),
             "halves": self.halves,
-            "intensity": {**plain(intensity), "resolution_A": intensity.resolution_A},
-            "whole": {**plain(self.whole), "resolution_A": self.whole.resolution_A},
+            "intensity": {
+                **plain(intensity),
+                "resolution_A": intensity.resolution_A,
+                "agrees_to_A": self.speckles_agree_to_A,
+            },
+            "whole": {
+                **plain(self.whole),
+                "resolution_A": self.whole.resolution_A,
+                "agrees_to_A": self.whole_agrees_to_A,
+            },
             "sentinels": self.sentinels,
             "coverage": None
             if coverage is None
