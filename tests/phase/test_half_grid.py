@@ -55,3 +55,12 @@ def test_sums_over_shells_are_those_of_the_whole_grid(n: int) -> None:
 def test_what_is_no_half_of_a_cube_is_refused() -> None:
     with pytest.raises(OrienteerError, match="not the half"):
         edge_of(np.zeros((8, 8, 8)))
+
+
+@pytest.mark.gpu
+def test_one_of_several_odd_cubes_is_transformed_on_the_gpu() -> None:
+    import cupy
+
+    cubes = np.random.default_rng(4).normal(size=(3, 7, 7, 7)).astype(np.float32)
+    for i, one in enumerate(cupy.asarray(cubes)):
+        np.testing.assert_allclose(transform_of(one).get(), transform_of(cubes[i]), atol=1e-4)

@@ -1,6 +1,6 @@
 """How much more than Poisson the counts scatter about the model, by resolution shell: eps^2 = 1/r."""
 
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,18 +43,36 @@ def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int)
             f"counts {counts.shape}, expected {expected.shape} and shells {shell.shape} do not fit."
         )
     xp = array_namespace(counts)
-    shell = xp.asarray(shell)
-    order = xp.argsort(shell)
-    starts = to_numpy(xp.searchsorted(shell[order], xp.arange(n_shells + 1)))
+    sum_shells = _shell_summer(xp.asarray(shell), n_shells)
     sums = np.zeros((4, len(counts), n_shells))
     step = max(1, _CHUNK // max(1, counts.shape[1]))
     for first in range(0, len(counts), step):
         chunk = slice(first, first + step)
-        lam = expected[chunk][:, order].astype(xp.float64)
-        residual = counts[chunk][:, order].astype(xp.float64) - lam
-        for i, terms in enumerate((residual * residual - lam, lam * lam, lam, residual)):
-            sums[i, chunk] = _sum_shells(terms, starts)
+        lam = expected[chunk].astype(xp.float64)
+        residual = counts[chunk].astype(xp.float64) - lam
+        terms = xp.stack([residual * residual - lam, lam * lam, lam, residual])
+        sums[:, chunk] = sum_shells(terms)
     return DispersionSums(*sums)
+
+
+def _shell_summer(shell: Array, n_shells: int) -> Callable[[Array], NDArray[np.float64]]:
+    """What sums numbers (..., S) over the pixels of each shell (S,), to (..., n_shells).
+
+    Each shell by itself: differences of a running sum would drown faint shells in the bright ones.
+    """
+    xp = array_namespace(shell)
+    if is_on_gpu(shell):
+        member = (shell[:, None] == xp.arange(n_shells)).astype(xp.float64)
+        return lambda terms: to_numpy(terms @ member)
+    order = np.argsort(shell, kind="stable")
+    present, starts = np.unique(shell[order], return_index=True)
+
+    def sums(terms: Array) -> NDArray[np.float64]:
+        result = np.zeros((*terms.shape[:-1], n_shells))
+        result[..., present] = np.add.reduceat(terms[..., order], starts, axis=-1)
+        return result
+
+    return sums
 
 
 def join_sums(parts: list[DispersionSums]) -> DispersionSums:
@@ -139,17 +157,3 @@ def _smooth(ratio: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArr
     above = weighted[:-2] + 2 * weighted[1:-1] + weighted[2:]
     below = weights[:-2] + 2 * weights[1:-1] + weights[2:]
     return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
-
-
-def _sum_shells(terms: Array, starts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums over the columns of each shell, (D, n_shells), for columns sorted by shell.
-
-    Each shell by itself: differences of a running sum would drown faint shells in the bright ones.
-    """
-    xp = array_namespace(terms)
-    if is_on_gpu(terms):
-        shell = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        member = xp.asarray(shell[:, None] == np.arange(len(starts) - 1), dtype=terms.dtype)
-        return to_numpy(terms[:, int(starts[0]) : int(starts[-1])] @ member)
-    sums = [terms[:, a:b].sum(axis=1) for a, b in pairwise(starts.tolist())]
-    return np.stack(sums, axis=1)

@@ -21,6 +21,10 @@ AXES = (-3, -2, -1)
 def transform_of(density: Array) -> Array:
     """Fourier transform of real densities (..., n, n, n), as (..., n, n, n // 2 + 1) complex."""
     if is_on_gpu(density):
+        if density.data.ptr % (2 * density.itemsize):
+            density = (
+                density.copy()
+            )  # cuFFT reads pairs; of odd cubes one after another every other is between
         return array_namespace(density).fft.rfftn(density, axes=AXES)
     from scipy.fft import rfftn
 
