@@ -1,6 +1,7 @@
 """From a finished run to a claim: a good data set, noise, and what a stop in the middle leaves."""
 
 import json
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +15,11 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate import half_phasing, validation
+from orienteer.validate.identity import identity_of
 from orienteer.validate.result import Validation, read_validation
 from orienteer.validate.validation import Halves, begin_halves, validate
-from orienteer.volume.opening import open_volume
+from orienteer.volume.opening import open_volume, write_volume
+from orienteer.volume.volume import Volume
 
 # A volume that is given saves the search for it, which is half of the time.
 PHASING = PhaseSettings(starts=4, schedule="150*raar(0.87) 50*er", support_volume_A3=1.3e6)
@@ -76,6 +79,70 @@ def test_everything_is_written_and_read_again(good: Validation, good_run: Run) -
     assert open_volume(folder / "intensity_error.h5").shape == good_run.volumes()[0].shape
     # The run itself is as it was.
     assert Run.open(good_run.path).finished
+
+
+def copied(run: Run, folder: Path) -> Path:
+    """The files of a run that tell what was validated, where they may be changed."""
+    for name in ("run.json", "intensity.h5", "validation/validation.json", "validation/mask.mrc"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(run.path / name, folder / name)
+    return folder
+
+
+def test_a_claim_keeps_what_it_rests_on(good: Validation) -> None:
+    told = good.describe()
+    assert told["densities_A"] == good.densities_agree_to_A
+    assert told["speckles_A"] == good.speckles_agree_to_A
+    assert told["resolution_A"] == max(told["densities_A"], told["speckles_A"])
+
+
+def test_a_validation_of_something_else_says_so(good: Validation, good_run: Run, tmp_path: Path) -> None:
+    run = copied(good_run, tmp_path)
+    told = read_validation(run)
+    assert told is not None
+    assert told["statement"] == good.statement
+    other = open_volume(run / "intensity.h5")
+    write_volume(run / "intensity.h5", other.with_values(1.01 * other.values))
+    told = read_validation(run)
+    assert told is not None
+    assert told["statement"].startswith("This was of another intensity: the run has gone on since. It said: ")
+    assert told["statement"].endswith(good.statement)
+
+
+def test_a_density_that_was_phased_again_does_not_keep_the_claim(
+    good: Validation, good_run: Run, tmp_path: Path
+) -> None:
+    run = copied(good_run, tmp_path)
+    density = Volume(np.random.default_rng(1).random((8, 8, 8)), 5.0)
+    write_volume(run / "density.h5", density)
+    replace(good, belongs_to=identity_of(run)).save(run / "validation")
+    told = read_validation(run)
+    assert told is not None
+    assert told["statement"] == good.statement
+    write_volume(run / "density.h5", density.with_values(density.values[::-1]))
+    told = read_validation(run)
+    assert told is not None
+    assert told["statement"].startswith(
+        "This was of another density: the run was phased again since. It said"
+    )
+
+
+def test_nothing_of_an_earlier_validation_stays(
+    good: Validation, good_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "validation"
+    good.save(folder)
+    assert (folder / "density_half_1.mrc").exists()
+    replace(good, maps=None).save(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["validation.json"]
+
+    def fails(*_: Any) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("orienteer.validate.result.write_volume", fails)
+    with pytest.raises(OSError, match="full"):
+        good.save(folder)
+    assert read_validation(tmp_path) is None
 
 
 def test_a_second_time_nothing_is_done_again(

@@ -21,14 +21,16 @@ from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
 from orienteer.run.orientations_file import read_orientations
 from orienteer.run.settings_file import read_settings
+from orienteer.validate.half_maps import MAP_FILES
+from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.result import read_validation
 from orienteer.volume.opening import open_volume, open_volumes
 from orienteer.volume.volume import Volume
 
 T = TypeVar("T")
 
-HALVES = ("validation/density_half_1.mrc", "validation/density_half_2.mrc")
-MASK = "validation/mask.mrc"
+HALVES = (f"{FOLDER}/{MAP_FILES[0]}", f"{FOLDER}/{MAP_FILES[1]}")
+MASK = f"{FOLDER}/{MAP_FILES[2]}"
 
 
 @dataclass(frozen=True)

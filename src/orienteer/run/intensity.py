@@ -1,6 +1,5 @@
 """The intensity that is phased: that of a run, or of a volume file of any known format."""
 
-import hashlib
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.sizes import unit_mistake
 from orienteer.run.directory import RunDirectory
+from orienteer.volume.checksum import checksum
 from orienteer.volume.volume import Volume
 
 # Diameters within this factor are told by two people of one particle.
@@ -108,7 +108,7 @@ def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[st
             "If it is an intensity all the same, give the size of its voxels with --voxel-inv-A.",
         )
     values = to_numpy(volume.values)
-    origin = {"path": str(path), "model": model, **facts, "checksum": _checksum(volume)}
+    origin = {"path": str(path), "model": model, **facts, "checksum": checksum(volume)}
     n_zero = int((values == 0).sum())
     if volume.n_missing or n_zero == 0:
         return Intensity(volume, origin)
@@ -116,11 +116,3 @@ def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[st
     known = volume.with_values(np.where(values == 0, np.float32(np.nan), values))
     words = f"{n_zero:,} voxels of the intensity are 0 and were taken as never measured."
     return Intensity(known, origin, remarks=(words,))
-
-
-def _checksum(volume: Volume) -> str:
-    """A hash of the values and of their place."""
-    hashed = hashlib.blake2b(digest_size=16)
-    hashed.update(np.ascontiguousarray(to_numpy(volume.values), "<f4").tobytes())
-    hashed.update(repr((volume.shape, volume.voxel_size, volume.origin)).encode())
-    return hashed.hexdigest()

@@ -1,6 +1,7 @@
 """The densities of two halves, one brought onto the other, and the resolution to which they agree."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,10 @@ from orienteer.compute.arrays import Array
 from orienteer.volume.volume import Volume
 
 CRITERIA = ("0.143", "0.5", "half-bit")
+# Names of the files of the two densities and the mask.
+MAP_FILES = ("density_half_1.mrc", "density_half_2.mrc", "mask.mrc")
+# What is told of half maps where there are none.
+NO_MAPS: dict[str, Any] = {"resolutions_A": dict.fromkeys(CRITERIA), "fsc": None, "alignment": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,34 @@ class HalfMaps:
     half_bit: NDArray[np.float64]
     resolutions: dict[str, Resolution]
     alignment: DensityAlignment
+
+    def volumes(self) -> dict[str, Volume]:
+        """The densities and the mask by the names of their files."""
+        return dict(zip(MAP_FILES, (self.first, self.second, self.mask), strict=True))
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the volumes, as ``validation.json`` has it."""
+        curves, alignment = self.curves, self.alignment
+        return {
+            "resolutions_A": {name: found.resolution_A for name, found in self.resolutions.items()},
+            "fsc": {
+                "q_inv_A": curves.corrected.q_inv_A,
+                "corrected": curves.corrected.correlation,
+                "masked": curves.masked.correlation,
+                "unmasked": curves.unmasked.correlation,
+                "randomised": curves.random.correlation,
+                "half_bit": self.half_bit,
+                "n_voxels": curves.corrected.n_voxels,
+                "random_from_inv_A": curves.random_from_inv_A,
+            },
+            "alignment": {
+                "quaternion": alignment.quaternion,
+                "shift_A": alignment.shift_A,
+                "hand": alignment.hand,
+                "correlation": alignment.correlation,
+                "other_hand_correlation": alignment.other_hand_correlation,
+            },
+        }
 
 
 def compare_half_maps(

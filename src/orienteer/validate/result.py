@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import orienteer
-from orienteer.compute.atomic import atomic_path
+from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.compute.plain_json import plain, read_described
 from orienteer.validate.coverage import Coverage
-from orienteer.validate.half_maps import CRITERIA, HalfMaps
+from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.half_runs import FOLDER
+from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.sentinel_poses import PoseAgreement
 from orienteer.volume.opening import write_volume
@@ -83,6 +84,7 @@ class Validation:
     symmetry_order : of the symmetry that both halves were given.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
+    belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
     """
 
     run_id: str
@@ -97,6 +99,7 @@ class Validation:
     symmetry_order: int = 1
     given: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
+    belongs_to: Mapping[str, str | None] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     device: str = "cpu"
@@ -196,10 +199,13 @@ class Validation:
             "iteration": self.iteration,
             "statement": self.statement,
             "remarks": self.remarks,
+            "belongs_to": self.belongs_to,
             "resolution_A": self.resolution_A,
+            "densities_A": self.densities_agree_to_A,
+            "speckles_A": self.speckles_agree_to_A,
             "criterion": CRITERION,
             "reaches_edge": self.reaches_edge,
-            **_described_maps(self.maps),
+            **(NO_MAPS if self.maps is None else self.maps.describe()),
             "halves": self.halves,
             "intensity": {
                 **plain(intensity),
@@ -231,56 +237,38 @@ class Validation:
         return dict(plain(described))
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the half maps, the mask and, last, validation.json; each file whole or not at all."""
+        """Write the half maps, the mask and, last, validation.json; each file whole or not at all.
+
+        Nothing of an earlier validation is left beside them, should this one be cut off.
+        """
         place = Path(folder)
-        volumes = {}
-        if self.maps is not None:
-            volumes = {
-                "density_half_1.mrc": self.maps.first,
-                "density_half_2.mrc": self.maps.second,
-                "mask.mrc": self.maps.mask,
-            }
+        path = place / DESCRIPTION
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            for name in (DESCRIPTION, *MAP_FILES):
+                (place / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise unwritable(place, error) from error
+        volumes = {} if self.maps is None else self.maps.volumes()
         for name, volume in volumes.items():
             write_volume(place / name, volume)
-        path = place / DESCRIPTION
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")
         return [*(place / name for name in volumes), path]
 
 
-def _described_maps(maps: HalfMaps | None) -> dict[str, Any]:
-    """What ``validation.json`` says about the densities."""
-    if maps is None:
-        return {"resolutions_A": dict.fromkeys(CRITERIA), "fsc": None, "alignment": None}
-    curves, alignment = maps.curves, maps.alignment
-    return {
-        "resolutions_A": {name: found.resolution_A for name, found in maps.resolutions.items()},
-        "fsc": {
-            "q_inv_A": curves.corrected.q_inv_A,
-            "corrected": curves.corrected.correlation,
-            "masked": curves.masked.correlation,
-            "unmasked": curves.unmasked.correlation,
-            "randomised": curves.random.correlation,
-            "half_bit": maps.half_bit,
-            "n_voxels": curves.corrected.n_voxels,
-            "random_from_inv_A": curves.random_from_inv_A,
-        },
-        "alignment": {
-            "quaternion": alignment.quaternion,
-            "shift_A": alignment.shift_A,
-            "hand": alignment.hand,
-            "correlation": alignment.correlation,
-            "other_hand_correlation": alignment.other_hand_correlation,
-        },
-    }
-
-
 def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
-    """What ``validation.json`` below a run says; None where the run was not validated."""
+    """What ``validation.json`` below a run says; None where the run was not validated.
+
+    Of a run that has changed since, the statement says so first.
+    """
     path = Path(run) / FOLDER / DESCRIPTION
     if not path.exists():
         return None
-    return read_described(path, "validation", FORMAT, VERSION)
+    told = read_described(path, "validation", FORMAT, VERSION)
+    belongs_to = told.get("belongs_to")
+    why = outdated(belongs_to, Path(run)) if isinstance(belongs_to, Mapping) else ""
+    return {**told, "statement": f"{why} It said: {told.get('statement', '')}"} if why else told
 
 
 def _words_of_coverage(coverage: Coverage) -> list[str]:

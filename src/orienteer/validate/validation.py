@@ -30,6 +30,7 @@ from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
 from orienteer.validate.half_runs import FOLDER, half_runs, iterate_halves
 from orienteer.validate.half_sets import Parts, split
+from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
 from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
@@ -145,6 +146,7 @@ def validate(
         symmetry_order=as_point_group(whole.settings.symmetry).order,
         given=_given(whole, phasing),
         troubles=troubles,
+        belongs_to=identity_of(whole.path),
         settings={"validation": settings.model_dump(mode="json"), "phase": phasing.model_dump(mode="json")},
         seed=whole.seed,
         device=choose_device(device),
