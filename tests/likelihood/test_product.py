@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orienteer.errors import OrienteerError
+from orienteer.likelihood._product_numba import pack
 from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.panels import Panels, aligned_panels
 from orienteer.likelihood.product import DenseProduct, SparseProduct, listed_merge, listed_scores, product_of
 from orienteer.source.patterns import Patterns
 
@@ -179,6 +181,18 @@ def test_listed_pairs_equal_the_whole_product(layout: str, n_rows: int) -> None:
         for b, block in enumerate(dense_pairs(values, block_start, pair_start)):
             rows, pairs = slice(*block_start[b : b + 2]), frame[slice(*pair_start[b : b + 2])]
             np.testing.assert_allclose(block, whole[rows][:, pairs].T, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_rows", [5, 16, 130])
+def test_listed_pairs_of_panels_equal_those_of_the_whole_operand(n_rows: int) -> None:
+    problem = Problem(40, 700, n_rows)
+    product = problem.product("sparse")
+    operand = by_row(product, problem.operand)
+    _, array = aligned_panels(None, len(operand), n_rows)
+    pack(np.ascontiguousarray(operand), array)
+    blocks = listed_problem(problem)
+    values = listed_scores(product, Panels(array, n_rows, np.zeros(n_rows)), *blocks)
+    np.testing.assert_allclose(values, listed_scores(product, operand, *blocks), rtol=1e-6)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -141,21 +141,25 @@ def compiled_kernels(width: int) -> tuple[Any, Any, Any]:
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def listed_scores(table, block_start, pair_start, value_start, frame, start, stop, index, count, values):  # type: ignore[no-untyped-def]
-    """Scores of the listed pairs of a block of rows and a frame; the table has at least LANES columns."""
+def listed_scores(panels, block_start, pair_start, value_start, frame, start, stop, index, count, values):  # type: ignore[no-untyped-def]
+    """Scores of the listed pairs of a block of rows and a frame; panels have at least LANES columns."""
+    W = panels.shape[2]
     for b in prange(len(block_start) - 1):
         part, total = np.empty(LANES, np.float32), np.empty(LANES, np.float64)
         n_rows = block_start[b + 1] - block_start[b]
         for i in range(pair_start[b + 1] - pair_start[b]):
             d = frame[pair_start[b] + i]
             value = value_start[b] + i * n_rows
-            for r in range(0, n_rows, LANES):
-                # Never read beyond the row: near its end, take the last LANES columns.
-                column = block_start[b] + r
-                shift = max(0, column + LANES - table.shape[1])
-                _sum_list(table, column - shift, index, count, start[d], stop[d], LANES, part, total)
-                for t in range(min(LANES, n_rows - r)):
+            r = 0
+            while r < n_rows:
+                # Never read beyond the panel: near its end, take the last LANES columns.
+                panel, column = (block_start[b] + r) // W, (block_start[b] + r) % W
+                used = min(LANES, n_rows - r, W - column)
+                shift = max(0, column + LANES - W)
+                _sum_list(panels[panel], column - shift, index, count, start[d], stop[d], LANES, part, total)
+                for t in range(used):
                     values[value + r + t] = total[shift + t]
+                r += used
 
 
 @njit(nogil=True, parallel=True, cache=True)

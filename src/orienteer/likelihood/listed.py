@@ -12,6 +12,7 @@ from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.dense_product import DenseProduct
 from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.panels import Panels
 from orienteer.likelihood.photon_lists import Blocks
 from orienteer.likelihood.sparse_product import SparseProduct
 
@@ -31,21 +32,23 @@ def value_start(block_start: Array, pair_start: Array) -> Array:
 
 
 def listed_scores(
-    product: AnyProduct, operand: Array, block_start: Array, pair_start: Array, frame: Array
+    product: AnyProduct, operand: Array | Panels, block_start: Array, pair_start: Array, frame: Array
 ) -> Array:
     """Scores of the listed pairs only: (n_values,) float32, pair after pair.
 
     product : a DenseProduct or SparseProduct, or frames.
-    operand : in the product's layout, rows 0 to ``block_start[-1]`` at least.
+    operand : in the product's layout, rows 0 to ``block_start[-1]`` at least; lists of photons on the CPU
+        also take panels.
     block_start, pair_start : (B + 1,) integers.
     frame : (n_pairs,) integers.
     """
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
-    n_rows = operand.shape[1 if product.by_pixel else 0]
+    in_panels = isinstance(operand, Panels)
+    n_rows = operand.n_rows if in_panels else operand.shape[1 if product.by_pixel else 0]
     if int(block_start[-1]) > n_rows:
         raise OrienteerError(f"the blocks need {int(block_start[-1])} rows; the operand has {n_rows}.")
-    values = array_namespace(operand).empty(n_values, dtype=np.float32)
+    values = array_namespace(product.frames.squares).empty(n_values, dtype=np.float32)
     if n_values:
         product.fill_listed_scores(operand, blocks, values)
     return values

@@ -98,13 +98,13 @@ class PhotonLists:
                 merge(panels, self._by_pixel.start, self._by_pixel.pixel, self._by_pixel.count, out)
         return out
 
-    def listed_scores(self, operand: Array, blocks: Blocks, values: Array) -> None:
+    def listed_scores(self, operand: Array | Panels, blocks: Blocks, values: Array) -> None:
         """Scores of listed pairs; ``blocks`` as in :mod:`orienteer.likelihood.listed`."""
-        operand = self.checked(operand)
-        xp = array_namespace(operand)
         block_start, pair_start, value_start, frame = blocks
         lists = self.photons.start[:-1], self.scored_stop, self.photons.pixel, self.photons.count
-        if is_on_gpu(operand):
+        operand = operand if isinstance(operand, Panels) else self.checked(operand)
+        if not isinstance(operand, Panels) and is_on_gpu(operand):
+            xp = array_namespace(operand)
             # The block of every pair; how many there are is known, so that nothing waits for the GPU.
             pair_block = xp.searchsorted(pair_start[1:], xp.arange(len(frame)), side="right")
             stride = np.int32(operand.shape[1])
@@ -114,9 +114,13 @@ class PhotonLists:
         else:
             from orienteer.likelihood import _product_numba as twin
 
-            if operand.shape[1] < NARROW:
-                operand = np.pad(operand, ((0, 0), (0, NARROW - operand.shape[1])))
-            twin.listed_scores(operand, *blocks, *lists, values)
+            if isinstance(operand, Panels):
+                panels = operand.array
+            elif operand.shape[1] < NARROW:
+                panels = np.pad(operand, ((0, 0), (0, NARROW - operand.shape[1])))[None]
+            else:
+                panels = operand[None]
+            twin.listed_scores(panels, *blocks, *lists, values)
 
     def listed_merge(self, values: Array, blocks: Blocks, out: Array) -> None:
         """Merge of listed pairs into ``out`` (P, T), which is zero before."""

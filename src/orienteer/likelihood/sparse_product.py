@@ -8,6 +8,7 @@ from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.expected import Form
 from orienteer.likelihood.frames import FrameBatch
+from orienteer.likelihood.panels import Panels
 from orienteer.likelihood.photon_lists import Blocks, PhotonLists
 
 
@@ -58,7 +59,7 @@ class SparseProduct:
             return array_namespace(weights).zeros(shape, dtype=np.float32)
         return self._missing.merge(weights)
 
-    def fill_listed_scores(self, operand: Array, blocks: Blocks, values: Array) -> None:
+    def fill_listed_scores(self, operand: Array | Panels, blocks: Blocks, values: Array) -> None:
         """See :func:`orienteer.likelihood.listed.listed_scores`."""
         self._photons.listed_scores(operand, blocks, values)
 

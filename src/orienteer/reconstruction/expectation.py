@@ -176,16 +176,18 @@ def score_tile(likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batc
     return _score_tile(likelihood, slices, batch)[0]
 
 
-def can_fuse(likelihood: Likelihood, batch: Batch) -> bool:
+def can_fuse(likelihood: Likelihood, batch: Batch, *, is_listed: bool = False) -> bool:
     """Whether slices need not be seen to score the batch: operands of photon lists are made from the model.
 
     So it is on the CPU where all frames share their operand.
+
+    is_listed : whether groups of frames have rows of their own, and no operand to share.
     """
     group = batch.groups[0]
     return (
         isinstance(group.product, SparseProduct)
         and not is_on_gpu(batch.fluence)
-        and (len(batch.groups) == 1 or not likelihood.needs_fluence_groups)
+        and (is_listed or len(batch.groups) == 1 or not likelihood.needs_fluence_groups)
         and all(group.is_even or not likelihood.needs_fluence_groups for group in batch.groups)
         and all(group.frames.missing is None for group in batch.groups)
     )

@@ -17,6 +17,7 @@ from orienteer.likelihood.product import SparseProduct, listed_merge, listed_sco
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.grouping import owner_of, starts_of
 from orienteer.reconstruction.expectation import Batch, Group
+from orienteer.slicing.turned import TurnedVolume
 from orienteer.source.sparse_photons import SparsePhotons
 
 # Parts of a photon that sums over frames are counted in: whole numbers of them add up in any order.
@@ -91,12 +92,15 @@ def sum_by(owner: Array, values: Array, n: int) -> Array:
     return total.view(np.int64) / _PARTS
 
 
-def score_listed(likelihood: Likelihood, slices: Array, batch: Batch, blocks: BlockList) -> Array:
+def score_listed(
+    likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch, blocks: BlockList
+) -> Array:
     """Log-likelihoods (n_values,) float32 of the listed pairs.
 
-    slices : (T, P) or (P, T) float32 as the batch wants them, one for every chosen row of the blocks.
+    slices : (T, P) or (P, T) float32 as the batch wants them, one for every chosen row of the blocks; or yet
+        to be made, where ``can_fuse`` says so.
     """
-    xp = array_namespace(slices)
+    xp = array_namespace(batch.fluence)
     values = xp.empty(blocks.n_values, dtype=np.float32)
     for group in batch.groups:
         part, places = _of_group(blocks, group, len(batch))
@@ -110,10 +114,8 @@ def score_listed(likelihood: Likelihood, slices: Array, batch: Batch, blocks: Bl
     return values
 
 
-def _score_group(
-    likelihood: Likelihood, slices: Array, batch: Batch, group: Group, blocks: BlockList
-) -> Array:
-    xp = array_namespace(slices)
+def _score_group(likelihood: Likelihood, slices: Any, batch: Batch, group: Group, blocks: BlockList) -> Array:
+    xp = array_namespace(batch.fluence)
     by_pixel, owners = batch.by_pixel, owners_of(blocks)
     operand, offsets = likelihood.expand(slices, group.fluence, by_pixel)
     lists = *blocks.on_host, blocks.frame
@@ -237,8 +239,12 @@ def _of_group(blocks: BlockList, group: Group, n_frames: int) -> tuple[BlockList
     return replace(taken.blocks, n_frames=last - first, frame=taken.blocks.frame - first), taken
 
 
-def _rows(slices: Array, rows: Array | None, by_pixel: bool) -> Array:
-    if rows is None or len(rows) == slices.shape[1 if by_pixel else 0]:
+def _rows(slices: Any, rows: Array | None, by_pixel: bool) -> Any:
+    if rows is None:
+        return slices
+    if isinstance(slices, TurnedVolume):
+        return replace(slices, matrices=slices.matrices[rows])
+    if len(rows) == slices.shape[1 if by_pixel else 0]:
         return slices
     return array_namespace(slices).take(slices, rows, axis=1 if by_pixel else 0)
 

@@ -18,13 +18,10 @@ from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.quaternion import compose, normalise, to_matrix
 from orienteer.posterior.blocks import BlockList
-from orienteer.reconstruction.expectation import Batch, Deposit, Expander
-from orienteer.reconstruction.listed_rows import (
-    merge_listed,
-    needs_slices_to_merge,
-    score_listed,
-)
+from orienteer.reconstruction.expectation import Batch, Deposit, Expander, can_fuse
+from orienteer.reconstruction.listed_rows import merge_listed, score_listed
 from orienteer.slicing.trilinear import slice_volume
+from orienteer.slicing.turned import TurnedVolume
 
 _SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
 _LENGTH = np.abs(_SIDES).sum(axis=1)
@@ -32,7 +29,7 @@ _LENGTH = np.abs(_SIDES).sum(axis=1)
 STENCIL = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 2] / np.sqrt(2)])
 # The centre and both ways along each axis: all that a quadratic form without mixed terms needs.
 CROSS = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 1]])
-# A cross that stands for a Gaussian: a share of 0.4 in the centre, and the others where the variance is right.
+# A cross that stands for a Gaussian: a share in the centre, and the others where the variance is right.
 _CENTRE_SHARE = 0.4
 CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
 # Of a Gaussian posterior each pose then has its share.
@@ -113,18 +110,18 @@ def merge_refined(
     xp = array_namespace(batch.fluence)
     offsets = xp.matmul(xp.asarray(CLOUD), xp.matrix_transpose(refined.axes_rad))
     poses = turned(refined.quaternions[:, None], offsets)
-    perplexity = xp.empty(len(refined), dtype=np.float64)
+    scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
+    probability, perplexity = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
     own_models = deposit.expander(expander).models
     for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
         own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
         matrices = _matrices(poses[part])
-        slices = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
-        scores = score_listed(likelihood, slices, batch, own).reshape(-1, len(CLOUD)).astype(np.float64)
-        probability, perplexity[part] = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
-        seen = slices if needs_slices_to_merge(likelihood) else None
+        seen = None
+        if likelihood.needs_product_to_merge:
+            seen = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
         if likelihood.pixels.background is not None:
             seen = slice_volume(own_models[m], expander.points, matrices, by_pixel=batch.by_pixel)
-        weights = xp.ascontiguousarray(probability.reshape(-1).astype(np.float32))
+        weights = xp.ascontiguousarray(probability[part].reshape(-1).astype(np.float32))
         merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
         deposit.add(
             m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
@@ -149,10 +146,11 @@ def local_scores(
     xp = array_namespace(batch.fluence)
     scores = xp.empty(poses.shape[:2], dtype=np.float64)
     n_poses = poses.shape[1]
+    memory: dict[tuple[int, ...], Array] = {}
+    is_fused = can_fuse(likelihood, batch, is_listed=True)
     for m, part in _tiles(model, n_poses, tile_rows):
-        slices = slice_volume(
-            expander.models[m], expander.points, _matrices(poses[part]), by_pixel=batch.by_pixel
-        )
+        own = TurnedVolume(expander.models[m], expander.points, _matrices(poses[part]), memory)
+        slices = own if is_fused else own.slices(batch.by_pixel)
         blocks = _own_blocks(frames[part], n_poses, len(batch))
         scores[part] = score_listed(likelihood, slices, batch, blocks).reshape(-1, n_poses)
     return scores
@@ -168,8 +166,8 @@ def turned(quaternions: Array, rotation_vectors: Array) -> Array:
 def _top_of_parabola(scores: Array, stencil: NDArray[np.float64]) -> tuple[Array, Array, Array]:
     """Of scores (F, O) on a stencil (O, 3): where the top lies, main axes as columns, and the height there.
 
-    All in steps of the stencil; mixed terms that it does not see are 0.  A top further than a step away, or none at all, becomes a step uphill; an
-    axis along which the scores do not fall has the length of a step.
+    All in steps of the stencil; mixed terms that it does not see are 0.  A top further than a step away, or
+    none at all, becomes a step uphill; an axis along which the scores do not fall has the length of a step.
     """
     xp = array_namespace(scores)
     to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(stencil)))
