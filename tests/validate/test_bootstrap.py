@@ -1,4 +1,4 @@
-"""Errors of voxels by drawing frames again: their size, their coverage, and what they do not depend on."""
+"""Errors of voxels from groups of frames: their size, their coverage, and what they do not depend on."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,11 +8,13 @@ import pytest
 
 import orienteer
 from orienteer.errors import OrienteerError
+from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
-from orienteer.validate.bootstrap import FEWEST_FRAMES, Bootstrap, bootstrap_intensity, poisson_weights
+from orienteer.validate.bootstrap import FEWEST_FRAMES, Bootstrap, _Spread, bootstrap_intensity
+from orienteer.validate.remerging import Remerging, groups_of_events
 from orienteer.volume.volume import Volume
 
 WAVELENGTH_A, EDGE_A, N, N_PIXELS = 2.5, 40.0, 21, 15
@@ -127,7 +129,7 @@ def test_the_same_seed_gives_the_same_error_and_another_one_nearly_so(data: Data
     assert np.median(np.abs(one - other)[known] / one[known]) < 0.3
 
 
-def test_replicates_that_do_not_fit_into_memory_are_merged_in_turns(
+def test_groups_that_do_not_fit_into_memory_are_merged_in_turns(
     data: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = data.bootstrap(replicates=5)
@@ -192,12 +194,28 @@ def replace_counts(data: Data, truth: Volume) -> Data:
     return other
 
 
-def test_weights_of_replicates_are_poisson_and_independent() -> None:
+def test_the_error_is_the_spread_of_very_many_draws_of_groups(data: Data) -> None:
+    """Poisson numbers of each group, drawn two thousand times, from the same groups."""
+    merging = Remerging(data.orientations(), data.truth, data.pixels, as_point_group("C1"), None, "cpu")
+    sums = np.stack(list(merging.sums(data.source(), range(40), 40, 3)))
+    spread = _Spread()
+    for one in sums:
+        spread.add(one)
+    _, variance, _, frames = spread.solved()
+    many = frames > 40
+    drawn = np.random.default_rng(1).poisson(1.0, (2000, 40))
+    total = np.tensordot(drawn, sums[:, many], axes=1)
+    measured = (total[..., 0] / total[..., 1]).std(axis=0)
+    assert many.sum() > 100
+    assert np.median(np.sqrt(variance[many]) / measured) == pytest.approx(1.0, abs=0.03)
+
+
+def test_groups_are_of_one_size_and_have_nothing_to_do_with_the_order_of_events() -> None:
     ids = np.arange(50_000, dtype=np.uint64)
-    one, other = (poisson_weights(ids, 1, replicate) for replicate in (0, 1))
-    assert np.bincount(one.astype(int))[:3] / 50_000 == pytest.approx([0.3679, 0.3679, 0.1839], abs=0.01)
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
-    assert abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.02
+    one, other = (groups_of_events(ids, 10, seed) for seed in (0, 1))
+    assert np.bincount(one) / 5000 == pytest.approx(np.ones(10), abs=0.06)
+    for a, b in ((one, other), (one[1:], one[:-1])):
+        assert abs(np.corrcoef(a, b)[0, 1]) < 0.02
 
 
 def test_what_makes_no_sense_is_refused(data: Data) -> None:

@@ -126,5 +126,6 @@ def _errors(facts: ValidationFacts) -> Markup | None:
         "intensity-error", "Error of the intensity", Q, "relative standard deviation",
         [Curve("", facts.error_q_inv_A, facts.relative_error)], log_y=True, resolution_above=True,
     )  # fmt: skip
-    how = "" if facts.n_replicates is None else f" {facts.n_replicates:,} times"
-    return chart_figure(chart, f"Frames were drawn anew{how} and merged with their poses fixed (bootstrap).")
+    how = "groups" if facts.n_replicates is None else f"{facts.n_replicates:,} groups"
+    words = f"From {how} of frames, each merged with its poses fixed, before any filter (bootstrap)."
+    return chart_figure(chart, words)

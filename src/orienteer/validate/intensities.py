@@ -1,12 +1,27 @@
-"""How alike the intensities of two halves are, before any phasing."""
+"""How alike the intensities of two halves are, before any phasing.
+
+Any two intensities correlate somewhat after one was turned until it fits the other best.  Whether two show
+the same speckles is therefore a test.  On the shell of radius s speckles, |q| = s / D for a particle of
+diameter D, about pi s^2 speckles are independent: half of 4 pi s^2 by Friedel's law, and again about half
+because few particles fill their diameter; with a symmetry of order g a g-th of these.  Correlations c_s up to
+the resolution that is to be claimed give
+
+    z = sum n_s artanh(c_s) / sqrt(sum n_s),
+
+a standard normal number for unrelated intensities at one turn (Fisher 1915).  The turn was chosen, among
+about K = 8 pi^2 s^3 / g^2 that can be told apart at that resolution, so z must be so large that none of K
+normal numbers is likely to be: but with a chance of one in a thousand.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.comparison import compare
+from orienteer.compare.crossing import Crossing, crossing_of
 from orienteer.volume.volume import Volume
 
 # The correlation of two shells above which they show the same.
@@ -15,6 +30,10 @@ _AGREES = 0.5
 HALVES_AGREE = 0.143
 # Shells about the centre, or about the hole there, that have few voxels and say little.
 _FEW_VOXELS = 2
+# The chance that intensities which have nothing in common pass as alike, were z normal.
+_CHANCE = 1e-3
+# Correlations beyond this are as good as 1: how near to it is a matter of voxels, not of speckles.
+_LARGEST_CORRELATION = 0.99
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,44 +50,57 @@ class IntensityAgreement:
 
     @property
     def resolution_A(self) -> float | None:
-        """Where the correlation falls below 0.5; None: nowhere is it above."""
-        return self.falls_below(_AGREES)
+        """Where the correlation falls below 0.5; None: nowhere is it above.
+
+        The innermost two shells have few voxels and are passed over.
+        """
+        known = self._known()
+        if not len(known):
+            return None
+        first = min(int(known[0]) + _FEW_VOXELS, int(known[-1]))
+        return _period(self._crossing(_AGREES, first, 1.0))
 
     def agrees_to_A(self, diameter_A: float, order: int = 1) -> float | None:
         """To where the two show the same speckles; None: nowhere.
 
-        As in two halves of the data of which the whole would correlate by a half with the truth: 0.143.  But
-        a shell of few speckles correlates by more than that in any two intensities, and the turn between them
-        was chosen so that it does.  So it must correlate by twice its scatter, too.
+        As in two halves of the data of which the whole would correlate by a half with the truth: 0.143; and
+        only where the correlation up to there is none that turning alone brings about.
 
         diameter_A : of the particle, which sets the size of a speckle.
         order : of the symmetry that both were given; equivalent speckles count once.
         """
-        # A shell of radius s speckles has 4 pi s^2 of them, each with its mate at -q.
-        speckles = 2 * np.pi * (self.q_inv_A * diameter_A) ** 2 / order
-        return self.falls_below(np.maximum(HALVES_AGREE, 2 / np.sqrt(np.maximum(speckles, 1e-12))))
-
-    def falls_below(self, level: float | NDArray[np.float64]) -> float | None:
-        """Where the correlation first falls below a level beyond the innermost two shells, in A.
-
-        level : one, or one for each shell (S,); shells in which it is 1 and more say nothing.
-        None where it does so at once.
-        """
-        levels = np.broadcast_to(np.asarray(level, np.float64), self.correlation.shape)
-        known = np.flatnonzero(np.isfinite(self.correlation[1:]) & (levels[1:] < 1)) + 1
+        known = self._known()
         if not len(known):
             return None
-        first = min(int(known[0]) + _FEW_VOXELS, int(known[-1])) if np.ndim(level) == 0 else int(known[0])
-        excess = np.where(np.isfinite(self.correlation), self.correlation - levels, -1.0)
-        below = np.flatnonzero(excess[first:] < 0) + first
-        last = int(below[0]) - 1 if len(below) else len(excess) - 1
-        if last < first:
+        radius = self.q_inv_A * diameter_A
+        step = float(radius[1])
+        # Inside of the first speckle there is nothing but the size of the particle.
+        first = max(int(known[0]), int(np.ceil(1 / step - 1e-6)))
+        found = self._crossing(HALVES_AGREE, first, 1 / step)
+        if found.q is None:
             return None
-        q = float(self.q_inv_A[last])
-        if len(below) and np.isfinite(self.correlation[last + 1]):
-            share = excess[last] / (excess[last] - excess[last + 1])
-            q += float(share * (self.q_inv_A[last + 1] - self.q_inv_A[last]))
-        return 1 / q
+        reach = found.q * diameter_A
+        shells = np.arange(len(radius))
+        used = (shells >= first) & (radius <= reach * (1 + 1e-9)) & np.isfinite(self.correlation)
+        number = np.pi * radius[used] ** 2 * step / order
+        correlation = np.clip(self.correlation[used], -_LARGEST_CORRELATION, _LARGEST_CORRELATION)
+        z = float((number * np.arctanh(correlation)).sum() / np.sqrt(number.sum()))
+        n_turns = max(1.0, 8 * np.pi**2 * reach**3 / order**2)
+        return _period(found) if z >= NormalDist().inv_cdf(1 - _CHANCE / n_turns) else None
+
+    def _known(self) -> NDArray[np.int64]:
+        """Shells, but the centre, that have a correlation."""
+        return np.flatnonzero(np.isfinite(self.correlation[1:])) + 1
+
+    def _crossing(self, level: float, first: int, shells_per_speckle: float) -> Crossing:
+        return crossing_of(
+            self.q_inv_A, self.correlation - level, self.q_inv_A**2, shells_per_speckle=shells_per_speckle,
+            first_shell=first,
+        )  # fmt: skip
+
+
+def _period(found: Crossing) -> float | None:
+    return None if found.q is None else 1 / found.q
 
 
 def compare_intensities(first: Volume, second: Volume, edge_inv_A: float = np.inf) -> IntensityAgreement:

@@ -58,8 +58,9 @@ class HalfSummary:
 
 @dataclass(frozen=True, eq=False)
 class VoxelErrors:
-    """What drawing frames again has shown, by shell.
+    """What merging groups of frames by themselves has shown, by shell.
 
+    replicates, seed : the number of groups, and the seed that parts the frames.
     relative_error : (S,) error of a typical voxel over the mean intensity of its shell.
     """
 
@@ -80,7 +81,7 @@ class Validation:
     whole : agreement of the run's own intensity with that of the half that is less like it.
     sentinels : agreement about the poses of frames that neither has seen; None where there are none.
     coverage : directions of which there are data at the resolution that is claimed.
-    errors : of the voxels of the run's own intensity; None where frames were not drawn again.
+    errors : of the voxels of all frames merged at their poses; None where they were not asked for.
     symmetry_order : of the symmetry that both halves were given.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.

@@ -41,7 +41,8 @@ from orienteer.volume.volume import Volume
 if TYPE_CHECKING:
     from pathlib import Path
 
-ERRORS = "intensity_error.h5"
+# The merge of all frames at their poses, without a filter, and the standard deviation of its voxels.
+MERGED, ERRORS = "intensity_merged.h5", "intensity_error.h5"
 # What a stopwatch tells of a validation.
 PARTS = (
     "halves: reconstruct", "halves: sentinels", "halves: phase", "compare intensities", "compare densities",
@@ -225,24 +226,25 @@ def _coverage(run: Run, found: Validation) -> Coverage:
 
 
 def _errors(run: Run, folder: Path, settings: ValidationSettings, device: DeviceName) -> VoxelErrors | None:
-    """The errors of the run's own intensity; those that were found before are taken."""
+    """The errors of all frames merged at their poses; those that were found before are taken."""
     if not settings.replicates:
         return None
     made_from: dict[str, Any] = {
         "replicates": settings.replicates, "seed": run.seed, "run_id": run.described["run_id"],
         "iteration": run.iteration,
     }  # fmt: skip
-    intensity, kept = run.volumes()[0], folder / ERRORS
-    error = open_volume(kept) if kept.exists() else None
-    if error is None or dict(error.metadata) != made_from:
+    places = folder / MERGED, folder / ERRORS
+    kept = [open_volume(place) for place in places if place.exists()]
+    if len(kept) < 2 or any(dict(volume.metadata) != made_from for volume in kept):
         pixels = pixel_table(run.source)
         found = bootstrap_intensity(
-            run.source, run.orientations(), intensity, pixels, group=run.settings.symmetry,
+            run.source, run.orientations(), run.volumes()[0], pixels, group=run.settings.symmetry,
             background=_background(run, pixels), replicates=settings.replicates, seed=run.seed, device=device,
         )  # fmt: skip
-        error = replace(found.error, metadata=made_from)
-        write_volume(kept, error)
-    return VoxelErrors(settings.replicates, run.seed, *relative_error(intensity, error))
+        kept = [replace(volume, metadata=made_from) for volume in (found.intensity, found.error)]
+        for place, volume in zip(places, kept, strict=True):
+            write_volume(place, volume)
+    return VoxelErrors(settings.replicates, run.seed, *relative_error(*kept))
 
 
 def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
