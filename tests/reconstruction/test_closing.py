@@ -50,7 +50,7 @@ def test_a_model_that_makes_frames_less_likely_is_not_taken(
     def worse(*arguments: Any) -> Any:
         return replace(found := compress(*arguments), models=np.ones_like(found.models))
 
-    monkeypatch.setattr("orienteer.reconstruction.closing.compress", worse)
+    monkeypatch.setattr("orienteer.reconstruction.emc.compress", worse)
     models, full = settled.models, settled.full
     assert not refine_all(settled, settled.noise.likelihood(settled.work))
     assert settled.models is models

@@ -97,7 +97,7 @@ def test_no_frame_meets_a_model_that_it_was_merged_into(tiny: Any) -> None:
     after.work.pixel_weights, after.work.pixel_model = before.work.pixel_weights, before.work.pixel_model
     likelihood = before.noise.likelihood(before.work)
     sums = [
-        [emc._orient_and_merge(half, likelihood, 0.5).sums[0].finish() for half in (0, 1)]
+        [emc.orient_and_merge(half, likelihood, 0.5).sums[0].finish() for half in (0, 1)]
         for emc in (before, after)
     ]
     assert np.array_equal(sums[0][1], sums[1][1])
@@ -114,7 +114,7 @@ def test_sentinels_leave_no_photon_in_the_model(tiny: Any, merge_whole_frames: A
     assert step.photons_merged == counts[~emc.sentinel].sum()
     # Half of the merged photons lie at -q, and all of them on voxels that the pixels can reach.
     merge_whole_frames(emc)
-    deposits = [emc._orient_and_merge(half, emc.noise.likelihood(emc.work), 1.0) for half in (0, 1)]
+    deposits = [emc.orient_and_merge(half, emc.noise.likelihood(emc.work), 1.0) for half in (0, 1)]
     photons = sum(float(deposit.sums[0].finish()[..., 0].sum()) for deposit in deposits)
     assert photons == pytest.approx(counts[~emc.sentinel].sum(), rel=1e-4)
 

@@ -88,6 +88,10 @@ def held_by(tiny: Any, n_frames: int, **settings: Any) -> tuple[int, Any]:
     tracemalloc.start()
     try:
         emc = replace(tiny, patterns=tiny.patterns[np.arange(n_frames)]).emc(**settings)
+        # Models come one after the other; what is planned is for all of them.
+        emc.n_models = emc.settings.models
+        emc.models, emc.full = (np.repeat(x, emc.n_models, axis=-4) for x in (emc.models, emc.full))
+        emc.table.take_states(emc.n_models)
         emc._enter(len(emc.stages) - 1)
         emc.step()
         return tracemalloc.get_traced_memory()[1], emc.plan

@@ -107,7 +107,7 @@ def test_rejected_frames_are_not_merged_in_two_passes(
     beta = emc.annealing.inverse_temperature(emc.work, likelihood, emc.models, emc.fluence)
     emc.table.weight = np.where(np.arange(len(emc.half)) % 3 == 0, 0.0, 1.0)
     merge_whole_frames(emc)
-    photons = emc._orient_and_merge(0, likelihood, beta).sums[0].finish()[..., 0].sum()
+    photons = emc.orient_and_merge(0, likelihood, beta).sums[0].finish()[..., 0].sum()
     counted = (emc.half == 0) & ~emc.sentinel & (emc.table.weight > 0)
     assert photons == pytest.approx(np.array(data.patterns.dense())[counted].sum(), rel=1e-4)
 

@@ -21,7 +21,7 @@ PLAIN: dict[str, Any] = {"likelihood": "poisson", "fluence": "constant", "diamet
 
 def is_finite(emc: Emc) -> bool:
     """Whether nothing that goes on into the next iteration is NaN or infinite."""
-    skipped = ("course/", "junk")
+    skipped = ("course/", "growth/verdict", "junk")
     return all(
         np.isfinite(value).all() for name, value in emc.state().items() if not name.startswith(skipped)
     )

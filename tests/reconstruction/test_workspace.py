@@ -66,7 +66,7 @@ def test_weights_decide_what_is_merged(emc: Any) -> None:
     photons = []
     for weight in (1.0, 0.5):
         emc.table.weight = np.full(len(emc.fluence), weight)
-        sums = emc._orient_and_merge(0, likelihood, 0.1).sums[0].finish()
+        sums = emc.orient_and_merge(0, likelihood, 0.1).sums[0].finish()
         photons.append(sums[..., 0].sum())
     assert photons[1] == pytest.approx(photons[0] / 2, rel=1e-4)
     emc.table.weight = np.ones(len(emc.fluence))

@@ -7,7 +7,6 @@ import numpy as np
 from orienteer.compute.arrays import to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
-from orienteer.reconstruction.compression import compress
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.refinement import Refined, merge_refined, refine_poses
@@ -33,14 +32,14 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     Without halves nothing would tell, and the models stay as they are.  Returns whether they were taken.
     """
     table, merged = emc.table, emc.table.merged & ~emc.sentinel
-    is_sharp = float(np.median(table.perplexity[merged])) <= _MOST_POSES * emc.settings.models
+    is_sharp = float(np.median(table.perplexity[merged])) <= _MOST_POSES * emc.n_models
     deposits = [emc.new_deposit(emc.work, half) for half in range(emc.n_halves)]
     merges = is_sharp and emc.n_halves == 2
     _refine_parts(emc, likelihood, deposits if merges else None)
     if not merges:
         return False
     before = emc.models, table.quaternion.copy(), table.log_likelihood.copy()
-    found = compress(deposits, emc.group)
+    found = emc.solve(deposits)
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
     if table.log_likelihood[merged].mean() <= before[2][merged].mean():

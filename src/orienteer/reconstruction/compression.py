@@ -25,16 +25,18 @@ class Compressed:
 
     models : (H, M, n, n, n) float32, one set per half, without what the halves disagree about.
     together : of each model the cube of all frames, their exposure, and the filter; None without halves.
-    half_correlation : (shells + 1,) float64, mean over the models; 1 without halves.
-    brightness : what ``together`` is yet to be multiplied with.
+    half_correlation : (shells + 1,) float64, mean over the models, by their photons; 1 without halves.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
+    brightness : what ``together`` is yet to be multiplied with, (M,) or a number.
+    by_model : (M, shells + 1) float64, the half correlation of each model; None: that of all.
     """
 
     models: Array
     together: tuple[tuple[Array, Array, WienerFilter | None], ...]
     half_correlation: NDArray[np.float64]
     exposure: Array
-    brightness: float = 1.0
+    brightness: NDArray[np.float64] | float = 1.0
+    by_model: NDArray[np.float64] | None = None
 
     def full(self) -> Array:
         """(M, n, n, n) float32, of all frames together, filtered in the same way; no iteration needs it."""
@@ -43,20 +45,37 @@ class Compressed:
             values if keep_signal is None else keep_signal(values, exposure, is_half=False)
             for values, exposure, keep_signal in self.together
         ]
-        return xp.stack(filtered) * xp.float32(self.brightness)
+        return xp.stack(filtered) * _of_models(self.brightness, self.models)
 
-    def brighter(self, factor: float) -> "Compressed":
-        """All models multiplied."""
+    def brighter(self, factor: NDArray[np.float64] | float) -> "Compressed":
+        """The models multiplied, each by its own factor (M,), or all by the same."""
+        models = self.models * _of_models(factor, self.models)
+        return replace(self, models=models, brightness=self.brightness * factor)
+
+    def correlation_of(self, model: int) -> NDArray[np.float64]:
+        """The correlation of the halves of one model, (shells + 1,)."""
+        return self.half_correlation if self.by_model is None else np.asarray(self.by_model[model])
+
+    def joined(self, other: "Compressed", model: int) -> "Compressed":
+        """With one more model, taken from another set of them."""
         xp = array_namespace(self.models)
-        return replace(self, models=self.models * xp.float32(factor), brightness=self.brightness * factor)
+        correlations = [self.correlation_of(m) for m in range(len(self.together))]
+        return Compressed(
+            xp.concatenate([self.models, other.models[:, model : model + 1]], axis=1),
+            (*self.together, other.together[model]),
+            self.half_correlation,
+            self.exposure,
+            by_model=np.stack([*correlations, other.correlation_of(model)]),
+        )
 
     def change_from(self, models: Array) -> float:
-        """Relative rms change of the first model since ``models``, weighted by exposure."""
-        xp = array_namespace(models)
-        weight = self.exposure / max(float(self.exposure.sum()), 1e-300)
-        difference = float(xp.sqrt((weight * (self.models[0, 0] - models[0, 0]) ** 2).sum()))
-        contrast = float(xp.sqrt((weight * (self.models[0, 0] - 1) ** 2).sum()))
-        return difference / max(contrast, 1e-12)
+        """Relative rms change of the models of the first half since ``models``, weighted by exposure."""
+        difference = contrast = 0.0
+        for m, (_, exposure, _) in enumerate(self.together):
+            new = self.models[0, m]
+            difference += float((exposure * (new - models[0, m]) ** 2).sum())
+            contrast += float((exposure * (new - 1) ** 2).sum())
+        return float(np.sqrt(difference / max(contrast, 1e-300)))
 
 
 def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
@@ -92,9 +111,16 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     return Compressed(
         xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
         tuple(whole),
-        np.mean(correlations, axis=0),
+        np.average(correlations, axis=0, weights=[float(part[..., 1].sum()) + 1 for part in total]),
         total[0][..., 1],
+        by_model=np.stack(correlations),
     )
+
+
+def _of_models(factor: NDArray[np.float64] | float, models: Array) -> Array:
+    """A factor of each model, or one for all, as it multiplies cubes."""
+    factors = array_namespace(models).asarray(np.asarray(factor, dtype=np.float32))
+    return factors.reshape(-1, 1, 1, 1)
 
 
 def _mean(cubes: list[Array], exposures: list[Array]) -> Array:

@@ -20,7 +20,7 @@ _MOST, _MOST_LAST = 60, 40
 # Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
-Turn = Literal["go on", "next stage", "next start", "best start", "end"]
+Turn = Literal["go on", "next stage", "next start", "best start", "judge states", "end"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Course:
     best_log_likelihood, since_best : of a stage after annealing, and iterations that have not come near it.
     found_nothing : whether the models show nothing but noise.
     after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
+    has_start : whether one of several starts was chosen.
+    grows : whether there may be more states than there are models yet; the first stage is then done again.
     """
 
     n_stages: int
@@ -72,6 +74,8 @@ class Course:
     reason: str = ""
     found_nothing: bool = False
     after_limit: str = ""
+    has_start: bool = False
+    grows: bool = False
 
     @property
     def is_last_stage(self) -> bool:
@@ -128,8 +132,10 @@ class Course:
         settled = out_of_patience or (now.iterations_done >= FEWEST and (is_worse or not is_better))
         if not settled:
             return "go on"
-        if self.stage == 0 and self.n_starts > 1:
+        if self.stage == 0 and self.n_starts > 1 and not self.has_start:
             return "next start" if self.start + 1 < self.n_starts else "best start"
+        if self.stage == 0 and self.grows:
+            return "judge states"
         if now.agreement is not None and now.agreement < _NOTHING_FOUND:
             return self._end_with_nothing("The two halves agree on nothing")
         if now.agreement_at_edge is not None and now.agreement_at_edge < _NO_SIGNAL:

@@ -25,6 +25,7 @@ from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
+from orienteer.reconstruction.number_of_states import Growth, held_out_evidence
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
@@ -32,6 +33,9 @@ from orienteer.reconstruction.results import agreement_A, intensity_volumes, rad
 from orienteer.reconstruction.search import N_SAMPLE, choose_search
 from orienteer.reconstruction.sentinels import Watch, is_watched, watch_sentinels
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.splitting import drop_state, split_state
+from orienteer.reconstruction.state_posterior import StatePosterior
+from orienteer.reconstruction.state_summary import occupancy, state_summaries
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.symmetry import symmetric_start
 from orienteer.reconstruction.temperature import Annealing
@@ -72,7 +76,11 @@ class Emc(Preparation):
         super().__init__(source, settings or EmcSettings(), device)
         self.seed = seed
         n_starts = self.settings.starts or (_STARTS if self.group.order >= _HIGH_ORDER else 1)
-        self.course = Course(len(self.stages), n_starts, self.settings.iterations)
+        # Several models begin as one, which is split.
+        self.n_models, self.growth = 1, Growth(self.settings.models)
+        self.course = Course(
+            len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1
+        )
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
@@ -91,9 +99,10 @@ class Emc(Preparation):
         began = time.monotonic()
         work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
-        beta = self.annealing.inverse_temperature(work, likelihood, self.models, self.fluence)
-        deposits = [self._orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
-        found = compress(deposits, self.group)
+        beta = self.annealing.inverse_temperature(
+            work, likelihood, self.models, self.fluence, table.states_per_frame
+        )
+        deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
         self.take_models(found)
         update_nuisances(self, deposits)
@@ -122,6 +131,9 @@ class Emc(Preparation):
         if (course.after_limit or turn) == "best start":
             nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]
             note = chosen_start(nats)
+        elif (course.after_limit or turn) == "judge states":
+            note = self.growth.judge(self.n_models, held_out_evidence(self), occupancy(self))
+        states = state_summaries(self)
         self._turn(turn)
         return Step(
             iteration=course.iteration,
@@ -144,24 +156,44 @@ class Emc(Preparation):
             finished=course.finished,
             reason=course.reason,
             note=note,
+            states=states,
             radial=radial,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
 
-    def _orient_and_merge(self, half: int, likelihood: Likelihood, beta: float) -> Deposit:
-        """Orient the frames of a half by the model of the other, so that no frame meets its own noise."""
+    def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
+        """What the frames of each half leave behind, and the models that it makes."""
+        deposits = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
+        return deposits, self.solve(deposits)
+
+    def solve(self, deposits: list[Deposit]) -> Compressed:
+        """New models from what the frames of each half have left behind."""
+        return compress(deposits, self.group)
+
+    def orient_and_merge(
+        self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
+    ) -> Deposit:
+        """Orient the frames of a half by the model of the other, so that no frame meets its own noise.
+
+        weight : (N,) how much each frame counts in the merge; None: as in the table.
+        """
         work = self.work
         expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
         deposit = self.new_deposit(work, half)
         sample = work.sample(half, self.fluence, N_SAMPLE)
         if sample is None:
             return deposit
-        search = choose_search(work, likelihood, expander, sample, beta, self.settings.kept_mass)
-        weight = bounded_weights(self.table.weight, self.fluence)
+        search = choose_search(
+            work, likelihood, expander, sample, beta, self.settings.kept_mass, self.table.states_per_frame
+        )
+        weight = bounded_weights(self.table.weight if weight is None else weight, self.fluence)
         batches = work.batches(half, self.fluence, weight)
         for batch in steps(batches, f"Iteration {self.iteration + 1}"):
-            posterior, expected = search.step(likelihood, expander, batch, deposit, work.pixel_weights)
-            self.table.note(search.grid, likelihood, batch, posterior)
+            states = StatePosterior(self.n_models, len(batch), self.xp) if self.n_models > 1 else None
+            posterior, expected = search.step(
+                likelihood, expander, batch, deposit, work.pixel_weights, states
+            )
+            self.table.note(search.grid, likelihood, batch, posterior, states)
             self.table.note_merge(batch, expected)
         return deposit
 
@@ -169,7 +201,7 @@ class Emc(Preparation):
         """Room for what the frames of a half leave behind."""
         sums = [
             make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
-            for _ in range(self.settings.models)
+            for _ in range(self.n_models)
         ]
         junk = None
         if self.junk is not None:
@@ -193,8 +225,12 @@ class Emc(Preparation):
     def full(self, full: Array) -> None:
         self._full = full
 
-    def brighten(self, factor: float) -> None:
-        """Multiply the models that were taken last."""
+    def correlation_of(self, model: int) -> NDArray[np.float64]:
+        """The correlation of the halves of one model that was taken last, (shells + 1,)."""
+        return self._found.correlation_of(model)
+
+    def brighten(self, factor: NDArray[np.float64] | float) -> None:
+        """Multiply the models that were taken last, each by its factor (M,) or all by one."""
         self.take_models(self._found.brighter(factor))
 
     # Stages -----------------------------------------------------------------------------------------------
@@ -224,9 +260,31 @@ class Emc(Preparation):
                 return
             best = int(np.argmax([candidate["log_likelihood"] for candidate in self.candidates]))
             self.course.start = best
+            self.course.has_start = True
             self._take(self.candidates[best])
             self.candidates = []
-            self._enter(1)
+            self._enter(0 if self.course.grows else 1, is_new=False)
+        elif turn == "judge states":
+            self._grow()
+
+    def _grow(self) -> None:
+        """Do what was decided about the number of models."""
+        growth = self.growth
+        if growth.verdict in ("split", "begin again"):
+            if growth.verdict == "begin again":
+                growth.n_tries += 1
+                drop_state(self, int(occupancy(self).argmin()))
+            else:
+                growth.before = {**self._learnt(), **self.table.state(), "evidence": growth.evidence}
+            split_state(self)
+            self.course.enter(0)
+            self.annealing = Annealing(len(self.work.poses), is_first=False, after_split=True)
+            return
+        if growth.verdict == "take back":
+            self._take(growth.before)
+            self.table.restore(growth.before)
+        growth.before, self.course.grows = {}, False
+        self._enter(1)
 
     def _begin_start(self, start: int) -> None:
         self.course.start, self.models = start, None
@@ -235,7 +293,7 @@ class Emc(Preparation):
         self._enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
-        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.settings.models)]
+        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
         # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
         first = self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
         self.models = self.xp.stack([first] * self.n_halves)
@@ -246,7 +304,7 @@ class Emc(Preparation):
         self.noise.forget()
         self.half_correlation = np.ones(n_shells_of(first[0]))
 
-    def _enter(self, stage: int) -> None:
+    def _enter(self, stage: int, *, is_new: bool = True) -> None:
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
         zoom = 1.0
@@ -255,7 +313,7 @@ class Emc(Preparation):
             self.noise.rescale_shells(zoom)
         self.course.enter(stage)
         self.work = Workspace(self, self.stages[stage])
-        self.annealing = Annealing(len(self.work.poses), is_first=stage == 0)
+        self.annealing = Annealing(len(self.work.poses), is_first=is_new and stage == 0)
         self.table.forget_merge()
         if self.models is not None:
             n, xp = self.work.edge_voxels, self.xp
@@ -303,6 +361,7 @@ class Emc(Preparation):
             "confidence": table.confidence,
             "fluence": self.fluence,
             "model": table.shown,
+            **({"state_probability": table.state_probability} if self.n_models > 1 else {}),
             "log_likelihood": table.log_likelihood,
             "perplexity": table.perplexity,
             "half": self.half,
@@ -329,6 +388,7 @@ class Emc(Preparation):
             **self.course.state(),
             **self.table.state(),
             **self.annealing.state(),
+            **self.growth.state(),
         }
 
     def _learnt(self) -> dict[str, Any]:
@@ -338,6 +398,7 @@ class Emc(Preparation):
             "full": to_numpy(self.full),
             "junk": None if self.junk is None else to_numpy(self.junk),
             "fluence": self.fluence,
+            "estimates_fluence": self.estimates_fluence,
             "weight": self.table.weight,
             "half_correlation": self.half_correlation,
             **self.noise.state(),
@@ -346,8 +407,12 @@ class Emc(Preparation):
     def _take(self, learnt: Mapping[str, Any]) -> None:
         xp = self.xp
         self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
+        if self.n_models != len(self.full):
+            self.n_models = len(self.full)
+            self.table.take_states(self.n_models)
         self.junk = None if learnt["junk"] is None else xp.asarray(learnt["junk"], dtype=np.float32)
         self.fluence = np.array(learnt["fluence"], dtype=np.float64)
+        self.estimates_fluence = bool(learnt["estimates_fluence"])
         self.table.weight = np.array(learnt["weight"], dtype=np.float64)
         self.half_correlation = np.array(learnt["half_correlation"], dtype=np.float64)
         self.noise.restore(learnt)
@@ -363,7 +428,7 @@ class Emc(Preparation):
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
         self.noise.restore(state)
-        self.models = None
+        self.models, self.n_models = None, len(state["full"])
         self._enter(int(state["course/stage"]))
         self._take(state)
         self.watch = None
@@ -371,7 +436,7 @@ class Emc(Preparation):
             agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
             self.watch = Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
-        for part in (self.course, self.table, self.annealing):
+        for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)
         self._turn(self.course.reopen())
 

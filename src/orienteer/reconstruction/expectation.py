@@ -6,7 +6,7 @@ rotate, come last.  The matrix of rows times frames exists only for the batch, w
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 from orienteer.slicing.turned import TurnedVolume
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.state_posterior import StatePosterior
 
 # Copying the rows that hold frames pays where they are fewer than this share.
 _MANY_ROWS = 0.8
@@ -320,11 +323,12 @@ class Deposit:
 
 def merge(
     likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
-    deposit: Deposit, pixel_weights: Array,
+    deposit: Deposit, pixel_weights: Array, states: "StatePosterior | None" = None,
 ) -> Array:  # fmt: skip
     """Maximisation and compression: put the weighted frames back where their slices were taken.
 
     pixel_weights : (P,) float32, correction of the pixels.
+    states : gathers how likely each model is for each frame; None: nobody asks.
     Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
     """
     xp = array_namespace(batch.fluence)
@@ -351,6 +355,8 @@ def merge(
             continue
         with part("posterior"):
             responsibilities = store.responsibilities(tile.first, tile.last)
+            if states is not None and tile.model is not None:
+                states.add(tile.model, tile.first, responsibilities)
         signal = expander.signal(tile)
         with part("expand"):
             slices = with_signal.slices(rows, tile, by_pixel) if sees_slices else None

@@ -33,6 +33,7 @@ from orienteer.reconstruction.listed_rows import (
     sum_by,
     take_pairs,
 )
+from orienteer.reconstruction.state_posterior import StatePosterior
 from orienteer.slicing.trilinear import slice_volume
 
 # Scores of the second pass that are held at once; lists beside them take ten times their memory.
@@ -167,14 +168,18 @@ class FineSearch:
     def merge(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, scored: Scored,
         found: BlockResponsibilities, deposit: Deposit, pixel_weights: Array,
+        states: StatePosterior | None = None,
     ) -> Array:  # fmt: skip
         """Put the weighted frames back where their fine slices were taken.
 
         deposit : its ``row_mass`` counts coarse rows: what is found below one belongs to it.
+        states : gathers how likely each model is for each frame; None: nobody asks.
         Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
         """
         blocks, xp = scored.blocks, array_namespace(found.probability)
         self._add_row_mass(found, deposit)
+        if states is not None:
+            states.add_listed(blocks, found.probability, len(self.poses))
         owners = owners_of(blocks)
         photons = found.probability * scored.unit_photons[owners.row]
         expected = sum_by(owners.frame, photons, blocks.n_frames)
@@ -205,11 +210,13 @@ class FineSearch:
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array,
         fine_beta: float | Array, deposit: Deposit | None, pixel_weights: Array,
+        states: StatePosterior | None = None,
     ) -> tuple[Posterior, Array | None]:  # fmt: skip
         """Both passes and the merge of a batch, as ``expect`` and ``merge`` do on one grid.
 
         beta, fine_beta : inverse temperatures of the first and second pass.
         deposit : None to orient only.
+        states : as in :meth:`merge`.
         Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
         """
         posteriors, expected = [], array_namespace(batch.fluence).zeros(len(batch), dtype=np.float64)
@@ -218,7 +225,9 @@ class FineSearch:
             found = self.posterior(scored, fine_beta, self.kept_mass)
             posteriors.append(found.posterior)
             if deposit is not None:
-                expected += self.merge(likelihood, expander, batch, scored, found, deposit, pixel_weights)
+                expected += self.merge(
+                    likelihood, expander, batch, scored, found, deposit, pixel_weights, states
+                )
         return joined_posteriors(posteriors), None if deposit is None else expected
 
     # Parts ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from orienteer.reconstruction.screening import ring_photons, unlike_others
 from orienteer.reconstruction.settings import EmcSettings
 
 # Fluences that vary by less than this share need not be known.
-_LEAST_SPREAD = 0.08
+LEAST_SPREAD = 0.08
 # No frame counts for more than so many of median brightness.
 _BRIGHTEST = 10.0
 _FRAMES_AT_ONCE = 2000
@@ -57,11 +57,12 @@ def first_estimates(
     """
     rings = ring_photons(frames, background)
     weight = np.ones(frames.n_frames)
-    if settings.reject_junk:
+    # A few frames that are unlike the others may be a state of their own.
+    if settings.reject_junk and settings.models == 1:
         weight = np.where(unlike_others(rings), 0.0, 1.0)
     told = np.where(learns, weight, 0.0)
     spread = fluence_spread(rings.of(told > 0))
-    differ = spread.least > _LEAST_SPREAD
+    differ = spread.least > LEAST_SPREAD
     estimates = settings.fluence == "estimate" or (settings.fluence == "auto" and differ)
     fluence = np.ones(frames.n_frames)
     if estimates:

@@ -9,13 +9,13 @@ from orienteer.compute.arrays import to_numpy
 from orienteer.likelihood.fluence import (
     bound_fluence,
     expected_fluence,
-    normalise_fluence,
     update_fluence,
 )
 from orienteer.reconstruction.expectation import Deposit
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_fit import deviation_odds, fit_frames, particle_probability
 from orienteer.reconstruction.ring_deviation import ring_odds, ring_sums
+from orienteer.reconstruction.state_fluence import means_by_state, normalise_by_state, settle_fluence
 from orienteer.reconstruction.unknown_background import even_share
 
 if TYPE_CHECKING:
@@ -43,14 +43,17 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
             work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
         )
     if judges:
-        n_rows = work.n_poses * emc.settings.models
+        n_rows = work.n_poses * emc.n_models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
         # Of several models some are known less well than others: to deviate from one's own is no crime.
-        if emc.settings.models == 1:
+        if emc.n_models == 1:
             sums = ring_sums(work, emc.models, table.quaternion, table.model, fit.fluence)
             by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
             odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
+        else:
+            # A state of few frames is known so badly that anything explains its frames nearly as well.
+            odds += _STRANGE_NATS
         odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
     if emc.estimates_fluence:
@@ -65,11 +68,19 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
         fluence = bound_fluence(fluence, photons, behind, weights=bounded_weights(shown, emc.fluence))
         signal = np.maximum(photons - behind, 1e-3)
         fluence = expected_fluence(fluence, photons / signal**2, emc.fluence_spread, shown)
-        emc.fluence, mean = normalise_fluence(fluence, shown)
-        # Expected photons are those of the models before, of which only the ratios between frames count:
-        # the new models already fit fluences of mean 1.  A fit to the new models has their scale.
+        # Of frames that were not merged nobody knows what they expect: they are scaled with all others.
+        model = np.where(seen, table.model, -1)
+        old_means = means_by_state(emc.fluence, shown, model, emc.n_models)
+        emc.fluence, means = normalise_by_state(fluence, shown, model, emc.n_models)
+        # A fit to the new models has their scale.  Otherwise expected photons are those of the models before,
+        # of which only the ratios between frames count: the new models fit the fluences that they were merged
+        # with, whose mean is 1, but for frames that have come from another state.
         if exact:
-            emc.brighten(mean)
+            emc.brighten(means)
+        elif emc.n_models > 1:
+            emc.brighten(old_means)
+        if emc.n_models > 1:
+            settle_fluence(emc)
     emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence)
     mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
     work.update_prior(mass)

@@ -12,6 +12,7 @@ from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
 from orienteer.reconstruction.ladder import ladder
 from orienteer.reconstruction.noise_model import NoiseModel
+from orienteer.reconstruction.number_of_states import most_models
 from orienteer.reconstruction.pixels import pixel_table
 from orienteer.reconstruction.plan import Plan, count_poses, make_plan
 from orienteer.reconstruction.radial_profile import estimate_profile
@@ -96,12 +97,13 @@ class Preparation:
 
     def _plan(self) -> Plan:
         n_poses = count_poses(max(stage.level for stage in self.stages), self.group.order)
-        n_rows = n_poses * self.settings.models + self.settings.junk_classes
+        n_models = most_models(self.settings)
+        n_rows = n_poses * n_models + self.settings.junk_classes
         edge = 2 * (int(np.ceil(self.edge_inv_A / self.voxel_inv_A)) + 1) + 1
         return make_plan(
             self.device, self.frames.n_frames, len(self.pixels), n_rows, edge, self.frames.lit_share,
             self.frames.largest, self.frames.is_counts, self.settings.memory_GiB, self.frames.is_in_memory,
             np.inf if self.settings.likelihood == "gaussian" else self.frames.largest_square,
-            n_models=self.settings.models, n_halves=self.n_halves,
+            n_models=n_models, n_halves=self.n_halves,
             stored_bytes=self.frames.nbytes if self.device == "cpu" else 0,
         )  # fmt: skip

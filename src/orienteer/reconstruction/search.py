@@ -14,6 +14,7 @@ from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Poses, RowSpace, expect, merge
 from orienteer.reconstruction.fine_search import FineSearch
 from orienteer.reconstruction.fine_temperature import fine_inverse_temperature
+from orienteer.reconstruction.state_posterior import StatePosterior
 from orienteer.reconstruction.temperature import LAST_PERPLEXITY
 
 if TYPE_CHECKING:
@@ -54,9 +55,13 @@ class Search(Protocol):
         ...
 
     def step(
-        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit, pixel_weights: Array
-    ) -> tuple[Posterior, Array]:
-        """Posteriors of a batch, which is merged, and the photons (D,) that it expects at unit fluence."""
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """Posteriors of a batch, which is merged, and the photons (D,) that it expects at unit fluence.
+
+        states : gathers how likely each model is for each frame; None: nobody asks.
+        """
         ...
 
 
@@ -74,8 +79,9 @@ class WholeGrid:
     below: FineSearch | None = None
 
     def step(
-        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit, pixel_weights: Array
-    ) -> tuple[Posterior, Array]:
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
         """As :class:`Search` says."""
         rows, xp = self.grid.rows, array_namespace(batch.fluence)
         device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
@@ -85,7 +91,7 @@ class WholeGrid:
         own = deposit
         if self.below is not None:
             own = replace(deposit, row_mass=xp.zeros(len(rows), dtype=np.float64))
-        expected = merge(likelihood, expander, rows, batch, store, own, pixel_weights)
+        expected = merge(likelihood, expander, rows, batch, store, own, pixel_weights, states)
         if self.below is not None:
             deposit.row_mass += self.below.mass_of_parents(own.row_mass)
         return posterior, expected
@@ -103,12 +109,13 @@ class TwoPasses:
     fine_beta: float
 
     def step(
-        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit, pixel_weights: Array
-    ) -> tuple[Posterior, Array]:
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
         """As :class:`Search` says."""
         first, second = (inverse_temperatures(beta, batch.fluence) for beta in (self.beta, self.fine_beta))
         posterior, expected = self.grid.step(
-            likelihood, expander, batch, first, second, deposit, pixel_weights
+            likelihood, expander, batch, first, second, deposit, pixel_weights, states
         )
         assert expected is not None
         return posterior, expected
@@ -116,18 +123,19 @@ class TwoPasses:
 
 def choose_search(
     work: "Workspace", likelihood: Likelihood, expander: Expander, sample: Batch, beta: float,
-    kept_mass: float,
+    kept_mass: float, states_per_frame: float = 1.0,
 ) -> Search:  # fmt: skip
     """The search of an iteration: as the stage says, unless the frames are too faint for lists to pay.
 
     sample : a few of the frames; beta : inverse temperature on the grid of the workspace.
+    states_per_frame : models that a frame is spread over, in each of which it has poses.
     """
     fine = work.fine
     if fine is None:
         return WholeGrid(work, beta, kept_mass)
     own_beta = inverse_temperatures(beta, sample.fluence)
     blocks = fine.blocks(fine.coarse(likelihood, expander, sample, own_beta))
-    target = LAST_PERPLEXITY * fine.parents.n_models
+    target = LAST_PERPLEXITY * states_per_frame
     fine_beta = fine_inverse_temperature(fine, likelihood, expander, sample, blocks, target)
     if blocks.n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
         return WholeGrid(fine, fine_beta, kept_mass, below=fine)

@@ -14,6 +14,7 @@ from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.course import Course, Turn
 from orienteer.reconstruction.expectation import Batch, Expander, expect, score_tile
 from orienteer.reconstruction.mean_pose import mean_poses
+from orienteer.reconstruction.state_posterior import StatePosterior
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
@@ -82,7 +83,11 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
             store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
             own_beta = inverse_temperatures(beta, batch.fluence)
             posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
-            emc.table.note(work, likelihood, batch, posterior)
+            states = None
+            if emc.n_models > 1:
+                states = StatePosterior(emc.n_models, len(batch), emc.xp)
+                states.add_all(store, work.rows)
+            emc.table.note(work, likelihood, batch, posterior, states)
             best = emc.table.quaternion[batch.places]
             found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
             gains.append(to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch)))

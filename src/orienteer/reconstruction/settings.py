@@ -1,6 +1,6 @@
 """The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,8 +16,9 @@ class EmcSettings(Section):
         default="negative-binomial",
         description="Noise: photon counting with the model's own error, photon counting alone, or Gaussian.",
     )
-    models: int = Field(
-        default=1, ge=1, le=64, description="Models reconstructed at once, one per conformation."
+    models: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
+        default=1,
+        description="Models reconstructed at once, one per state; auto: as many as the data tell apart.",
     )
     junk_classes: int = Field(default=0, ge=0, le=16, description="Classes of frames that show no particle.")
     reject_junk: bool = Field(

@@ -24,6 +24,8 @@ class Step:
     photons_merged : sum of the merged photons.
     stage, n_stages, start : where the run is.
     note : what was decided after this iteration, such as which start goes on.
+    states : of each model its ``occupancy``, the share of the frames that show it, and ``agrees_to_A``, to
+        which resolution its halves agree (None: nowhere).
     radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
     """
 
@@ -46,6 +48,7 @@ class Step:
     finished: bool
     reason: str
     note: str = ""
+    states: list[dict[str, float | None]] = field(default_factory=list)
     radial: dict[str, list[float]] = field(default_factory=dict)
     agrees_to_A: float | None = None
     sentinel_gain_nats: float | None = None

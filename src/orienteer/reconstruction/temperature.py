@@ -14,6 +14,8 @@ from orienteer.reconstruction.workspace import Workspace
 
 # A start spreads every frame over this share of all poses.
 _FIRST_SHARE = 0.08
+# And a state that has just been split, whose poses are nearly known, over this one.
+_SPLIT_SHARE = 0.01
 # Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
 LAST_PERPLEXITY = 8.0
 _RATE = 0.85
@@ -27,10 +29,12 @@ class Annealing:
     target : effective number of poses that a frame is spread over next; the likelihood itself (inverse
         temperature 1) is never sharpened.
     iterations_done : iterations since the last target was reached.
+    inverse : the last inverse temperature.
     """
 
-    def __init__(self, n_poses: int, is_first: bool) -> None:
-        self.target = max(_FIRST_SHARE * n_poses, LAST_PERPLEXITY) if is_first else LAST_PERPLEXITY
+    def __init__(self, n_poses: int, is_first: bool, *, after_split: bool = False) -> None:
+        share = _FIRST_SHARE if is_first else _SPLIT_SHARE if after_split else 0.0
+        self.target = max(share * n_poses, LAST_PERPLEXITY)
         self.iterations_done = 0
         self.inverse = 0.0
 
@@ -40,10 +44,12 @@ class Annealing:
         return max(0, int(np.ceil(np.log(self.target / LAST_PERPLEXITY) / -np.log(_RATE))))
 
     def inverse_temperature(
-        self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64]
-    ) -> float:
+        self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
+        states_per_frame: float = 1.0,
+    ) -> float:  # fmt: skip
         """Inverse temperature of a frame of mean fluence in the next iteration; narrows the target.
 
+        states_per_frame : models that a frame is spread over, in each of which it has poses.
         It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
         """
         # Spread posteriors are as well known from a part of the poses, evenly over the grid.
@@ -52,7 +58,7 @@ class Annealing:
         n_pose_rows = len(work.poses) * len(models[0])
         log_prior = work.rows.log_prior[:n_pose_rows].reshape(len(models[0]), -1)[:, ::stride].reshape(-1)
         self.inverse = inverse_temperature_for_perplexity(
-            scores, log_prior, self.target * len(models[0]) / stride,
+            scores, log_prior, self.target * states_per_frame / stride,
             brightness=brightness if work.is_grouped else None,
         )  # fmt: skip
         # Done, too, when all the light is at the limit.
@@ -64,12 +70,17 @@ class Annealing:
 
     def state(self) -> dict[str, Any]:
         """What the next iteration depends on."""
-        return {"annealing/target": self.target, "annealing/iterations_done": self.iterations_done}
+        return {
+            "annealing/target": self.target,
+            "annealing/iterations_done": self.iterations_done,
+            "annealing/inverse": self.inverse,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         self.target = float(state["annealing/target"])
         self.iterations_done = int(state["annealing/iterations_done"])
+        self.inverse = float(state["annealing/inverse"])
 
 
 def sample_scores(

@@ -63,11 +63,9 @@ class Workspace:
         self.poses = Poses(
             self.xp.asarray(matrices.astype(np.float32)), self.xp.asarray(grid.log_weights.astype(np.float32))
         )
-        self._n_models, self._n_junk = emc.settings.models, emc.settings.junk_classes
-        self.rows = RowSpace(
-            self.poses, self._n_models, self._log_prior(np.full(self._n_models, 1.0)), self._n_junk,
-            min(emc.plan.tile_rows, len(grid)),
-        )  # fmt: skip
+        self._n_junk = emc.settings.junk_classes
+        self._tile_rows = min(emc.plan.tile_rows, len(grid))
+        self.take_models(np.ones(emc.n_models))
         self.fine: FineSearch | None = None
         if stage.in_two_passes:
             self.fine = FineSearch(
@@ -145,13 +143,18 @@ class Workspace:
         """The junk classes (J, U) at the pixels of this stage."""
         return None if junk is None else self.xp.ascontiguousarray(junk[:, self.xp.asarray(self.places)])
 
+    def take_models(self, counts: NDArray[np.float64]) -> None:
+        """Go on with as many models as there are counts (M,) of frames; in a stage of one pass."""
+        self.rows = RowSpace(self.poses, len(counts), self._log_prior(counts), self._n_junk, self._tile_rows)
+
     def update_prior(self, mass: NDArray[np.float64]) -> None:
         """Classes as frequent as their frames: mass (rows,) of the last iteration is the prior of classes."""
-        if self._n_models + self._n_junk == 1:
+        n_models = self.rows.n_models
+        if n_models + self._n_junk == 1:
             return
         K = len(self.poses)
-        models = np.array([mass[m * K : (m + 1) * K].sum() for m in range(self._n_models)])
-        junk = mass[self._n_models * K :]
+        models = np.array([mass[m * K : (m + 1) * K].sum() for m in range(n_models)])
+        junk = mass[n_models * K :]
         self.rows.log_prior = self._log_prior(models, junk)
 
     def _log_prior(self, models: NDArray[Any], junk: NDArray[Any] | None = None) -> Array:
