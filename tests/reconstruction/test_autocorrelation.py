@@ -5,8 +5,16 @@ import pytest
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import shell_index
-from orienteer.reconstruction.autocorrelation import WienerFilter, _few_factors
-from orienteer.reconstruction.relative_intensity import half_correlation, shell_means, shells_of, smoothed
+from orienteer.compare.symmetrising import mean_over_group
+from orienteer.orientation.point_group import as_point_group
+from orienteer.reconstruction.autocorrelation import WienerFilter, _common_power, _few_factors
+from orienteer.reconstruction.relative_intensity import (
+    half_correlation,
+    shell_covariances,
+    shell_means,
+    shells_of,
+    smoothed,
+)
 
 _N = 41
 
@@ -91,3 +99,49 @@ def test_hardly_more_factors_than_needed_make_the_gains_of_all_shells(noise: tup
     errors = [np.abs((left[:, :k] * strength[:k]) @ right[:k] - gain).max() for k in range(len(strength) + 1)]
     assert len(common) <= np.argmax(np.array(errors) <= 0.01) + 3
     assert len(_few_factors(np.repeat(gain[:1], 5, axis=0))[1]) == 1  # one noise, one filter
+
+
+def test_chance_is_larger_among_the_few_independent_voxels_of_a_symmetric_particle() -> None:
+    """What two halves of noise have in common by chance is never taken for contrast."""
+    group, rng, n = as_point_group("O"), np.random.default_rng(7), 31
+    first, second = (
+        1 + mean_over_group(rng.normal(size=(n, n, n)), group).astype(np.float32) for _ in range(2)
+    )
+    exposure = np.ones((n, n, n))
+    shells = slice(4, 14)
+    cross = shell_covariances(first, second, exposure)[0][shells]
+    found, as_if_none = (
+        WienerFilter(first, second, exposure, order).contrast[shells] for order in (group.order, 1)
+    )
+    assert np.all(found**2 > 1.001 * cross)
+    assert np.any(as_if_none**2 < 1.001 * cross)  # noise passes for signal
+    assert np.median(found / as_if_none) == pytest.approx(group.order**0.25, rel=0.2)
+
+
+@pytest.mark.parametrize("n", [15, 16])
+def test_common_power_is_that_of_the_whole_transform(n: int) -> None:
+    rng = np.random.default_rng(3)
+    common = rng.normal(size=(n, n, n))
+    halves = [(common + 0.3 * rng.normal(size=(n, n, n))).astype(np.float32) for _ in range(2)]
+    power, number = _common_power(*halves)
+    a, b = (np.fft.fftn(half) for half in halves)
+    axis = np.minimum(np.arange(n), n - np.arange(n))
+    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
+    distance = np.minimum(np.rint(np.sqrt(square)).astype(int), n // 2 + 1).ravel()
+    count = np.bincount(distance)
+    mean = np.maximum(smoothed(np.bincount(distance, (a * b.conj()).real.ravel()) / count), 0)
+    np.testing.assert_array_equal(number, count)
+    np.testing.assert_allclose(power, mean / (mean * count).sum() * count.sum(), rtol=1e-4)
+
+
+def test_dark_places_of_the_whole_are_dark() -> None:
+    """Frames meet halves, whose overshoots are cut off early; the result is not biased by that."""
+    n = 21
+    radius = shell_index(n)
+    cube = np.where(np.indices((n, n, n)).sum(axis=0) % 4 < 2, 2.0, 0.0).astype(np.float32)
+    cube = np.where(radius < 0, np.float32(1), cube)
+    keep = WienerFilter(cube, cube, np.ones_like(cube))
+    whole, half = (keep(cube, np.ones_like(cube), is_half=is_half) for is_half in (False, True))
+    dark = (cube == 0) & (radius > 3) & (radius < 9)
+    assert np.median(whole[dark]) < 0.005
+    assert half.min() == pytest.approx(0.02)

@@ -29,7 +29,7 @@ from orienteer.reconstruction.relative_intensity import (
 
 # Largest error of a gain, when the gains of all shells are put together from a few that are common to them.
 _GAIN_ERROR = 0.01
-# A relative intensity is never nothing: overshoots at dark places end here.
+# Where frames meet a model, overshoots at dark places end here, or single photons there would decide.
 _LEAST_INTENSITY = 0.02
 # What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
 _LEAST_KNOWN = 0.02
@@ -47,6 +47,7 @@ class WienerFilter:
     S, the power of the signal by distance in the autocorrelation, and N, the noise over the signal of each
     shell of the intensity, both come from two halves.
 
+    order : operations of the point group that the cubes have been averaged over.
     contrast : (shells,) rms deviation of the signal from the mean of its shell.
     power : (distances,) of the signal by distance in voxels of the autocorrelation, its mean over the box 1.
     noise : (shells,) noise over signal in a voxel of one half.
@@ -55,14 +56,14 @@ class WienerFilter:
         the halves as they came and the filter's gain in signal over noise allow.
     """
 
-    def __init__(self, first: Array, second: Array, exposure: Array) -> None:
+    def __init__(self, first: Array, second: Array, exposure: Array, order: int = 1) -> None:
         halves = [_deviation(values, exposure)[0] for values in (first, second)]
         cross, *squares = shell_covariances(first, second, exposure)
         as_they_came = _of_whole_shells(cross / np.sqrt(np.maximum(squares[0] * squares[1], 1e-300)))
         raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
         self.noise = (1 - raw) / raw
         most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
-        self.contrast = _contrast(cross, squares, n_voxels_of_shells(first))
+        self.contrast = _contrast(cross, squares, n_voxels_of_shells(first) / order)
         ones = np.ones_like(self.noise)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
@@ -82,12 +83,18 @@ class WienerFilter:
     def __call__(self, values: Array, exposure: Array, *, is_half: bool = True) -> Array:
         """The filtered cube (n, n, n) float32.
 
-        is_half : whether the values have the noise of one half, and not that of both together.
+        is_half : whether the values have the noise of one half, and not that of both together.  Frames meet
+            halves only; in the whole, dark places may be dark.
         """
-        return self.filtered([(values, exposure, is_half)])[0]
+        return self.filtered([(values, exposure, is_half)], _LEAST_INTENSITY if is_half else 0.0)[0]
 
-    def filtered(self, cubes: list[tuple[Array, Array, bool]]) -> list[Array]:
-        """Several filtered cubes: values, exposure and is_half of each, in less time than one by one."""
+    def filtered(
+        self, cubes: list[tuple[Array, Array, bool]], least: float = _LEAST_INTENSITY
+    ) -> list[Array]:
+        """Several filtered cubes: values, exposure and is_half of each, in less time than one by one.
+
+        least : no value is lower.
+        """
         parts = [_deviation(values, exposure) for values, exposure, _ in cubes]
         noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
         kept = self._filter([deviation for deviation, _ in parts], noise)
@@ -95,7 +102,7 @@ class WienerFilter:
         # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
         shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
         return [
-            xp.maximum(mean + deviation * seen, np.float32(_LEAST_INTENSITY))
+            xp.maximum(mean + deviation * seen, np.float32(least))
             for (_, mean), deviation, seen in zip(parts, kept, shown, strict=True)
         ]
 
@@ -178,11 +185,28 @@ def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDA
     """
     a, b = (_transform(values) for values in (first, second))
     groups = _groups_of_distances(fast_length(len(first)), is_on_gpu(first))
-    number = groups.n_members.astype(np.float64)
-    sums = groups.sums(a.real * b.real + a.imag * b.imag)[:, 0]
+    mates, number = _mates(fast_length(len(first)))
+    products = (a.real * b.real + a.imag * b.imag) * array_namespace(first).asarray(mates)
+    sums = groups.sums(products)[:, 0]
     power = np.maximum(smoothed(sums / np.maximum(number, 1)), 0.0)
     mean = (power * number).sum() / number.sum()
     return (power / mean if mean > 0 else np.ones_like(power)), number
+
+
+@lru_cache(maxsize=2)
+def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """How many numbers of a whole transform each of its half stands for, (m // 2 + 1,), and their number.
+
+    The number is that at each distance; numbers of the first plane, and of the last of an even box, have
+    their mates beside them.
+    """
+    mates = np.full(m // 2 + 1, 2.0, dtype=np.float32)
+    mates[0] = 1.0
+    if m % 2 == 0:
+        mates[-1] = 1.0
+    distance = _distances(m, False)
+    weights = np.broadcast_to(mates, distance.shape)
+    return mates, np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
 
 
 def fast_length(n: int) -> int:

@@ -104,7 +104,7 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
             new.append([together])
             whole.append((together, exposure, None))
             continue
-        keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure)
+        keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure, group.order)
         correlations.append(keep_signal.correlation)
         new.append(keep_signal.filtered([(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]))
         whole.append((together, exposure, keep_signal))

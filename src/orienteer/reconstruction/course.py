@@ -181,6 +181,23 @@ class Course:
                 setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
 
 
+def first_edge_shell(radius: int, voxels_per_speckle: float, order: int) -> int:
+    """The first of the shells that tell whether the halves agree near a radius, all in voxels.
+
+    They are the outer tenth; of a symmetric particle, of which few voxels are independent, as many more as
+    keep the correlation of noise below what counts as none, but no more than the outer half.
+
+    >>> first_edge_shell(40, 4.0, order=1), first_edge_shell(40, 4.0, order=2), first_edge_shell(40, 4.0, 60)
+    (36, 33, 20)
+    """
+    shells = np.arange(radius)
+    # Friedel mates are one measurement.
+    independent = 4 * np.pi * shells**2 / voxels_per_speckle**3 / (2 * order)
+    from_edge = np.cumsum(independent[::-1])[::-1]
+    enough = int(np.flatnonzero(from_edge >= 1 / _NO_SIGNAL**2).max(initial=0))
+    return int(np.clip(enough, radius // 2, int(0.9 * radius)))
+
+
 def chosen_start(log_likelihood: Sequence[float]) -> str:
     """One sentence about the start that goes on, the likeliest.
 

@@ -20,7 +20,7 @@ from orienteer.compute.progress import steps
 from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.closing import refine_all
 from orienteer.reconstruction.compression import Compressed, compress
-from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start
+from orienteer.reconstruction.course import Course, Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
@@ -242,7 +242,9 @@ class Emc(Preparation):
             agreement = float(self.half_correlation[2 : max(3, radius)].mean())
             following = self.stages[min(self.course.stage + 1, len(self.stages) - 1)]
             if following.scored_inv_A > work.stage.scored_inv_A:
-                at_edge = float(self.half_correlation[int(0.9 * radius) : max(3, radius)].mean())
+                speckle = 1 / (self.diameter_A * work.stage.voxel_inv_A)
+                first = first_edge_shell(radius, speckle, self.group.order)
+                at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
             log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
             self.annealing.iterations_done,

@@ -19,6 +19,8 @@ _SPLIT_SHARE = 0.01
 # Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
 LAST_PERPLEXITY = 8.0
 _RATE = 0.85
+# Frames from which the temperature is taken.
+_SAMPLED_FRAMES = 128
 # Poses that a sampled frame is spread over at least; the largest step from pose to pose.
 _FEWEST_SAMPLED, _LARGEST_STRIDE = 30.0, 8
 
@@ -86,24 +88,20 @@ class Annealing:
 def sample_scores(
     work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64], stride: int = 1
 ) -> tuple[Array, Array]:
-    """Scores (rows, D) of a few frames of each half against the model that orients them; their fluences.
+    """Scores (rows, D) of a few frames of a half against the model that orients them; their fluences.
 
+    One half stands for both: to slice another model would cost more than to score these frames.
     stride : every so many poses are looked at.
     """
     xp = work.xp
-    parts, fluences = [], []
     poses = Poses(xp.ascontiguousarray(work.poses.matrices[::stride]), work.poses.log_weights[::stride])
     rows = RowSpace(poses, work.rows.n_models, work.rows.log_prior, tile_rows=work.rows.tile_rows)
-    for half in range(len(models)):
-        batch = work.sample(half, fluence)
-        if batch is None:
-            continue
-        expander = Expander(models[len(models) - 1 - half], work.points)
-        scores = xp.empty((len(rows), len(batch)), dtype=np.float32)
-        fused = can_fuse(likelihood, batch)
-        for tile in rows.tiles():
-            slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
-            scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
-        parts.append(scores)
-        fluences.append(batch.fluence)
-    return xp.concatenate(parts, axis=1), xp.concatenate(fluences)
+    samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES)) for half in range(len(models)))
+    half, batch = next((half, batch) for half, batch in samples if batch is not None)
+    expander = Expander(models[len(models) - 1 - half], work.points)
+    scores = xp.empty((len(rows), len(batch)), dtype=np.float32)
+    fused = can_fuse(likelihood, batch)
+    for tile in rows.tiles():
+        slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
+        scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
+    return scores, batch.fluence

@@ -22,7 +22,6 @@ from orienteer.slicing.patches import PointPatches
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-_SAMPLE = 64
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
 
@@ -117,7 +116,7 @@ class Workspace:
             self._kept[part] = self._frames.keep(self._frames_of[part])
         return Batches(self._kept[part], fluence, self.xp, weight)
 
-    def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int = _SAMPLE) -> Batch | None:
+    def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int) -> Batch | None:
         """A few frames of a half, evenly chosen."""
         if not len(self._frames_of[part]):
             return None
