@@ -118,3 +118,13 @@ def test_what_is_wrong_is_one_sentence(
 
 def test_frames_are_no_volume(run: Any, frames: Path, files: Path) -> None:
     assert "orienteer inspect" in run("compare", frames, "density.mrc").errors
+
+
+@pytest.mark.parametrize("option", [("--out", "no/both.png"), ("--aligned", "no/turned.mrc")])
+def test_the_numbers_come_even_when_a_file_cannot_be_written(
+    run: Any, files: Path, option: tuple[str, str]
+) -> None:
+    told = run("compare", "density.mrc", "density.mrc", *option, "--json")
+    assert told.status == 1
+    assert told.json["correlation"] == pytest.approx(1.0, abs=1e-3)
+    assert option[1] in told.json["error"]

@@ -21,6 +21,8 @@ def test_every_command_has_help(run: Any, command: str) -> None:
     result = run(command, "--help")
     assert result.status == 0
     assert "--json" in result.output
+    flags = [line for line in result.output.splitlines() if "--" in line and "--help" not in line]
+    assert not [line for line in flags if "<bool>" in line]  # a flag takes no value
 
 
 def test_the_version_is_that_of_the_package(run: Any) -> None:

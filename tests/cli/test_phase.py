@@ -292,3 +292,45 @@ def test_what_a_killed_phasing_left_in_a_run_is_written_over(
     list(Run.create("run", orienteer.open(frames), fake.settings()).iterate())
     Path("run/density.mrc").write_text("half")
     assert run("phase", "run", *QUICK, "--no-picture").status == 0
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_numbers_come_even_when_the_picture_cannot_be_drawn(
+    run: Any, volume: Path, as_json: bool
+) -> None:
+    Path("out/density.png").mkdir(parents=True)
+    result = run("phase", volume.name, *QUICK, "--out", "out", *(["--json"] if as_json else []))
+    assert result.status == 1
+    if as_json:
+        assert result.json["n_starts"] == 7
+        assert "density.png" in result.json["error"]
+    else:
+        assert "of 7 agree" in result.output
+        assert "density.png" in result.errors
+
+
+def test_what_differs_from_the_density_that_is_there_is_named(run: Any, volume: Path) -> None:
+    command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
+    assert run(*command).status == 0
+    assert "another seed, symmetry." in run(*command, "--seed", 5, "--symmetry", "C2").errors
+
+
+def test_what_another_process_has_just_found_is_taken(
+    run: Any, volume: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
+    assert run(*command).status == 0
+    Path("out/phasing.json").rename("kept.json")
+
+    class Slow(RunLock):
+        def __enter__(self) -> Any:
+            entered = super().__enter__()
+            Path("kept.json").rename("out/phasing.json")
+            return entered
+
+    Path("out/density.mrc").rename("out/density.old")
+    Path("out/density.h5").rename("out/density.older")
+    monkeypatch.setattr("orienteer.cli.phase_folder.RunLock", Slow)
+    monkeypatch.setattr("orienteer.phase.phasing.phase", None)
+    result = run(*command)
+    assert "density.h5: does not exist" in result.errors  # it looked again, and computed nothing

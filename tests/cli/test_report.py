@@ -43,3 +43,12 @@ def test_what_is_no_run_is_refused_in_a_sentence(run: Any, frames: Path, place: 
     assert result.status == 1
     assert "Traceback" not in result.errors
     assert len(result.errors.strip().splitlines()) <= 2
+
+
+def test_a_run_that_cannot_be_written_to_asks_for_another_folder(run: Any, frames: Path, fake: Any) -> None:
+    list(Run.create("runs", orienteer.open(frames)).iterate())
+    Path("runs/report.html").mkdir()
+    result = run("report", "runs")
+    assert result.status == 1
+    assert "--out" in result.errors
+    assert run("report", "runs", "--out", "elsewhere").status == 0

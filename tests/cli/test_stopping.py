@@ -27,3 +27,29 @@ def test_a_stopped_set_up_is_one_message(run: Any, frames: Path, number: signal.
     assert len(stopped) == 1
     assert "The same command" in stopped[0]
     assert "Traceback" not in said
+
+
+# A command line whose first import takes its time.
+SLOW = """
+import builtins, runpy, time
+own = builtins.__import__
+def load(name, *rest, **options):
+    if name == "orienteer.cli.main":
+        print("loading", flush=True)
+        time.sleep(20)
+    return own(name, *rest, **options)
+builtins.__import__ = load
+runpy.run_module("orienteer", run_name="__main__")
+"""
+
+
+def test_ctrl_c_before_the_program_has_loaded_is_met_with_silence() -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "loading\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGINT
+    assert said == ""

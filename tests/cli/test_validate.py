@@ -89,3 +89,11 @@ def test_what_is_no_finished_run_is_refused(run: Any, small_run: Path) -> None:
     result = run("validate", begun.path)
     assert result.status == 1
     assert "has not come to its end" in result.errors
+
+
+def test_a_damaged_density_of_the_run_is_refused_before_the_halves_begin(run: Any, small_run: Path) -> None:
+    (small_run / "phasing.json").write_text("{")
+    result = run("validate", small_run, *QUICK)
+    assert result.status == 1
+    assert "orienteer phase run --restart" in result.errors
+    assert not (small_run / "validation").exists()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orienteer.cli.console import messages, output, print_json, print_table
+from orienteer.cli.console import messages, output, print_result, print_table
 from orienteer.cli.inspect import save_picture
 from orienteer.cli.options import AsJson, Device, refuse_existing
 from orienteer.cli.recognition import kind_of
@@ -64,17 +64,18 @@ def compare(
     remarks = [*_told(pair), *found.remarks]
     report: dict[str, Any] = {"first": str(first), "second": str(second), **found.as_report()}
     report |= {"remarks": remarks, "device": where}
-    if aligned is not None:
-        _write(aligned, found)
-        report["aligned"] = str(aligned)
-    if out is not None:
-        from orienteer.plot.fsc import plot_comparison
+    problem = None
+    try:
+        if aligned is not None:
+            _write(aligned, found)
+            report["aligned"] = str(aligned)
+        if out is not None:
+            from orienteer.plot.fsc import plot_comparison
 
-        report["picture"] = str(save_picture(plot_comparison(found, first.name, second.name), out))
-    if as_json:
-        print_json(report)
-        return
-    _print(report, found)
+            report["picture"] = str(save_picture(plot_comparison(found, first.name, second.name), out))
+    except FileError as error:
+        problem = error
+    print_result(report, lambda: _print(report, found), as_json, problem)
 
 
 def open_comparable(path: Path) -> "Volume | Structure":

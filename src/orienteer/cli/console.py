@@ -36,6 +36,24 @@ def print_json(result: Any) -> None:
     print(json.dumps(_plain(result), indent=2, allow_nan=False))
 
 
+def print_result(
+    report: Mapping[str, Any], show: Callable[[], None], as_json: bool, problem: OrienteerError | None = None
+) -> None:
+    """A result for people or as JSON, and after it the problem with a file of it: numbers are worth more.
+
+    show : prints it for people.
+    problem : what went wrong after the result was there; in JSON, it is a part of the one document.
+    """
+    if not as_json:
+        show()
+        if problem is not None:
+            raise problem
+        return
+    print_json(report if problem is None else {**report, "error": problem.message, "hint": problem.hint})
+    if problem is not None:
+        raise Stopped(1)
+
+
 def _plain(value: Any) -> Any:
     """What JSON does not know, as what it knows; numbers that are not finite become null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

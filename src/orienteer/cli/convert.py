@@ -29,7 +29,10 @@ def convert(
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
     renumber: Annotated[
-        bool, typer.Option("--renumber", help="Number the frames from 0 instead of keeping their event ids.")
+        bool,
+        typer.Option(
+            "--renumber", metavar="", help="Number the frames from 0 instead of keeping their event ids."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from orienteer.cli.console import output, print_json, print_table
+from orienteer.cli.console import output, print_result, print_table
 from orienteer.cli.opening import open_given_geometry, open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
@@ -39,7 +39,7 @@ def inspect(
         Path | None,
         typer.Option("--picture", metavar="PNG", help="Where to draw; otherwise FILE.png in this folder."),
     ] = None,
-    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
+    no_picture: Annotated[bool, typer.Option("--no-picture", metavar="", help="Draw nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what a file holds, and draw it: frames, photons, mask, wavelength, resolution, what is missing."""
@@ -59,14 +59,9 @@ def inspect(
     if draw is not None and not no_picture:
         try:
             report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
-        except FileError as error:  # the numbers are worth more than the picture, so they come first
+        except FileError as error:
             problem = error
-    if as_json:
-        print_json(report)
-    else:
-        print_report(report)
-    if problem is not None:
-        raise problem
+    print_result(report, lambda: print_report(report), as_json, problem)
 
 
 def look_at_patterns(

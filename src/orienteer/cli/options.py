@@ -17,7 +17,7 @@ from orienteer.settings.section import Section
 
 _NOT = "no_"
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 Device = Annotated[
     DeviceName, typer.Option("--device", help="Where to compute; auto takes the GPU when there is one.")
 ]
@@ -93,6 +93,12 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
     return decorate
 
 
+def in_section(override: str, section: str) -> Override:
+    """A flag of one method as a setting of another that has it, too."""
+    typed = override.typed if isinstance(override, Override) else override
+    return Override(f"{section}.{override.split('.', 1)[1]}", typed)
+
+
 def _flags(row: SettingRow) -> dict[str, Any]:
     """The flags of a setting by the name of their argument, as Typer wants to see them."""
     flag = row.key.replace("_", "-")
@@ -107,7 +113,7 @@ def _flags(row: SettingRow) -> dict[str, Any]:
         # The other one is told in words: a column of its own would leave no room for them.
         shared["help"] = f"{row.description} Or --no-{flag}.{default}"
         return {
-            row.key: Annotated[bool | None, typer.Option(f"--{flag}", **shared)],
+            row.key: Annotated[bool | None, typer.Option(f"--{flag}", metavar="", **shared)],
             _NOT + row.key: Annotated[bool | None, typer.Option(f"--no-{flag}", hidden=True)],
         }
     metavar = "NAME" if choices else row.type.upper().removeprefix("LIST OF ").replace(" ", "-")

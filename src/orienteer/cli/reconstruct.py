@@ -3,7 +3,7 @@
 import shlex
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Literal, TypeAlias, cast
 
 import typer
 from rich.markup import escape
@@ -19,10 +19,13 @@ from orienteer.cli.options import (
     Overrides,
     SettingsFile,
     WavelengthA,
+    in_section,
     with_flags_of,
 )
 from orienteer.cli.run_report import in_rows, run_report
 from orienteer.reconstruction.settings import EmcSettings
+
+MethodName: TypeAlias = Literal["emc", "mtip"]
 
 
 @with_flags_of("emc", EmcSettings)
@@ -34,6 +37,12 @@ def reconstruct(
             "--out", metavar="FOLDER", help="The run; the same command goes on where it was stopped."
         ),
     ] = Path("reconstruction"),
+    method: Annotated[
+        MethodName,
+        typer.Option(
+            "--method", help="emc, or mtip with phasing in the loop; flags below are settings of either."
+        ),
+    ] = "emc",
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     geometry: Geometry = None,
@@ -42,7 +51,8 @@ def reconstruct(
     seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
     device: Device = "auto",
     restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew; what the folder's run has done is lost.")
+        bool,
+        typer.Option("--restart", metavar="", help="Begin anew; what the folder's run has done is lost."),
     ] = False,
     as_json: AsJson = False,
     *,
@@ -55,11 +65,11 @@ def reconstruct(
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
 
-    chosen = load_settings(Settings, settings, [*set_, *flags])
+    chosen = load_settings(Settings, settings, [*set_, *(in_section(flag, method) for flag in flags)])
     with stopping_at_once("Stopped.", "The same command goes on."):
         try:
             source = open_patterns(data, geometry, wavelength_A, distance_m)
-            run = Run.create(out, source, chosen, seed=seed, device=device, restart=restart)
+            run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
                 for step in steps:
                     show(cast(Step, step))

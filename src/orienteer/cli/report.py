@@ -9,6 +9,8 @@ from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.options import AsJson
+from orienteer.errors import FileError
+from orienteer.run.directory import RunDirectory
 
 
 def report(
@@ -27,7 +29,12 @@ def report(
 
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
-        written = write_report(run, out)
+        try:
+            written = write_report(run, out)
+        except FileError as error:
+            if out is None and Path(error.path).is_relative_to(run) and RunDirectory(run).is_run:
+                error.hint = "Check the folder and its permissions and room, or give another one with --out."
+            raise
     remarks = [str(one.message) for one in noticed]
     script = written.with_name(NAME)
     if as_json:

@@ -1,5 +1,6 @@
 """``orienteer validate``: how far the result of a run can be trusted, from its data alone."""
 
+import shlex
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from orienteer.cli.console import Stopped, messages, output, print_json, print_t
 from orienteer.cli.live_display import Step, show_reconstruction, time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.errors import FileError
 from orienteer.run.validation_settings import ValidationSettings
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def validate(
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     device: Device = "auto",
     restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew; what the halves have done is lost.")
+        bool, typer.Option("--restart", metavar="", help="Begin anew; what the halves have done is lost.")
     ] = False,
     as_json: AsJson = False,
     *,
@@ -51,6 +53,7 @@ def validate(
     try:
         with stopping_at_once("Stopped; what is done is kept.", "The same command goes on."):
             opened = Run.open(run, data)
+            _check_density(run)
             halves = begin_halves(opened, chosen.validation, device, restart)
             _announce(opened, halves, chosen.validation)
             _reconstruct(halves)
@@ -63,6 +66,19 @@ def validate(
             messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
         raise Stopped(stopped.exit_status) from None
     _tell(found, opened, time.monotonic() - begun, as_json)
+
+
+def _check_density(run: Path) -> None:
+    """Refuse a density of the run that cannot be read, before the long work of the halves."""
+    from orienteer.phase.result import DESCRIPTION, Phasing
+
+    if not (run / DESCRIPTION).exists():
+        return
+    try:
+        Phasing.open(run)
+    except FileError as error:
+        error.hint = f"Phase the run again: orienteer phase {shlex.quote(str(run))} --restart"
+        raise
 
 
 def _announce(run: "Run", halves: "Halves", settings: ValidationSettings) -> None:

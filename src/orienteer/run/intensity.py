@@ -98,7 +98,9 @@ def _of_run(path: Path, model: int) -> Intensity:
 def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any]) -> Intensity:
     if not 1 <= model <= len(volumes):
         raise FileError(
-            path, f"holds {len(volumes)} models; model {model} was asked for.", "They count from 1."
+            path,
+            f"holds {len(volumes)} model{'s' * (len(volumes) > 1)}; model {model} was asked for.",
+            "They count from 1.",
         )
     volume = volumes[model - 1]
     if volume.space == "real":

@@ -3,7 +3,7 @@
 import types
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic_core import PydanticUndefined
 
@@ -62,11 +62,15 @@ def type_in_words(annotation: Any) -> str:
 
     >>> type_in_words(int | None), type_in_words(Literal["x", "y"]), type_in_words(tuple[float, ...])
     ('integer', 'x | y', 'list of numbers')
+    >>> type_in_words(Annotated[int, "more than 0"] | Literal["auto"])
+    'integer or auto'
     """
     words = {int: "integer", float: "number", str: "text", bool: "true or false", Path: "path"}
     if annotation in words:
         return words[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return type_in_words(arguments[0])
     if origin is Literal:
         return " | ".join(str(choice) for choice in arguments)
     if origin in (Union, types.UnionType):

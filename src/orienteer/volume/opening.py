@@ -69,7 +69,9 @@ def open_volume(
     volumes = open_volumes(path, voxel_size, space)
     if not 0 <= model < len(volumes):
         raise FileError(
-            path, f"holds {len(volumes)} models; model {model} was asked for.", "They count from 0."
+            path,
+            f"holds {len(volumes)} model{'s' * (len(volumes) > 1)}; model {model} was asked for.",
+            "They count from 0.",
         )
     return volumes[model]
 
@@ -119,5 +121,5 @@ def _recognise_hdf5(file: Path) -> str:
     raise FileError(
         file,
         f"is an HDF5 file without a volume that Orienteer knows (it holds {names}).",
-        "Frames are opened with orienteer.open().",
+        "Frames are reconstructed first: orienteer reconstruct FILE.",
     )
