@@ -1,5 +1,7 @@
 """Two intensities on grids of their own, turned onto each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -18,15 +20,16 @@ def smooth(n: int, voxel: float, edge: float = 1.0) -> Volume:
     return Volume(values, voxel, "reciprocal")
 
 
-def agreement(curve: list[float]) -> IntensityAgreement:
-    return IntensityAgreement(np.zeros(4), 0.01 * np.arange(len(curve)), np.array(curve))
+def agreement(curve: list[float], diameter_A: float = 100.0, order: int = 1) -> IntensityAgreement:
+    """A curve over shells of one speckle, 0.01 1/A each, for a particle of 100 A."""
+    return IntensityAgreement(np.zeros(4), 0.01 * np.arange(len(curve)), np.array(curve), diameter_A, order)
 
 
 def test_a_turn_between_intensities_of_other_voxels_is_found() -> None:
     turn = from_axis_angle([1, 3, 2], 40)
     first = smooth(41, 0.05)
     first = first.with_values(rotate_volume(first.values, turn))
-    found = compare_intensities(first, smooth(37, 0.056))
+    found = compare_intensities(first, smooth(37, 0.056), 10.0)
     assert angular_distance_deg(found.quaternion, turn) < 1
     assert np.nanmin(found.correlation[3:16]) > 0.9
     assert found.resolution_A == pytest.approx(1.0, rel=0.15)
@@ -34,8 +37,9 @@ def test_a_turn_between_intensities_of_other_voxels_is_found() -> None:
 
 def test_the_resolution_is_where_the_correlation_falls_below_a_half() -> None:
     nan = np.nan
-    assert agreement([nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.2, 0.4]).resolution_A == pytest.approx(1 / 0.045)
-    assert agreement([nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.8, 0.9]).resolution_A == pytest.approx(1 / 0.07)
+    # Speckles are three shells wide: what lies inside of the first says nothing.
+    assert agreement([nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.2, 0.4], 33.0).resolution_A == pytest.approx(1 / 0.045)
+    assert agreement([nan, 0.1, 0.3, 0.9, 0.7, 0.3, 0.8, 0.9], 33.0).resolution_A == pytest.approx(1 / 0.07)
     assert agreement([nan, 0, 0, 0, 0, 0]).resolution_A is None
     assert agreement([nan, 1, 1, 1, 1, 1, nan]).resolution_A == pytest.approx(1 / 0.05)
     assert agreement([nan] * 4).resolution_A is None
@@ -43,7 +47,7 @@ def test_the_resolution_is_where_the_correlation_falls_below_a_half() -> None:
 
 def test_a_hole_in_the_centre_is_no_reason_to_see_no_agreement() -> None:
     nan = np.nan
-    assert agreement([nan, nan, nan, 0.3, 0.4, 0.9, 0.9, 0.1]).resolution_A == pytest.approx(1 / 0.065)
+    assert agreement([nan, nan, nan, 0.6, 0.4, 0.9, 0.9, 0.1]).resolution_A == pytest.approx(1 / 0.065)
 
 
 def test_of_several_agreements_the_one_that_reaches_least_counts() -> None:
@@ -63,37 +67,37 @@ def unrelated_curve(speckles: float, order: int, draw: np.random.Generator) -> I
     noise = (noise[:, :-2] + noise[:, 1:-1] + noise[:, 2:]) / 3**0.5
     curves = np.tanh(scatter * noise)
     best = curves[np.argmax((curves * s**2).sum(axis=1))]
-    return IntensityAgreement(np.zeros(4), s / 100.0, best)
+    return IntensityAgreement(np.zeros(4), s / 100.0, best, 100.0, order)
 
 
 @pytest.mark.parametrize(("speckles", "order"), [(4.0, 1), (5.0, 4), (9.0, 60)])
 def test_what_turning_alone_brings_about_is_no_agreement(speckles: float, order: int) -> None:
     draw = np.random.default_rng(1)
-    passed = [unrelated_curve(speckles, order, draw).agrees_to_A(100.0, order) for _ in range(40)]
+    passed = [unrelated_curve(speckles, order, draw).agrees_to_A for _ in range(40)]
     assert sum(one is not None for one in passed) <= 1
 
 
 def test_a_good_agreement_is_seen_whatever_the_symmetry() -> None:
     for speckles, order in ((4.0, 1), (4.0, 4), (9.0, 60)):
         s = np.arange(0, speckles + 0.01, 1 / 3)
-        same = IntensityAgreement(np.zeros(4), s / 100, np.full(len(s), 0.9))
-        assert same.agrees_to_A(100.0, order) == pytest.approx(100 / speckles)
+        same = IntensityAgreement(np.zeros(4), s / 100, np.full(len(s), 0.9), 100.0, order)
+        assert same.agrees_to_A == pytest.approx(100 / speckles)
     # Up to four speckles from the centre an icosahedral particle has no more than one number to show.
-    few = IntensityAgreement(np.zeros(4), s[:13] / 100, np.full(13, 0.97))
-    assert few.agrees_to_A(100.0, 1) is not None
-    assert few.agrees_to_A(100.0, 60) is None
+    few = IntensityAgreement(np.zeros(4), s[:13] / 100, np.full(13, 0.97), 100.0)
+    assert few.agrees_to_A is not None
+    assert replace(few, order=60).agrees_to_A is None
 
 
 def test_agreement_ends_where_speckles_do() -> None:
     curve = [np.nan, 0.9, 0.9, 0.9, 0.9, 0.5, 0.1, 0.1, 0.0, 0.0]
-    assert agreement(curve).agrees_to_A(100.0) == pytest.approx(1 / 0.0589, rel=0.02)
+    assert agreement(curve).agrees_to_A == pytest.approx(1 / 0.0589, rel=0.02)
     # One shell that dips is no end.
     curve[3] = 0.0
-    assert agreement(curve).agrees_to_A(100.0) == pytest.approx(1 / 0.0589, rel=0.02)
+    assert agreement(curve).agrees_to_A == pytest.approx(1 / 0.0589, rel=0.02)
 
 
 def test_shells_that_reach_beyond_the_outermost_pixel_are_left_out() -> None:
-    found = compare_intensities(smooth(21, 0.1), smooth(21, 0.1), edge_inv_A=0.71)
+    found = compare_intensities(smooth(21, 0.1), smooth(21, 0.1), 10.0, edge_inv_A=0.71)
     assert np.isfinite(found.correlation[6])
     assert np.isnan(found.correlation[7:]).all()
     assert found.resolution_A == pytest.approx(1 / 0.6)

@@ -7,6 +7,10 @@ ones.  What then agrees under the mask agrees because of the mask, and
 
 (Chen et al. 2013).  Several draws are averaged, since each has the scatter of a curve of its own.
 
+Densities also agree when both are round: the mean of a shell, about the middle of the particle, is well known
+from next to nothing, even from noise.  It stays as it is, and counts with what the mask brings about; random
+are the phases of what differs from it.
+
 A density that was phased has been under a mask before: its support, which is sharp.  Supports found from
 independent data are still alike, for the particle is, and a body that is solid inside like walls has like
 fine waves, whatever its data say about them.  So each density with random phases is cut to its own support,
@@ -16,6 +20,7 @@ that inner shells and support foretell, and nothing else.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +95,6 @@ def masked_fsc(
     unmasked = _cut(fourier_shell_correlation(a, b, voxel_size_A), end)
 
     def under_mask(one: Array, other: Array) -> Fsc:
-        # What a rotation or a box has cut off reaches beyond the edge; the mask would bring it back.
         one, other = (x if np.isinf(edge_inv_A) else within_shells(x, end) for x in (one, other))
         return _cut(fourier_shell_correlation(one * mask, other * mask, voxel_size_A), end)
 
@@ -102,10 +106,12 @@ def masked_fsc(
     start = int(below[0])
     draws = np.random.default_rng(seed).spawn(n_draws)
     walls = (None, None) if supports is None else supports
+    middle = _Middle(n, _centroid(within_shells(a + b, end) * mask), end, array_namespace(a))
     curves = []
     for draw in draws:
         first, second = (
-            _random_like(x, wall, start, end, draw) for x, wall in zip((a, b), walls, strict=True)
+            randomised(x, start, draw, middle) if wall is None else confined(x, wall, start, draw, middle)
+            for x, wall in zip((a, b), walls, strict=True)
         )
         curves.append(under_mask(first, second).correlation)
     random = np.mean(curves, axis=0)
@@ -121,48 +127,91 @@ def masked_fsc(
     )
 
 
-def randomise_phases(density: Array, first_shell: int, draw: np.random.Generator) -> Array:
-    """The density with the phases of white noise from a shell on, (n, n, n) float64; moduli stay."""
+class _Middle:
+    """The middle of a particle, and the part of a transform that is round about it.
+
+    n : edge of the box; centre : (3,) of the particle, in voxels from the first one.
+    end : the shell from which on there are no data.
+    """
+
+    def __init__(self, n: int, centre: NDArray[np.float64], end: int, xp: Any) -> None:
+        whole, half = np.fft.fftfreq(n), np.arange(n // 2 + 1) / n
+        x, y, z = (np.exp(2j * np.pi * q * c) for q, c in zip((whole, whole, half), centre, strict=True))
+        self.n, self.end = n, end
+        self._to_middle = xp.asarray(x[:, None, None] * y[:, None] * z)
+        self._ones = xp.ones_like(self._to_middle)
+        self.radius, self.shells = half_radius(n, xp), xp.asarray(half_shells(n))
+        number, distance = shell_products(self._ones, self.radius * self._ones, n)[1::-1]
+        self._radii = xp.asarray((distance / number)[:end])
+
+    def round_part(self, transform: Array) -> Array:
+        """What a transform has in common with all its rotations: the means of shells, joined by lines."""
+        xp = array_namespace(transform)
+        centred = transform * self._to_middle
+        same = xp.zeros_like(self.radius)
+        # Lines through means miss some of a curve; a second time finds most of it.
+        for _ in range(2):
+            total, _, number = shell_products(centred - same, self._ones, self.n)
+            same = same + xp.interp(self.radius, self._radii, xp.asarray((total / number)[: self.end]))
+        return same * xp.conj(self._to_middle)
+
+
+def randomised(density: Array, start: int, draw: np.random.Generator, middle: _Middle) -> Array:
+    """The density with random phases from a shell on, (n, n, n) float64.
+
+    The mean of each shell stays, and so do the moduli of what differs from it.
+    """
     xp = array_namespace(density)
     n = density.shape[0]
     transform = half_transform(density)
-    # Noise that is real has a transform with the symmetry that a real density needs.
-    noise = half_transform(xp.asarray(draw.standard_normal((n, n, n))))
-    strength = xp.abs(noise)
-    phase = noise / xp.where(strength > 0, strength, 1.0)
-    beyond = half_radius(n, xp) >= first_shell - 0.5
-    return from_half_transform(xp.where(beyond, xp.abs(transform) * phase, transform), n)
+    same = middle.round_part(transform)
+    random = xp.abs(transform - same) * _random_phases(n, draw, xp)
+    return from_half_transform(xp.where(middle.radius >= start - 0.5, same + random, transform), n)
 
 
-def _random_like(
-    density: Array, support: Array | None, start: int, end: int, draw: np.random.Generator
-) -> Array:
-    """A density with random phases from a shell on, inside its support."""
-    found = randomise_phases(density, start, draw)
-    return found if support is None else _confined(found, density, support, start, end)
+def confined(density: Array, support: Array, start: int, draw: np.random.Generator, middle: _Middle) -> Array:
+    """A density with random phases from shell ``start`` on that lies inside a support, as the given one does.
 
-
-def _confined(found: Array, density: Array, support: Array, start: int, end: int) -> Array:
-    """The density brought to obey a support, the inner shells of another, and the power of its others.
-
-    found : the same density with random phases from shell ``start`` on.
-    Shells from ``end`` on were never measured: they are what the support makes of them.
+    It has the inner shells of the given density, and of the others the mean and the power.  Shells
+    without data are what the support makes of them.
     """
     xp = array_namespace(density)
     n = density.shape[0]
     wanted = half_transform(density)
-    power = shell_products(wanted, wanted, n)[1]
-    shells, inner = xp.asarray(half_shells(n)), half_radius(n, xp) < start - 0.5
-    # Random phases have spread over the box what was inside the support, which keeps its share of it only.
+    same = middle.round_part(wanted)
+    power = shell_products(wanted - same, wanted - same, n)[1]
+    inner, unmeasured = middle.radius < start - 0.5, middle.radius >= middle.end - 0.5
+    # Random phases spread over the box what was inside the support, which keeps its share of it only.
     share = float(xp.mean(xp.astype(support, xp.float64)))
-    found = from_half_transform(half_transform(found) * xp.where(inner, 1.0, share**-0.5), n)
+    rest = xp.abs(wanted - same) * _random_phases(n, draw, xp) * share**-0.5
+    found = from_half_transform(xp.where(inner, wanted, same + rest), n)
     for _ in range(_TURNS):
         own = half_transform(found * support)
-        gain = np.sqrt(power / np.maximum(shell_products(own, own, n)[1], 1e-300))
-        gain = np.append(gain, 1.0)
-        gain[end:] = 1.0
-        found = from_half_transform(xp.where(inner, wanted, own * xp.asarray(gain)[shells]), n)
+        rest = own - middle.round_part(own)
+        gain = np.sqrt(power / np.maximum(shell_products(rest, rest, n)[1], 1e-300))
+        outer = same + rest * xp.asarray(np.append(gain, 1.0))[middle.shells]
+        found = from_half_transform(xp.where(inner, wanted, xp.where(unmeasured, own, outer)), n)
     return found * support
+
+
+def _random_phases(n: int, draw: np.random.Generator, xp: Any) -> Array:
+    """Numbers of modulus 1 on a half transform, with the symmetry that a real density needs."""
+    noise = half_transform(xp.asarray(draw.standard_normal((n, n, n))))
+    strength = xp.abs(noise)
+    return noise / xp.where(strength > 0, strength, 1.0)
+
+
+def _centroid(density: Array) -> NDArray[np.float64]:
+    """The centre (3,) of what is positive in a density, in voxels from the first; else that of the box."""
+    xp = array_namespace(density)
+    n = density.shape[0]
+    weight = xp.astype(xp.maximum(density, 0.0), xp.float64)
+    total = float(xp.sum(weight))
+    if total <= 0:
+        return np.full(3, float(n // 2))
+    axis = xp.arange(n, dtype=xp.float64)
+    sides = [tuple({0, 1, 2} - {side}) for side in range(3)]
+    return np.array([float(xp.sum(axis * xp.sum(weight, axis=side))) / total for side in sides])
 
 
 def _cut(curve: Fsc, end: int) -> Fsc:

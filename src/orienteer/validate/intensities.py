@@ -28,8 +28,6 @@ from orienteer.volume.volume import Volume
 _AGREES = 0.5
 # The same for two halves of which the mean is judged (Rosenthal and Henderson 2003).
 HALVES_AGREE = 0.143
-# Shells about the centre, or about the hole there, that have few voxels and say little.
-_FEW_VOXELS = 2
 # The chance that intensities which have nothing in common pass as alike, were z normal.
 _CHANCE = 1e-3
 # Correlations beyond this are as good as 1: how near to it is a matter of voxels, not of speckles.
@@ -42,60 +40,51 @@ class IntensityAgreement:
 
     quaternion : (4,), the turn of the second that gives the first.
     q_inv_A, correlation : (S,) by shell, about the radial profile; NaN where one of them has nothing.
+    diameter_A : of the particle, which sets the size of a speckle.
+    order : of the symmetry that both were given; equivalent speckles count once.
     """
 
     quaternion: NDArray[np.float64]
     q_inv_A: NDArray[np.float64]
     correlation: NDArray[np.float64]
+    diameter_A: float
+    order: int = 1
 
     @property
     def resolution_A(self) -> float | None:
-        """Where the correlation falls below 0.5; None: nowhere is it above.
+        """Where the correlation falls below 0.5; None: nowhere is it above."""
+        return _period(self._crossing(_AGREES))
 
-        The innermost two shells have few voxels and are passed over.
-        """
-        known = self._known()
-        if not len(known):
-            return None
-        first = min(int(known[0]) + _FEW_VOXELS, int(known[-1]))
-        return _period(self._crossing(_AGREES, first, 1.0))
-
-    def agrees_to_A(self, diameter_A: float, order: int = 1) -> float | None:
+    @property
+    def agrees_to_A(self) -> float | None:
         """To where the two show the same speckles; None: nowhere.
 
         As in two halves of the data of which the whole would correlate by a half with the truth: 0.143; and
         only where the correlation up to there is none that turning alone brings about.
-
-        diameter_A : of the particle, which sets the size of a speckle.
-        order : of the symmetry that both were given; equivalent speckles count once.
         """
-        known = self._known()
-        if not len(known):
-            return None
-        radius = self.q_inv_A * diameter_A
-        step = float(radius[1])
-        # Inside of the first speckle there is nothing but the size of the particle.
-        first = max(int(known[0]), int(np.ceil(1 / step - 1e-6)))
-        found = self._crossing(HALVES_AGREE, first, 1 / step)
+        found = self._crossing(HALVES_AGREE)
         if found.q is None:
             return None
-        reach = found.q * diameter_A
-        shells = np.arange(len(radius))
-        used = (shells >= first) & (radius <= reach * (1 + 1e-9)) & np.isfinite(self.correlation)
-        number = np.pi * radius[used] ** 2 * step / order
+        radius, reach = self.q_inv_A * self.diameter_A, found.q * self.diameter_A
+        used = (radius <= reach * (1 + 1e-9)) & np.isfinite(self.correlation)
+        used[: self._first_shell] = False
+        number = np.pi * radius[used] ** 2 * radius[1] / self.order
         correlation = np.clip(self.correlation[used], -_LARGEST_CORRELATION, _LARGEST_CORRELATION)
         z = float((number * np.arctanh(correlation)).sum() / np.sqrt(number.sum()))
-        n_turns = max(1.0, 8 * np.pi**2 * reach**3 / order**2)
+        n_turns = max(1.0, 8 * np.pi**2 * reach**3 / self.order**2)
         return _period(found) if z >= NormalDist().inv_cdf(1 - _CHANCE / n_turns) else None
 
-    def _known(self) -> NDArray[np.int64]:
-        """Shells, but the centre, that have a correlation."""
-        return np.flatnonzero(np.isfinite(self.correlation[1:])) + 1
+    @property
+    def _first_shell(self) -> int:
+        """The first that says something: inside of one speckle there is only the size of the particle."""
+        known = np.flatnonzero(np.isfinite(self.correlation))
+        inside = int(np.ceil(1 / (self.q_inv_A[1] * self.diameter_A) - 1e-6))
+        return max(1, inside, int(known[known > 0][0]) if (known > 0).any() else 1)
 
-    def _crossing(self, level: float, first: int, shells_per_speckle: float) -> Crossing:
+    def _crossing(self, level: float) -> Crossing:
         return crossing_of(
-            self.q_inv_A, self.correlation - level, self.q_inv_A**2, shells_per_speckle=shells_per_speckle,
-            first_shell=first,
+            self.q_inv_A, self.correlation - level, self.q_inv_A**2, first_shell=self._first_shell,
+            shells_per_speckle=1 / (self.q_inv_A[1] * self.diameter_A),
         )  # fmt: skip
 
 
@@ -103,9 +92,12 @@ def _period(found: Crossing) -> float | None:
     return None if found.q is None else 1 / found.q
 
 
-def compare_intensities(first: Volume, second: Volume, edge_inv_A: float = np.inf) -> IntensityAgreement:
+def compare_intensities(
+    first: Volume, second: Volume, diameter_A: float, order: int = 1, edge_inv_A: float = np.inf
+) -> IntensityAgreement:
     """Turn the second onto the first and compare them shell by shell; their grids may differ.
 
+    diameter_A, order : of the particle, and of its symmetry that both were given.
     edge_inv_A : |q| of the outermost pixel.  Voxels beyond it hold the radial mean carried on, which breaks
         off there in both alike: shells that reach so far are left out.
     """
@@ -113,7 +105,7 @@ def compare_intensities(first: Volume, second: Volume, edge_inv_A: float = np.in
     q, correlation = found.curve.q_inv_A, found.curve.correlation
     step = float(q[1] - q[0]) if len(q) > 1 else 0.0
     inside = q + step / 2 <= edge_inv_A * (1 + 1e-6)
-    return IntensityAgreement(found.rotation, q, np.where(inside, correlation, np.nan))
+    return IntensityAgreement(found.rotation, q, np.where(inside, correlation, np.nan), diameter_A, order)
 
 
 def worse_of(found: Iterable[IntensityAgreement]) -> IntensityAgreement:

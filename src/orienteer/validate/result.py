@@ -82,7 +82,6 @@ class Validation:
     sentinels : agreement about the poses of frames that neither has seen; None where there are none.
     coverage : directions of which there are data at the resolution that is claimed.
     errors : of the voxels of all frames merged at their poses; None where they were not asked for.
-    symmetry_order : of the symmetry that both halves were given.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
@@ -97,7 +96,6 @@ class Validation:
     sentinels: PoseAgreement | None = None
     coverage: Coverage | None = None
     errors: VoxelErrors | None = None
-    symmetry_order: int = 1
     given: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
     belongs_to: Mapping[str, str | None] = field(default_factory=dict)
@@ -157,12 +155,12 @@ class Validation:
     @property
     def speckles_agree_to_A(self) -> float | None:
         """To where the intensities agree about more than their radial mean; None: nowhere."""
-        return self.intensity.agrees_to_A(min(half.diameter_A for half in self.halves), self.symmetry_order)
+        return self.intensity.agrees_to_A
 
     @property
     def whole_agrees_to_A(self) -> float | None:
         """To where the run of all frames shows the speckles of the halves; None: nowhere."""
-        return self.whole.agrees_to_A(min(half.diameter_A for half in self.halves), self.symmetry_order)
+        return self.whole.agrees_to_A
 
     @property
     def remarks(self) -> list[str]:

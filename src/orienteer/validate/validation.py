@@ -127,8 +127,9 @@ def validate(
     edge = min(model.edge_inv_A for model in models)
     with part("compare intensities"):
         volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
-        intensity = compare_intensities(volumes[1], volumes[2], edge)
-        agreement = worse_of(compare_intensities(half, volumes[0], edge) for half in volumes[1:])
+        size = min(model.diameter_A for model in models), as_point_group(whole.settings.symmetry).order
+        intensity = compare_intensities(volumes[1], volumes[2], *size, edge)
+        agreement = worse_of(compare_intensities(half, volumes[0], *size, edge) for half in volumes[1:])
     with part("compare densities"):
         maps = None
         if len(phased) == 2:
@@ -144,7 +145,6 @@ def validate(
         whole=agreement,
         sentinels=_sentinels(models, intensity, whole.settings.symmetry),
         errors=errors,
-        symmetry_order=as_point_group(whole.settings.symmetry).order,
         given=_given(whole, phasing),
         troubles=troubles,
         belongs_to=identity_of(whole.path),
