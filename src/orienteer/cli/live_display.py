@@ -13,6 +13,7 @@ from rich.text import Text
 from orienteer.cli.console import messages
 from orienteer.compute.progress import listening
 from orienteer.run.pose_agreement import pose_agreement_deg
+from orienteer.run.states import occupancies_in_words
 
 T = TypeVar("T")
 BARS = " ▁▂▃▄▅▆▇█"
@@ -147,9 +148,16 @@ class Screen:
             table.add_column(HEADER[name], justify="right", no_wrap=True, vertical="bottom")
         for row in rows:
             table.add_row(*(row[name] for name in shown))
+        about = [text for step in self._steps if (text := about_states(step))][-1:]
         plot = radial_plot(self._steps[-1].radial, self._bars, self._width) if self._steps else []
-        lines = (Text(line, no_wrap=True) for line in plot)
+        lines = (Text(line, no_wrap=True) for line in [*about, *plot])
         return Group(Text(self._title, style="bold"), table, *lines, Text(self._doing, style="dim"))
+
+
+def about_states(step: Step) -> str:
+    """What a step says of its states, and what was decided after it; empty where neither is there."""
+    shares = occupancies_in_words(getattr(step, "states", ()))
+    return "  ".join(part for part in (shares and f"states {shares}", getattr(step, "note", "")) if part)
 
 
 def columns_that_fit(rows: Sequence[Mapping[str, str]], width: int) -> list[str]:
@@ -199,7 +207,9 @@ def said(value: float | None, words: Callable[[float], str]) -> str:
 
 def in_a_line(step: Step) -> str:
     """A step in one line of a log file."""
-    return "  ".join(f"{name} {cell}" for name, cell in in_cells(step).items() if cell)
+    cells = [f"{name} {cell}" for name, cell in in_cells(step).items() if cell]
+    about = about_states(step)
+    return "  ".join([*cells, about] if about else cells)
 
 
 def number_in_words(value: float) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from orienteer.cli.live_display import temperature_in_words, time_in_words
 from orienteer.run.frame_use import frame_use
 from orienteer.run.pose_agreement import pose_agreement_deg
+from orienteer.run.states import states_in_words
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
@@ -52,6 +53,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "iteration": str,
         "frames": "{:,}".format,
         "frames_left_out": "{:,} as showing something else than the particle, or nothing".format,
+        "states": states_in_words,
         "log_likelihood": "{:,.2f} per frame".format,
         "inverse_temperature": temperature_in_words,
         "agrees_to_A": "{:.3g} A (0.5)".format,
@@ -73,5 +75,5 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (names.get(name, name), say(report[name]))
         for name, say in words.items()
-        if report.get(name) not in (None, "") and (name, report[name]) != ("frames_left_out", 0)
+        if report.get(name) not in (None, "", []) and (name, report[name]) != ("frames_left_out", 0)
     ]

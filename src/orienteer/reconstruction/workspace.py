@@ -64,6 +64,7 @@ class Workspace:
         )
         self._n_junk = emc.settings.junk_classes
         self._tile_rows = min(emc.plan.tile_rows, len(grid))
+        self.rows: RowSpace
         self.take_models(np.ones(emc.n_models))
         self.fine: FineSearch | None = None
         if stage.in_two_passes:

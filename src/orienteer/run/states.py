@@ -1,0 +1,30 @@
+"""The states of a run in words: how many frames show each, and how far its halves agree."""
+
+from collections.abc import Mapping, Sequence
+
+
+def occupancies_in_words(states: Sequence[Mapping[str, float | None]]) -> str:
+    """Shares of the frames, of a step's ``states``; empty where there is one state only.
+
+    >>> occupancies_in_words([{"occupancy": 0.947}, {"occupancy": 0.053}])
+    '95 % + 5.3 %'
+    """
+    return " + ".join(_percent(state["occupancy"] or 0.0) for state in states)
+
+
+def states_in_words(states: Sequence[Mapping[str, float | None]]) -> str:
+    """The same, with the resolution to which the halves of each state agree.
+
+    >>> states_in_words([{"occupancy": 0.6, "agrees_to_A": 28.53}, {"occupancy": 0.4, "agrees_to_A": None}])
+    '1: 60 %, halves agree to 28.5 A; 2: 40 %, halves agree nowhere'
+    """
+    parts = []
+    for number, state in enumerate(states, start=1):
+        agrees_to_A = state.get("agrees_to_A")
+        where = "nowhere" if agrees_to_A is None else f"to {agrees_to_A:.3g} A"
+        parts.append(f"{number}: {_percent(state['occupancy'] or 0.0)}, halves agree {where}")
+    return "; ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"

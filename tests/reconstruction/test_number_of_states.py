@@ -1,0 +1,93 @@
+"""When one state more is in the data, and when it is not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.errors import SettingsError
+from orienteer.reconstruction.number_of_states import Growth, held_out_evidence, most_models
+from orienteer.reconstruction.settings import EmcSettings
+
+EVEN = np.array([0.5, 0.5])
+
+
+def judged(gains: np.ndarray, n_models: int = 2) -> Growth:
+    """Growth after the likelihoods of the sentinels have changed so much with the last model."""
+    growth = Growth("auto", before={"evidence": np.zeros(len(gains))})
+    growth.judge(n_models, gains, np.full(n_models, 1 / n_models))
+    return growth
+
+
+def test_a_gain_far_above_its_error_asks_for_more() -> None:
+    gains = np.random.default_rng(1).normal(2.0, 4.0, 400)  # 2 +- 0.2
+    assert judged(gains).verdict == "split"
+    # A minority alone gains, and gains much.
+    few = np.where(np.arange(500) % 20 == 0, 15.0, -0.1)
+    assert judged(few).verdict == "split"
+
+
+@pytest.mark.parametrize("mean", [-1.0, 0.0, 0.3])
+def test_a_gain_that_may_be_chance_is_taken_back(mean: float) -> None:
+    gains = np.random.default_rng(2).normal(0.0, 4.0, 400)
+    gains += mean - gains.mean()
+    assert judged(gains).verdict == "take back"
+
+
+def test_too_few_sentinels_decide_nothing() -> None:
+    growth = Growth("auto")
+    assert "too few" in growth.judge(1, np.zeros(5), np.ones(1))
+    assert growth.verdict == "keep"
+
+
+def test_a_given_number_is_reached_whatever_sentinels_say() -> None:
+    growth = Growth(3)
+    growth.judge(1, np.zeros(0), np.ones(1))
+    assert growth.verdict == "split"
+    growth.judge(2, np.zeros(0), EVEN)
+    assert growth.verdict == "split"
+    growth.judge(3, np.zeros(0), np.full(3, 1 / 3))
+    assert growth.verdict == "keep"
+
+
+def test_a_state_without_frames_begins_again_but_not_for_ever() -> None:
+    growth = Growth(2)
+    empty = np.array([1.0, 0.0])
+    for n_tries in range(2):
+        growth.n_tries = n_tries
+        growth.judge(2, np.zeros(0), empty)
+        assert growth.verdict == "begin again"
+    growth.n_tries = 2
+    growth.judge(2, np.zeros(0), empty)
+    assert growth.verdict == "keep"
+
+
+def test_growth_goes_on_from_its_state() -> None:
+    growth = Growth("auto", "split", np.arange(4.0), {"evidence": np.ones(4), "junk": None}, 1)
+    other = Growth("auto")
+    other.restore(growth.state())
+    assert other.state().keys() == growth.state().keys()
+    assert (other.verdict, other.n_tries) == ("split", 1)
+    assert np.array_equal(other.evidence, growth.evidence)
+    assert np.array_equal(other.before["evidence"], np.ones(4))
+
+
+def test_models_are_a_number_or_auto() -> None:
+    assert most_models(EmcSettings(models=3)) == 3
+    assert most_models(EmcSettings(models="auto")) > 2
+    for wrong in (0, "many", -1):
+        with pytest.raises(SettingsError, match="models"):
+            EmcSettings(models=wrong)
+
+
+def test_sentinels_are_likelier_with_the_model_of_their_particle(simulated: Any, tiny: Any) -> None:
+    """In nats, whatever the temperature of the run: a round model explains them less well."""
+    data = simulated(tiny.particle, 14, 65.0, frames=400, photons_per_frame=500)
+    emc = data.emc(level=3, sentinels=0.2)
+    for _ in range(12):
+        emc.step()
+    found = held_out_evidence(emc)
+    assert found.shape == (emc.sentinel.sum(),)
+    emc.models = np.ones_like(emc.models)
+    gains = found - held_out_evidence(emc)
+    assert gains.mean() > 3 * gains.std() / np.sqrt(len(gains))
