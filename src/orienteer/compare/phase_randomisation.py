@@ -30,13 +30,12 @@ from orienteer.compare.fsc import (
     check_density,
     fourier_shell_correlation,
     from_half_transform,
-    half_radius,
-    half_shells,
     half_transform,
     shell_products,
     shells_within,
     within_shells,
 )
+from orienteer.compare.round_part import RoundPart, centroid
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 
@@ -106,12 +105,13 @@ def masked_fsc(
     start = int(below[0])
     draws = np.random.default_rng(seed).spawn(n_draws)
     walls = (None, None) if supports is None else supports
-    middle = _Middle(n, _centroid(within_shells(a + b, end) * mask), end, array_namespace(a))
+    near = centroid(within_shells(a + b, end) * mask)
+    rounds = [RoundPart(half_transform(x), near, start, end) for x in (a, b)]
     curves = []
     for draw in draws:
         first, second = (
-            randomised(x, start, draw, middle) if wall is None else confined(x, wall, start, draw, middle)
-            for x, wall in zip((a, b), walls, strict=True)
+            randomised(x, start, draw, own) if wall is None else confined(x, wall, start, end, draw, own)
+            for x, wall, own in zip((a, b), walls, rounds, strict=True)
         )
         curves.append(under_mask(first, second).correlation)
     random = np.mean(curves, axis=0)
@@ -127,36 +127,7 @@ def masked_fsc(
     )
 
 
-class _Middle:
-    """The middle of a particle, and the part of a transform that is round about it.
-
-    n : edge of the box; centre : (3,) of the particle, in voxels from the first one.
-    end : the shell from which on there are no data.
-    """
-
-    def __init__(self, n: int, centre: NDArray[np.float64], end: int, xp: Any) -> None:
-        whole, half = np.fft.fftfreq(n), np.arange(n // 2 + 1) / n
-        x, y, z = (np.exp(2j * np.pi * q * c) for q, c in zip((whole, whole, half), centre, strict=True))
-        self.n, self.end = n, end
-        self._to_middle = xp.asarray(x[:, None, None] * y[:, None] * z)
-        self._ones = xp.ones_like(self._to_middle)
-        self.radius, self.shells = half_radius(n, xp), xp.asarray(half_shells(n))
-        number, distance = shell_products(self._ones, self.radius * self._ones, n)[1::-1]
-        self._radii = xp.asarray((distance / number)[:end])
-
-    def round_part(self, transform: Array) -> Array:
-        """What a transform has in common with all its rotations: the means of shells, joined by lines."""
-        xp = array_namespace(transform)
-        centred = transform * self._to_middle
-        same = xp.zeros_like(self.radius)
-        # Lines through means miss some of a curve; a second time finds most of it.
-        for _ in range(2):
-            total, _, number = shell_products(centred - same, self._ones, self.n)
-            same = same + xp.interp(self.radius, self._radii, xp.asarray((total / number)[: self.end]))
-        return same * xp.conj(self._to_middle)
-
-
-def randomised(density: Array, start: int, draw: np.random.Generator, middle: _Middle) -> Array:
+def randomised(density: Array, start: int, draw: np.random.Generator, round_part: RoundPart) -> Array:
     """The density with random phases from a shell on, (n, n, n) float64.
 
     The mean of each shell stays, and so do the moduli of what differs from it.
@@ -164,32 +135,34 @@ def randomised(density: Array, start: int, draw: np.random.Generator, middle: _M
     xp = array_namespace(density)
     n = density.shape[0]
     transform = half_transform(density)
-    same = middle.round_part(transform)
+    same = round_part.of(transform)
     random = xp.abs(transform - same) * _random_phases(n, draw, xp)
-    return from_half_transform(xp.where(middle.radius >= start - 0.5, same + random, transform), n)
+    return from_half_transform(xp.where(round_part.radius >= start - 0.5, same + random, transform), n)
 
 
-def confined(density: Array, support: Array, start: int, draw: np.random.Generator, middle: _Middle) -> Array:
+def confined(
+    density: Array, support: Array, start: int, end: int, draw: np.random.Generator, round_part: RoundPart
+) -> Array:
     """A density with random phases from shell ``start`` on that lies inside a support, as the given one does.
 
     It has the inner shells of the given density, and of the others the mean and the power.  Shells
-    without data are what the support makes of them.
+    from ``end`` on have no data: they are what the support makes of them.
     """
     xp = array_namespace(density)
     n = density.shape[0]
     wanted = half_transform(density)
-    same = middle.round_part(wanted)
+    same = round_part.of(wanted)
     power = shell_products(wanted - same, wanted - same, n)[1]
-    inner, unmeasured = middle.radius < start - 0.5, middle.radius >= middle.end - 0.5
+    inner, unmeasured = round_part.radius < start - 0.5, round_part.radius >= end - 0.5
     # Random phases spread over the box what was inside the support, which keeps its share of it only.
     share = float(xp.mean(xp.astype(support, xp.float64)))
     rest = xp.abs(wanted - same) * _random_phases(n, draw, xp) * share**-0.5
     found = from_half_transform(xp.where(inner, wanted, same + rest), n)
     for _ in range(_TURNS):
         own = half_transform(found * support)
-        rest = own - middle.round_part(own)
+        rest = own - round_part.of(own)
         gain = np.sqrt(power / np.maximum(shell_products(rest, rest, n)[1], 1e-300))
-        outer = same + rest * xp.asarray(np.append(gain, 1.0))[middle.shells]
+        outer = same + rest * xp.asarray(np.append(gain, 1.0))[round_part.shells]
         found = from_half_transform(xp.where(inner, wanted, xp.where(unmeasured, own, outer)), n)
     return found * support
 
@@ -199,19 +172,6 @@ def _random_phases(n: int, draw: np.random.Generator, xp: Any) -> Array:
     noise = half_transform(xp.asarray(draw.standard_normal((n, n, n))))
     strength = xp.abs(noise)
     return noise / xp.where(strength > 0, strength, 1.0)
-
-
-def _centroid(density: Array) -> NDArray[np.float64]:
-    """The centre (3,) of what is positive in a density, in voxels from the first; else that of the box."""
-    xp = array_namespace(density)
-    n = density.shape[0]
-    weight = xp.astype(xp.maximum(density, 0.0), xp.float64)
-    total = float(xp.sum(weight))
-    if total <= 0:
-        return np.full(3, float(n // 2))
-    axis = xp.arange(n, dtype=xp.float64)
-    sides = [tuple({0, 1, 2} - {side}) for side in range(3)]
-    return np.array([float(xp.sum(axis * xp.sum(weight, axis=side))) / total for side in sides])
 
 
 def _cut(curve: Fsc, end: int) -> Fsc:
