@@ -55,3 +55,31 @@ def dense() -> SimpleNamespace:
     """All functions of this file, for tests."""
     functions = (voxels, intensity_matrix, ewald_points, random_turns, turned, small_autocorrelation)
     return SimpleNamespace(**{function.__name__: function for function in functions})
+
+
+@pytest.fixture(scope="session")
+def frames_of_blobs() -> SimpleNamespace:
+    """80 frames of 14 x 14 pixels of an object without symmetry, three speckles from centre to side.
+
+    particle, source, and the intensity of the particle on a cube: ``intensity(edge, voxel_inv_A)``.
+    """
+    import orienteer
+    from orienteer.fourier.sampled_transform import SampledTransform
+    from orienteer.particle.named_bodies import random_blobs
+    from orienteer.source.in_memory import InMemorySource
+
+    particle = random_blobs(200.0, 20, 5)
+    detector = orienteer.square_detector(14, edge_resolution_A=65.0, wavelength_A=2.5, pixel_size_m=5e-4)
+    settings = orienteer.SimulateSettings(frames=80, photons_per_frame=1000, seed=3)
+    experiment = orienteer.simulate(
+        particle, orienteer.Beam(wavelength_A=2.5), detector, settings, device="cpu"
+    )
+    source = InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
+
+    def intensity(edge: int, voxel_inv_A: float) -> np.ndarray:
+        axis = (np.arange(edge) - edge // 2) * voxel_inv_A
+        points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
+        transform = SampledTransform.from_particle(particle, 1.8 * edge / 2 * voxel_inv_A)
+        return np.asarray(transform.intensity(points, np.eye(3)[None])[0].reshape((edge,) * 3))
+
+    return SimpleNamespace(particle=particle, source=source, intensity=intensity)

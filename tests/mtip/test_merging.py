@@ -44,15 +44,18 @@ def outside_rows(dense: Any, n: int, m: int, radius: float) -> np.ndarray:
 @pytest.mark.parametrize("n", [6, 7])
 @pytest.mark.parametrize("outside", [0.0, 0.3])
 @pytest.mark.parametrize("effort", ["double", "mixed"])
+@pytest.mark.parametrize("is_graded", [False, True])
 def test_the_solution_is_that_of_explicit_least_squares(
-    n: int, outside: float, effort: Any, dense: SimpleNamespace
+    n: int, outside: float, effort: Any, is_graded: bool, dense: SimpleNamespace
 ) -> None:
-    """min |sqrt(w) (A x - b)|^2 + lambda |x - x0|^2 + outside |F x|^2, stacked and solved as one matrix."""
+    """min |sqrt(w) (A x - b)|^2 + lambda |(x - x0) / s|^2 + outside |F x|^2, solved as one matrix."""
     problem = random_problem(dense, n)
     regularisations = [1e-3, 1e-2, 0.3]
     support = autocorrelation_support(n, 1.0, 2.9)
+    square = (dense.voxels(n) ** 2).sum(1).reshape(support.shape)
+    spread = support / (1 + square * is_graded)
     merged = merge(
-        problem.equations, regularisations, outside=outside, support=support, start=problem.start,
+        problem.equations, regularisations, outside=outside, support=spread, start=problem.start,
         tolerance=1e-10, max_iterations=5000, effort=effort,
     )  # fmt: skip
     assert merged.solver.converged.all()
@@ -65,10 +68,14 @@ def test_the_solution_is_that_of_explicit_least_squares(
         blocks = [
             np.sqrt(problem.w)[:, None] * problem.A,
             np.sqrt(outside * unit) * far,
-            np.sqrt(relative * unit) * np.eye(n**3),
+            np.sqrt(relative * unit) * np.diag(1 / np.where(inside, spread.ravel(), 1)),
         ]
         rows = np.concatenate(blocks)[:, inside]
-        sides = [np.sqrt(problem.w) * problem.b, np.zeros(len(far)), np.sqrt(relative * unit) * x0]
+        sides = [
+            np.sqrt(problem.w) * problem.b,
+            np.zeros(len(far)),
+            np.sqrt(relative * unit) * x0 / np.where(inside, spread.ravel(), 1),
+        ]
         side = np.concatenate(sides)
         wanted = np.linalg.lstsq(
             np.concatenate([rows.real, rows.imag]), np.concatenate([side, 0 * side]), rcond=None

@@ -1,11 +1,12 @@
 """The autocorrelation that fits frames of known orientation best, for many regularisations at once.
 
-    minimise sum_k w_k |fluence (A x)_k - b_k|^2 + lambda |x - x0|^2 + outside |F x where nothing is known|^2
+    minimise sum_k w_k |fluence (A x)_k - b_k|^2 + lambda |y|^2 + outside |F x where nothing is known|^2
 
-over all real x within the support.  Regularisations are given relative to the total weight of the data (see
-``NormalEquations.total_weight``), so that they mean the same for any number of frames and unit of weights.
+over all real y, where x = x0 + support y.  Regularisations are given relative to the total weight of the data
+(see ``NormalEquations.total_weight``), so that they mean the same for any number of frames and unit of
+weights.
 
-For y = x - x0 the right side does not depend on lambda, and one search serves all lambdas.
+For y the right side does not depend on lambda, and one search serves all lambdas.
 
 How soon a search ends depends on the weights.  Equal ones are quick, but say little about the weak
 intensities far out; one over the variance, which goes over decades, takes several times as many iterations.
@@ -62,7 +63,8 @@ def merge(
 
     regularisations : (L,) lambda over the total weight, positive.
     outside : penalty of what lies beyond the measured sphere, over the total weight.
-    support : (n, n, n) bool, even; by default all voxels that have mates.
+    support : (n, n, n), even; where x may be, or how far each voxel may go from the start, in units of the
+        furthest; by default all voxels that have mates.  The regularisation weighs (x - x0) / support.
     start : (n, n, n) x0, to which the regularisation draws; 0 by default.
     tolerance : largest residual of the solutions, relative to the right side.
     effort : "mixed" makes the products in single precision, and reaches the same residuals.
@@ -75,6 +77,7 @@ def merge(
     if effort not in ("mixed", "double"):
         raise OrienteerError(f"there is no effort {effort!r}.", "Use 'mixed' or 'double'.")
     allowed = _even(xp.asarray(autocorrelation_support(equations.n) if support is None else support))
+    allowed = allowed.astype(xp.float64)
     radius = equations.q_max_inv_A * equations.voxel_A
     options = {"support": allowed, "outside": outside * unit, "radius": radius}
     product = ToeplitzProduct(equations.kernel, **options)
@@ -83,9 +86,9 @@ def merge(
     x0 = xp.zeros_like(equations.right_side) if start is None else xp.asarray(start, dtype=xp.float64)
     if x0.shape != equations.right_side.shape or not bool(xp.isfinite(x0).all()):
         raise OrienteerError(f"the start must be finite, of shape {tuple(equations.right_side.shape)}.")
-    x0 = x0 * allowed
-    image = product(x0)
-    right = equations.right_side * allowed - image
+    x0 = x0 * (allowed > 0)
+    image = ToeplitzProduct(equations.kernel, outside=outside * unit, radius=radius)(x0)
+    right = (equations.right_side - image) * allowed
     solver = solve_shifted(
         product, right, relative * unit, tolerance=tolerance, max_iterations=max_iterations,
         quick_product=quick,
@@ -93,7 +96,7 @@ def merge(
     misfits = _misfits(equations, x0, image, right, solver)
     sizes = _norms(solver.solutions)
     curve = choose_lambda(relative, np.sqrt(misfits / unit), sizes, usable=_usable(solver))
-    return Merge(solver.solutions + x0, relative, misfits, curve, solver)
+    return Merge(solver.solutions * allowed + x0, relative, misfits, curve, solver)
 
 
 def misfit(equations: NormalEquations, autocorrelation: Array) -> float:
@@ -132,11 +135,11 @@ def _even(support: Array) -> Array:
     n = support.shape[0]
     if support.ndim != 3 or len(set(support.shape)) != 1:
         raise OrienteerError(f"the support has shape {tuple(support.shape)}; expected a cube.")
-    inner = support[(slice(1 - n % 2, None),) * 3] != 0
-    first_layers = int((support != 0).sum()) - int(inner.sum())
+    inner = support[(slice(1 - n % 2, None),) * 3]
+    first_layers = int((support != 0).sum()) - int((inner != 0).sum())
     if first_layers or not bool((inner == inner[::-1, ::-1, ::-1]).all()):
         raise OrienteerError(
             "the support of an autocorrelation must be even about its centre.",
             "autocorrelation_support(n, voxel_A, diameter_A) makes one.",
         )
-    return support != 0
+    return support

@@ -86,7 +86,10 @@ class MethodKind:
 
 # Name, also of the section in Settings -> module and class; loaded when it is asked for.  The class takes
 # (source, section, seed=..., device=...).
-_HOME = {"emc": ("orienteer.reconstruction.emc", "Emc")}
+_HOME = {
+    "emc": ("orienteer.reconstruction.emc", "Emc"),
+    "mtip": ("orienteer.mtip.mtip", "Mtip"),
+}
 _registered: dict[str, MethodKind] = {}
 
 

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from orienteer.detector.settings import BeamSettings, DetectorSettings
+from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.settings import EmcSettings
@@ -19,5 +20,6 @@ class Settings(Section):
     detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")
     simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")
     emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")
+    mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside of the loop.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
     validation: ValidationSettings = Field(ValidationSettings(), description="The test of a result.")

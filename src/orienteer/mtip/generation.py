@@ -1,0 +1,234 @@
+"""The second half of a generation: from what matched frames have left behind to models that can be sliced."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.mtip.held_out import choose_by_halves
+from orienteer.mtip.merging import merge
+from orienteer.mtip.normal_equations import NormalEquations
+from orienteer.mtip.relative_grid import RelativeGrid
+from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.compression import Compressed
+from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.relative_intensity import (
+    both_friedel,
+    by_shell,
+    half_correlation,
+    shell_sums,
+    smoothed,
+)
+from orienteer.reconstruction.symmetry import symmetrise_sums
+
+# Speckles deviate from their mean by as much as they are bright: a variance of 1 that is spread over the
+# voxels of the autocorrelation.  One over the variance of a voxel is the weight that draws it to the start,
+# if the start is round; the weights that are tried are so many times that.
+_TRIED = np.geomspace(0.1, 300, 10)
+# A search needs few iterations where the largest exposure is so many times the weight of 1.  What is exposed
+# more is known to a hundredth of its speckles in any case.
+_MOST_EXPOSED = 100.0
+_MOST_ITERATIONS = 60
+# How far a model moves to what was merged.  Each half is oriented by the other: moving all the way, the
+# halves would be two chains that take turns and know nothing of each other.
+_STEP = 0.7
+# Photons below which a shell says nothing about phasing.
+_FEW_PHOTONS = 10.0
+# Dark places of noisy models end here.
+_LEAST_INTENSITY = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSums:
+    """What the frames of a half say about a model.
+
+    equations : normal equations of its relative autocorrelation.
+    before : (n, n, n) float64, the autocorrelation that its frames were compared with.
+    photons, exposure : (edge,)^3, what was merged, and what the envelope would have given.
+    """
+
+    equations: NormalEquations
+    before: Array
+    photons: Array
+    exposure: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Relative autocorrelations of a model.
+
+    autocorrelations : (H, n, n, n) float64, of each half.
+    halves : what they were made from.
+    regularisation : over the weight that suits a round start and the noise of photons.
+    phased_share : (shells + 1,) how far they were drawn to phased ones; None: not at all.
+    """
+
+    autocorrelations: Array
+    halves: tuple[HalfSums, ...]
+    regularisation: float
+    phased_share: NDArray[np.float64] | None = None
+
+    @property
+    def exposure(self) -> Array:
+        """(edge,)^3 photons that the envelope would have given to all frames."""
+        return sum(half.exposure for half in self.halves)
+
+
+def sums_of_half(
+    grid: RelativeGrid, deposit: Deposit, model: int, group: PointGroup, q_max_inv_A: float
+) -> HalfSums:
+    """What the frames of a half have left behind for a model."""
+    assert deposit.models is not None
+    sums = symmetrise_sums(both_friedel(deposit.sums[model].finish()), group)
+    before = grid.autocorrelation(deposit.models[model]) / grid.sharpening
+    return half_sums(grid, before, sums[..., 0], sums[..., 1], q_max_inv_A)
+
+
+def half_sums(
+    grid: RelativeGrid, before: Array, excess: Array, exposure: Array, q_max_inv_A: float
+) -> HalfSums:
+    """Sums as normal equations, in which very bright places count as if they were less so.
+
+    before : (n, n, n) the autocorrelation whose slices the frames were compared with.
+    excess, exposure : (edge,)^3 photons, as of :meth:`RelativeGrid.equations`.
+    """
+    intensity = grid.intensity(before)
+    counted = 1 / (1 + exposure / (_MOST_EXPOSED * _natural_weight(grid) / float(grid.box) ** 3))
+    equations = grid.equations(intensity, excess * counted, exposure * counted, q_max_inv_A)
+    return HalfSums(equations, before * grid.support, exposure * intensity + excess, exposure)
+
+
+def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -> Merged:
+    """Solve the equations of each half, or of all frames.
+
+    Solutions are drawn to a round particle, as far as frames of the other half are then foretold better.
+    """
+    xp = array_namespace(halves[0].before)
+    equations = [half.equations for half in halves]
+    unit = float(np.mean([each.total_weight for each in equations]))
+    tried = _TRIED * _natural_weight(grid) / max(unit, 1e-300)
+    options: dict[str, Any] = {
+        "support": grid.spread, "tolerance": tolerance, "max_iterations": _MOST_ITERATIONS,
+        "start": grid.round_start(),
+    }  # fmt: skip
+    if len(halves) == 1:
+        single = merge(equations[0], tried, **options)
+        chosen, found = single.curve.chosen, [single.autocorrelation]
+    else:
+        choice = choose_by_halves(equations[0], equations[1], tried, **options)
+        chosen, found = choice.chosen, [each.autocorrelations[choice.chosen] for each in choice.halves]
+    moved = [half.before + _STEP * (new - half.before) for half, new in zip(halves, found, strict=True)]
+    return Merged(xp.stack(moved), tuple(halves), float(_TRIED[chosen]))
+
+
+def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> Merged:
+    """Autocorrelations moved towards those of densities, in each shell as far as the other half wants it.
+
+    phased : of each half, (B, n, n, n) autocorrelations of its densities, of which the best is used.
+
+    What a half has in common with the other is signal.  The share a of the step from J to the phased J' that
+    foretells the photons K of the other half, with exposure E, best is
+
+        a = sum (K - E J) (J' - J) / sum E (J' - J)^2        over a shell.
+    """
+    xp = array_namespace(merged.autocorrelations)
+    plain = [grid.intensity(z) for z in merged.autocorrelations]
+    others = merged.halves[::-1]
+    width = 1 / (grid.reach_A * grid.voxel_inv_A)
+    best = []
+    for J, candidates, other in zip(plain, phased, others, strict=True):
+        tried = [_Step.of(grid, z, J, other) for z in candidates]
+        best.append(max(tried, key=lambda step: step.gain(width)))
+    share = _share(
+        np.sum([step.numerator for step in best], axis=0),
+        np.sum([step.denominator for step in best], axis=0),
+        width,
+    )
+    new = [
+        grid.autocorrelation(J + by_shell(share, J) * step.difference) * grid.support
+        for J, step in zip(plain, best, strict=True)
+    ]
+    # Where shares change quickly from shell to shell, the end of the support takes something away.
+    worse = [_surprise(grid.intensity(z), other) for z, other in zip(new, others, strict=True)]
+    if sum(worse) >= sum(_surprise(J, other) for J, other in zip(plain, others, strict=True)):
+        return merged
+    return replace(merged, autocorrelations=xp.stack(new), phased_share=share)
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """From a merged intensity to a phased one.
+
+    difference : (edge,)^3; numerator, denominator : (shells + 1,) of the share that foretells the other half.
+    """
+
+    difference: Array
+    numerator: NDArray[np.float64]
+    denominator: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, grid: RelativeGrid, phased: Array, intensity: Array, other: HalfSums) -> "_Step":
+        difference = grid.intensity(phased) - intensity
+        left = (other.photons - other.exposure * intensity) * difference
+        return cls(difference, shell_sums(left), shell_sums(other.exposure * difference**2))
+
+    def gain(self, width: float) -> float:
+        """How much less the photons of the other half surprise."""
+        share = _share(self.numerator, self.denominator, width)
+        return float((share * (2 * self.numerator - share * self.denominator)).sum())
+
+
+def _share(
+    numerator: NDArray[np.float64], denominator: NDArray[np.float64], width: float
+) -> NDArray[np.float64]:
+    """Shares from 0 to 1, smooth over so many shells; where few photons tell, it is 0."""
+    from scipy.ndimage import gaussian_filter1d
+
+    share = np.clip(smoothed(numerator) / (smoothed(denominator) + _FEW_PHOTONS), 0.0, 1.0)
+    return np.asarray(gaussian_filter1d(share, width, mode="nearest"))
+
+
+def _surprise(intensity: Array, half: HalfSums) -> float:
+    """Squared distance of the photons of a half from what is expected, over its variance, less a constant."""
+    return float((intensity * (half.exposure * intensity - 2 * half.photons)).sum())
+
+
+def sliceable(grid: RelativeGrid, merged: list[Merged]) -> Compressed:
+    """Relative intensities of autocorrelations: as they are, and sharpened for slices."""
+    xp = array_namespace(merged[0].exposure)
+    n_halves = len(merged[0].autocorrelations)
+    models: list[list[Array]] = [[] for _ in range(n_halves)]
+    together, agreements = [], []
+    for each in merged:
+        plain = [grid.intensity(z) for z in each.autocorrelations]
+        for half, z in zip(models, each.autocorrelations, strict=True):
+            half.append(_bright(grid.intensity(z * grid.sharpening)))
+        together.append((_bright(sum(plain) / n_halves), each.exposure, None))
+        agreements.append(_agreement(plain, each.exposure))
+    weights = [float(each.exposure.sum()) + 1 for each in merged]
+    return Compressed(
+        xp.stack([xp.stack(half) for half in models]),
+        tuple(together),
+        np.average(agreements, axis=0, weights=weights),
+        merged[0].exposure,
+        by_model=np.stack(agreements),
+    )
+
+
+def _natural_weight(grid: RelativeGrid) -> float:
+    """One over the variance that speckles of full contrast give to the voxel in the middle."""
+    return float((grid.spread**2).sum())
+
+
+def _agreement(plain: list[Array], exposure: Array) -> NDArray[np.float64]:
+    """Correlation of the halves by shell; the centre, a single voxel, is as its neighbour."""
+    agreement = half_correlation(plain[0], plain[-1], exposure)
+    agreement[0] = agreement[1]
+    return agreement
+
+
+def _bright(intensity: Array) -> Array:
+    """An intensity as float32, dark nowhere."""
+    return intensity.clip(_LEAST_INTENSITY, None).astype(np.float32)

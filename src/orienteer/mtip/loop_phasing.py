@@ -1,0 +1,136 @@
+"""Phasing inside the loop: densities that follow the autocorrelation from generation to generation.
+
+A density of the right size that explains the intensity knows more than the intensity: its autocorrelation has
+fewer unknowns, is nowhere the transform of a negative intensity, and fills in what no frame has shown.  How
+large the support must be is not known, so that several volumes are phased side by side; the frames of the
+other half tell which of the results to use, and whether any of them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace, to_device, to_numpy
+from orienteer.mtip.relative_grid import RelativeGrid
+from orienteer.mtip.toeplitz import quick_length
+from orienteer.phase.course import LAST_BLUR, Course
+from orienteer.phase.data import PhasingData, phasing_data
+from orienteer.phase.half_grid import frequencies, transform_of
+from orienteer.phase.schedule import parse_schedule
+from orienteer.phase.settings import PhaseSettings
+from orienteer.phase.state import PhaseState
+from orienteer.reconstruction.radial_profile import RadialProfile
+from orienteer.volume.volume import Volume
+
+# Edge of the box over the diameter; twice would do if the diameter were known well.
+_BOX = 2.2
+# Volumes of the supports that are phased side by side, over that of the ellipsoid of the autocorrelation.
+_VOLUMES = (1.0, 0.7, 0.5, 0.35)
+# The schedule of a new state, and what a state that is carried over gets in every generation.
+_FIRST, _NEXT = "120*raar(0.87) 20*er", "20*raar(0.87) 10*er"
+# Brightest speckle that is believed.
+_BRIGHTEST = 5.0
+
+
+@dataclass(eq=False)
+class LoopPhasing:
+    """The densities of one model of one half.
+
+    grid : of the model.
+    envelope : radial envelope that relative intensities were divided by.
+    measured_inv_A : smallest and largest \\|q\\| that pixels have seen.
+    settings : symmetry and diameter of the particle.
+    state : B densities on their way, one for each volume; None before the first.
+    """
+
+    grid: RelativeGrid
+    envelope: RadialProfile
+    measured_inv_A: tuple[float, float]
+    settings: PhaseSettings
+    seed: int
+    state: PhaseState | None = None
+
+    def follow(self, autocorrelation: Array) -> Array:
+        """Go on with phasing by the amplitudes of a new autocorrelation (n, n, n).
+
+        Returns the relative autocorrelations (B, n, n, n) float64 of what the densities have come to.
+        """
+        data = self._data(autocorrelation)
+        course = Course.of(data, self.settings)
+        if self.state is None:
+            volume = np.array(_VOLUMES) * course.first_volume
+            self.state = course.start(range(len(volume)), volume, self.seed)
+            course.run(self.state, parse_schedule(_FIRST), lambda done: None)
+        else:
+            course.renew(self.state, self.state.volume, LAST_BLUR, 0)
+            course.run(self.state, parse_schedule(_NEXT), lambda done: None)
+        return self._of_densities(course.estimate(self.state))
+
+    def arrays(self) -> dict[str, Any]:
+        """What the next generation depends on."""
+        if self.state is None:
+            return {}
+        names = ("density", "support", "background")
+        return {
+            **{name: to_numpy(getattr(self.state, name)) for name in names},
+            "volume": self.state.volume,
+        }
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from such arrays."""
+        xp = array_namespace(self.grid.support)
+        density, support, background = (xp.asarray(arrays[n]) for n in ("density", "support", "background"))
+        volume = np.array(arrays["volume"], dtype=np.float64)
+        self.state = PhaseState(density, support, background, volume, self.settings.positivity)
+
+    def _of_densities(self, densities: Array) -> Array:
+        """(B, n, n, n) float64 relative autocorrelations of densities.
+
+        The quotient of intensity and envelope has a wider transform than the intensity alone: it is made in
+        the box of the model.
+        """
+        xp = array_namespace(densities)
+        m, own = self.grid.box, densities.shape[-1]
+        box = xp.zeros((m, m, m), dtype=xp.float64)
+        found = []
+        for density in densities:
+            box[:own, :own, :own] = density  # where in the box does not matter
+            transform = transform_of(box)
+            relative = (transform.real**2 + transform.imag**2) / self._envelope_of_half
+            relative = xp.minimum(relative, _BRIGHTEST)
+            found.append(self.grid.autocorrelation_of_half(relative) * self.grid.support)
+        return xp.stack(found)
+
+    @cached_property
+    def coarse(self) -> RelativeGrid:
+        """The same autocorrelation in the smallest box that a density can be phased in."""
+        return coarse_grid(self.grid)
+
+    def _data(self, autocorrelation: Array) -> PhasingData:
+        coarse = self.coarse
+        axis = (np.arange(coarse.edge) - coarse.edge // 2) * coarse.voxel_inv_A
+        length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+        intensity = to_numpy(coarse.intensity(autocorrelation)).clip(0, _BRIGHTEST) * self.envelope(length)
+        low, high = self.measured_inv_A
+        half = coarse.voxel_inv_A / 2  # a pixel speaks for voxels up to half a voxel away
+        intensity[(length < low - half) | (length > high + half)] = np.nan
+        volume = Volume(intensity.astype(np.float32), coarse.voxel_inv_A, "reciprocal")
+        data = phasing_data(volume, self.settings, seed=self.seed, device=self.grid.device)
+        return data.with_all_voxels()
+
+    @cached_property
+    def _envelope_of_half(self) -> Array:
+        whole, half = frequencies(self.grid.box)
+        length = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2) * self.grid.voxel_inv_A
+        return to_device(self.envelope(length), self.grid.device)
+
+
+def coarse_grid(grid: RelativeGrid) -> RelativeGrid:
+    """A grid for the same voxels of the autocorrelation in a box of about 2.2 diameters."""
+    m = quick_length(int(np.ceil(_BOX * grid.reach_A / grid.voxel_A)))
+    while quick_length(m - 1 + m % 2) != m:
+        m = quick_length(m + 1)
+    return RelativeGrid(m - 1 + m % 2, 1 / (m * grid.voxel_A), grid.reach_A, grid.device)

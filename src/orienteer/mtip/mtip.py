@@ -1,0 +1,139 @@
+"""M-TIP: slice the autocorrelation, match the frames, merge them by least squares, phase, repeat.
+
+One generation of :class:`Mtip` is the loop of Donatelli, Sethian and Zwart, on the engine of EMC: its
+likelihoods, posteriors, temperatures, stages, half sets and sentinels.  What differs is the model.  It is the
+autocorrelation of the particle, which ends at the particle's diameter, and frames are merged by solving for
+it.  The solution is drawn towards the autocorrelation of a density that follows it from generation to
+generation, as far as that foretells the frames of the other half.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.likelihood.base import Likelihood
+from orienteer.mtip.envelope import envelope_of
+from orienteer.mtip.generation import Merged, drawn_to_phased, merge_halves, sliceable, sums_of_half
+from orienteer.mtip.loop_phasing import LoopPhasing
+from orienteer.mtip.relative_grid import RelativeGrid
+from orienteer.mtip.settings import MtipSettings
+from orienteer.phase.settings import PhaseSettings
+from orienteer.reconstruction.compression import Compressed
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.expectation import Deposit
+from orienteer.source.base import Source
+
+# Mean correlation of the halves from which on there is something to phase.
+_WORTH_PHASING = 0.3
+
+
+class Mtip(Emc):
+    """A blind reconstruction, generation by generation.
+
+    ::
+
+        mtip = Mtip(orienteer.open("hits.h5"), MtipSettings(), seed=1)
+        while not mtip.finished:
+            print(mtip.step().log_likelihood)
+        intensity = mtip.volumes()[0]
+
+    Arguments are those of :class:`Emc`.
+    """
+
+    settings: MtipSettings
+
+    def __init__(
+        self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,
+        device: DeviceName = "auto",
+    ) -> None:  # fmt: skip
+        self._phasings: dict[tuple[int, int], LoopPhasing] = {}
+        super().__init__(source, settings or MtipSettings(), seed=seed, device=device)
+
+    # The loop ---------------------------------------------------------------------------------------------
+
+    def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
+        """One generation; frames of each half are matched with slices of the other."""
+        matched = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
+        merged = [self._merge(matched, model) for model in range(self.n_models)]
+        phased = [self._phase(each, model) for model, each in enumerate(merged)]
+        return matched, sliceable(self._grid, phased)
+
+    def solve(self, deposits: list[Deposit]) -> Compressed:
+        """New models from what the frames of each half have left behind, with no phasing."""
+        return sliceable(self._grid, [self._merge(deposits, model) for model in range(self.n_models)])
+
+    def _merge(self, deposits: list[Deposit], model: int) -> Merged:
+        """The autocorrelations of a model that fit the frames of each half best."""
+        grid, q_max = self._grid, self.work.stage.merged_inv_A
+        halves = [sums_of_half(grid, deposit, model, self.group, q_max) for deposit in deposits]
+        return merge_halves(grid, halves, self.settings.tolerance)
+
+    def _phase(self, merged: Merged, model: int) -> Merged:
+        """Let the densities of each half follow its autocorrelation, which is then drawn to theirs."""
+        if not self.settings.phasing or self.n_halves < 2 or self._is_too_early(model):
+            return merged
+        phased = [self._phasing(half, model).follow(z) for half, z in enumerate(merged.autocorrelations)]
+        return drawn_to_phased(self._grid, merged, phased)
+
+    def _is_too_early(self, model: int) -> bool:
+        """Whether the halves, as they were before this generation, have too little in common to be phased."""
+        if (0, model) in self._phasings:
+            return False
+        stage = self.work.stage
+        radius = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
+        is_first = self.annealing.iterations_left > 0 and self.course.stage == 0
+        return is_first or not np.mean(self.half_correlation[2:radius]) > _WORTH_PHASING
+
+    # Stages and states ------------------------------------------------------------------------------------
+
+    def _begin_start(self, start: int) -> None:
+        if start == 0:
+            self.profile = envelope_of(self.profile, self.diameter_A)
+        super()._begin_start(start)
+
+    def _enter(self, stage: int, *, is_new: bool = True) -> None:
+        super()._enter(stage, is_new=is_new)
+        work = self.work
+        self._grid = RelativeGrid(
+            work.edge_voxels, work.stage.voxel_inv_A, self.diameter_A, self.device
+        )  # fmt: skip
+        self._phasings = {}
+
+    def take_models(self, found: Compressed) -> None:
+        """Go on with new models; where their number has changed, phasing begins anew."""
+        if self.models is not None and found.models.shape[1] != self.models.shape[1]:
+            self._phasings = {}
+        super().take_models(found)
+
+    def _phasing(self, half: int, model: int) -> LoopPhasing:
+        if (half, model) not in self._phasings:
+            work, settings = self.work, self.settings
+            self._phasings[half, model] = LoopPhasing(
+                self._grid,
+                self.profile,
+                (float(work.length_inv_A.min()), work.stage.merged_inv_A),
+                PhaseSettings(diameter_A=self.diameter_A, symmetry=settings.symmetry, background=False),
+                self.seed,
+            )
+        return self._phasings[half, model]
+
+    def _learnt(self) -> dict[str, Any]:
+        densities = {
+            f"phasing/{half}/{model}/{name}": value
+            for (half, model), phasing in self._phasings.items()
+            for name, value in phasing.arrays().items()
+        }
+        return {**super()._learnt(), **densities}
+
+    def _take(self, learnt: Mapping[str, Any]) -> None:
+        super()._take(learnt)
+        found: dict[tuple[int, int], dict[str, Any]] = {}
+        for path, value in learnt.items():
+            if path.startswith("phasing/"):
+                _, half, model, name = path.split("/")
+                found.setdefault((int(half), int(model)), {})[name] = value
+        self._phasings = {}
+        for key, arrays in found.items():
+            self._phasing(*key).restore(arrays)

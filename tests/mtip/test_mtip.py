@@ -1,0 +1,112 @@
+"""The whole loop: blind, resumed bit for bit, in a run directory, and with nothing but the frames."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.compare.alignment import align_intensities
+from orienteer.mtip.mtip import Mtip
+from orienteer.mtip.settings import MtipSettings
+from orienteer.run.run import Run
+from orienteer.source.in_memory import InMemorySource
+from orienteer.source.patterns import Patterns
+
+SETTINGS = MtipSettings(diameter_A=200.0, level=4)
+
+
+def finished(mtip: Mtip) -> list[Any]:
+    steps = []
+    while not mtip.finished:
+        steps.append(mtip.step())
+    return steps
+
+
+@pytest.fixture(scope="module")
+def blind(frames_of_blobs: SimpleNamespace) -> tuple[Mtip, list[Any]]:
+    mtip = Mtip(frames_of_blobs.source, SETTINGS, seed=1, device="cpu")
+    return mtip, finished(mtip)
+
+
+@pytest.mark.timeout(600)
+def test_an_object_is_found_from_a_random_start(
+    blind: tuple[Mtip, list[Any]], frames_of_blobs: SimpleNamespace
+) -> None:
+    mtip, steps = blind
+    volume = mtip.volumes()[0]
+    true = frames_of_blobs.intensity(len(volume.values), volume.voxel_size[0])
+    correlation = align_intensities(true, volume.values, last_shell=12).shells.correlation
+    assert correlation[2:12].mean() > 0.9
+    assert steps[-1].log_likelihood > steps[0].log_likelihood + 5
+    assert steps[-1].half_correlation > 0.6
+    assert mtip.reason
+    assert mtip.orientations()["quaternion"].shape == (80, 4)
+    # Phasing took part in it, with one density for each volume and half.
+    assert sorted(mtip._phasings) == [(0, 0), (1, 0)]
+
+
+def some_steps(source: Any, n: int) -> Mtip:
+    mtip = Mtip(source, SETTINGS, seed=1, device="cpu")
+    for _ in range(n):
+        mtip.step()
+    return mtip
+
+
+@pytest.mark.timeout(600)
+def test_a_state_goes_on_bit_for_bit_with_its_densities(
+    frames_of_blobs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orienteer.mtip.mtip.Mtip._is_too_early", lambda self, model: False)
+    straight = some_steps(frames_of_blobs.source, 2)
+    state = {
+        name: np.array(value) if isinstance(value, np.ndarray) else value
+        for name, value in straight.state().items()
+    }
+    assert any(name.startswith("phasing/") for name in state)
+    expected = straight.step(), straight.step()
+    resumed = Mtip(frames_of_blobs.source, SETTINGS, seed=1, device="cpu")
+    resumed.restore(state)
+    found = resumed.step(), resumed.step()
+    for one, other in zip(expected, found, strict=True):
+        assert one.log_likelihood == other.log_likelihood
+        assert one.change == other.change
+    assert np.array_equal(resumed.models, straight.models)
+
+
+def test_the_truth_beside_the_frames_is_never_read(frames_of_blobs: SimpleNamespace) -> None:
+    source = frames_of_blobs.source
+    told = source.read()
+    bare = Patterns(told.frames, told.event_id, {"wavelength_A": told.columns["wavelength_A"]})
+    blank = InMemorySource(bare, source.detector.frame_shape).with_detector(source.detector)
+    assert np.array_equal(some_steps(blank, 2).models, some_steps(source, 2).models)
+
+
+def test_a_run_directory_holds_it_as_any_other_method(
+    frames_of_blobs: SimpleNamespace, tmp_path: Any
+) -> None:
+    run = Run.create(tmp_path / "run", frames_of_blobs.source, SETTINGS, seed=1, device="cpu", method="mtip")
+    first = list(run.iterate(2))
+    again = Run.open(tmp_path / "run", frames_of_blobs.source)
+    assert again.method == "mtip"
+    assert isinstance(again.settings, MtipSettings)
+    second = list(again.iterate(1))
+    assert [step.iteration for step in (*first, *second)] == [1, 2, 3]
+    assert np.isfinite(again.volumes()[0].values).any()
+    assert "[mtip]" in (tmp_path / "run" / "settings.toml").read_text()
+
+
+def test_without_halves_or_phasing_it_runs_too(frames_of_blobs: SimpleNamespace) -> None:
+    settings = MtipSettings(diameter_A=200.0, level=4, halves=False, sentinels=0.0, phasing=False)
+    mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+    steps = [mtip.step() for _ in range(3)]
+    assert steps[-1].half_correlation is None
+    assert steps[-1].log_likelihood > steps[0].log_likelihood
+
+
+def test_a_symmetric_particle_has_symmetric_models(frames_of_blobs: SimpleNamespace) -> None:
+    settings = MtipSettings(diameter_A=200.0, level=4, symmetry="C2")
+    mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+    mtip.step()
+    half_turn = mtip.models[..., ::-1, ::-1, :]
+    assert np.allclose(mtip.models, half_turn, atol=0.02)
