@@ -1,10 +1,20 @@
 """The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from orienteer.settings.section import Section
+
+_MOST_MODELS = 64
+
+
+def _number_of_models(value: Any) -> Any:
+    """Refuse with one sentence what is neither a number nor the word."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_MODELS
+    if not is_number and value != "auto":
+        raise ValueError(f"should be a whole number from 1 to {_MOST_MODELS}, or auto")
+    return value
 
 
 class EmcSettings(Section):
@@ -16,7 +26,7 @@ class EmcSettings(Section):
         default="negative-binomial",
         description="Noise: photon counting with the model's own error, photon counting alone, or Gaussian.",
     )
-    models: Annotated[int, Field(ge=1, le=64)] | Literal["auto"] = Field(
+    models: Annotated[int | Literal["auto"], BeforeValidator(_number_of_models)] = Field(
         default=1,
         description="Models reconstructed at once, one per state; auto: as many as the data tell apart.",
     )
