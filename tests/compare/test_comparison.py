@@ -52,6 +52,18 @@ def test_a_wrong_voxel_size_is_noticed_and_the_right_one_suggested() -> None:
 
 
 @pytest.mark.parametrize(
+    ("factor", "hint"), [(10.0, "nm"), (0.1, "nm"), (1e3, "voxel size"), (30.0, "inspect")]
+)
+def test_a_voxel_size_in_another_unit_is_refused_at_once(factor: float, hint: str) -> None:
+    density = density_of(BODY.rotated(TURN), N, VOXEL_A)
+    other = Volume(density.values, factor * VOXEL_A)
+    for pair in ((BODY, other), (other, density)):
+        with pytest.raises(OrienteerError, match="a voxel size is wrong") as error:
+            compare(*pair)
+        assert hint in error.value.hint
+
+
+@pytest.mark.parametrize(
     ("swapped", "words"),
     [(False, "with voxels of 5.5 A the"), (True, "with voxels of 4.545 A the"), (None, "1.1 times as large")],
 )

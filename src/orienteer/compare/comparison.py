@@ -15,7 +15,7 @@ from orienteer.compare.intensity_grid import intensities_on_one_grid
 from orienteer.compare.mask import filled_share, soft_mask
 from orienteer.compare.phase_randomisation import MaskedFsc, masked_fsc
 from orienteer.compare.resampling import resample
-from orienteer.compare.scale import better_scale
+from orienteer.compare.scale import better_scale, refuse_other_size
 from orienteer.compare.shells import radial_mean
 from orienteer.compare.structure_density import density_like, intensity_of
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
@@ -117,6 +117,7 @@ def compare(
             raise OrienteerError("a mask is for densities; these are intensities.", "Leave it out.")
         like = volumes[0]
         return _compare_intensities(_intensity(reference, like), _intensity(moving, like), criterion)
+    refuse_other_size(reference, moving)
     first, second = (_density(x, volumes[0]) for x in (reference, moving))
     found = align_densities(first, second)
     remarks = [*found.remarks, *_on_hand(found), *_on_size(found, second, reference, moving)]

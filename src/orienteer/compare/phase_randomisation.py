@@ -8,8 +8,8 @@ ones.  What then agrees under the mask agrees because of the mask, and
 (Chen et al. 2013).  Several draws are averaged, since each has the scatter of a curve of its own.
 
 Densities also agree when both are round: the mean of a shell, about the middle of the particle, is well known
-from next to nothing, even from noise.  It stays as it is, and counts with what the mask brings about; random
-are the phases of what differs from it.
+from next to nothing, even from noise.  Where phases are random it is taken off, from the densities as they
+are and from those with random phases alike: what is left is compared.
 
 A density that was phased has been under a mask before: its support, which is sharp.  Supports found from
 independent data are still alike, for the particle is, and a body that is solid inside like walls has like
@@ -53,7 +53,8 @@ class MaskedFsc:
 
     corrected : what is left when the agreement by the mask is taken away; quote this one.
     masked, unmasked : as they are.
-    random : mean over the draws of the curves with random phases; NaN where phases are not random.
+    random : mean over the draws of the curves with random phases, less what is round in both; NaN where
+        phases are not random.
     random_from_inv_A : phases are random beyond this; None where the densities agree up to the edge.
     """
 
@@ -107,13 +108,15 @@ def masked_fsc(
     walls = (None, None) if supports is None else supports
     near = centroid(within_shells(a + b, end) * mask)
     rounds = [RoundPart(half_transform(x), near, start, end) for x in (a, b)]
+    uneven = under_mask(*(own.taken_off(x, start) for x, own in zip((a, b), rounds, strict=True)))
     curves = []
     for draw in draws:
-        first, second = (
+        found = [
             randomised(x, start, draw, own) if wall is None else confined(x, wall, start, end, draw, own)
             for x, wall, own in zip((a, b), walls, rounds, strict=True)
-        )
-        curves.append(under_mask(first, second).correlation)
+        ]
+        found = [own.taken_off(x, start) for x, own in zip(found, rounds, strict=True)]
+        curves.append(under_mask(*found).correlation)
     random = np.mean(curves, axis=0)
     random[:start] = np.nan
     corrected = masked.correlation.copy()
@@ -121,7 +124,7 @@ def masked_fsc(
     # Where random phases agree fully under the mask, nothing about the densities can be told.
     told = beyond & (random < 0.999)
     corrected[beyond] = np.nan
-    corrected[told] = (masked.correlation[told] - random[told]) / (1 - random[told])
+    corrected[told] = np.maximum((uneven.correlation[told] - random[told]) / (1 - random[told]), -1)
     return MaskedFsc(
         _with(masked, corrected), masked, unmasked, _with(masked, random), float(masked.q_inv_A[start])
     )

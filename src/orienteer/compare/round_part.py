@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.fsc import half_radius, half_shells, shell_products
+from orienteer.compare.fsc import (
+    from_half_transform,
+    half_radius,
+    half_shells,
+    half_transform,
+    shell_products,
+)
 from orienteer.compute.arrays import Array, array_namespace
 
 # The middle is looked for in steps of one voxel first, and of this in the end.
@@ -41,6 +47,13 @@ class RoundPart:
             mean = (self._sums(centred - same)[0] / self._number)[: self._end]
             same = same + xp.interp(self.radius, self._radii, xp.asarray(mean))
         return same * xp.conj(self._to_middle)
+
+    def taken_off(self, density: Array, first_shell: int) -> Array:
+        """The density (n, n, n) without its round part from a shell on."""
+        xp = array_namespace(density)
+        transform = half_transform(density)
+        beyond = self.radius >= first_shell - 0.5
+        return from_half_transform(transform - xp.where(beyond, self.of(transform), 0.0), self.n)
 
     def _roundest(self, transform: Array, near: NDArray[np.float64], shells: slice) -> NDArray[np.float64]:
         """The place about which the shells are roundest, by steps along the axes that grow smaller."""

@@ -10,7 +10,9 @@ the resolution that is to be claimed give
 
 a standard normal number for unrelated intensities at one turn (Fisher 1915).  The turn was chosen, among
 about K = 8 pi^2 s^3 / g^2 that can be told apart at that resolution, so z must be so large that none of K
-normal numbers is likely to be: but with a chance of one in a thousand.
+normal numbers is likely to be, but with a chance of 1e-4.  Of 160 pairs of unrelated bodies without symmetry,
+of thirty balls or of an ellipsoid full of them, two passed; of 137 with the symmetries D2 and I none; of 80
+bodies of eight balls each, which often share a pair of balls, seven.
 """
 
 from collections.abc import Iterable
@@ -29,7 +31,7 @@ _AGREES = 0.5
 # The same for two halves of which the mean is judged (Rosenthal and Henderson 2003).
 HALVES_AGREE = 0.143
 # The chance that intensities which have nothing in common pass as alike, were z normal.
-_CHANCE = 1e-3
+_CHANCE = 1e-4
 # Correlations beyond this are as good as 1: how near to it is a matter of voxels, not of speckles.
 _LARGEST_CORRELATION = 0.99
 
