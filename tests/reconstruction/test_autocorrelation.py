@@ -145,3 +145,15 @@ def test_dark_places_of_the_whole_are_dark() -> None:
     dark = (cube == 0) & (radius > 3) & (radius < 9)
     assert np.median(whole[dark]) < 0.005
     assert half.min() == pytest.approx(0.02)
+
+
+def test_halves_that_contradict_each_other_in_some_shells_correlate_by_no_less_than_minus_one() -> None:
+    """A filter that gains much made -20 of such shells, and their mean said that the halves agree on nothing."""
+    truth = _speckles(reach=4, seed=1)
+    first, second = _halves(truth, 0.5, seed=2)
+    index = shell_index(_N)
+    opposed = (index >= 12) & (index <= 16)
+    second[opposed] = 2 - second[opposed]
+    found = WienerFilter(first, second, np.ones(truth.shape)).correlation
+    assert found[13:16].max() < 0
+    assert found.min() >= -1

@@ -78,7 +78,9 @@ class WienerFilter:
             # Where voxels agree as they are, what filtered ones disagree about has leaked in.
             self.noise = np.minimum((1 - agreed) / agreed * kept, most_noise)
         came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
-        self.correlation = np.minimum(agreement, kept * came / (kept * came.clip(0) + 1 - came))
+        # Less signal than noise by chance is none, and a filter makes it no less.
+        gained = np.where(came > 0, kept * came / (kept * came.clip(0) + 1 - came), came)
+        self.correlation = np.minimum(agreement, gained)
 
     def __call__(self, values: Array, exposure: Array, *, is_half: bool = True) -> Array:
         """The filtered cube (n, n, n) float32.
