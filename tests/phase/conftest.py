@@ -8,6 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 from orienteer.particle.named_bodies import two_domains
+from orienteer.phase.data import PhasingData
+from orienteer.phase.half_grid import density_of, frequencies
 from orienteer.volume.volume import Volume
 
 Blobs = Callable[..., NDArray[np.float64]]
@@ -83,3 +85,25 @@ def body() -> Callable[..., Body]:
         return Body(volume, transform, 100.0, filled)
 
     return make
+
+
+def _transform_on_grid(transform: NDArray[Any], data: PhasingData) -> NDArray[np.complex64]:
+    whole, half = frequencies(data.n)
+    reach = transform.shape[0] // 2
+    result = np.zeros((data.n, data.n, data.n // 2 + 1), np.complex64)
+    x, z = np.flatnonzero(np.abs(whole) < reach), np.flatnonzero(half < reach)
+    places = whole[x].astype(int) + reach
+    result[np.ix_(x, x, z)] = transform[np.ix_(places, places, half[z].astype(int) + reach)].conj()
+    return result
+
+
+@pytest.fixture(scope="session")
+def transform_on_grid() -> Callable[..., NDArray[np.complex64]]:
+    """``transform_on_grid(transform, data)``: a centred transform on the half-grid of the data."""
+    return _transform_on_grid
+
+
+@pytest.fixture(scope="session")
+def truth_of() -> Callable[..., NDArray[np.float32]]:
+    """``truth_of(body, data)``: the true density on the grid of the data; where it lies does not matter."""
+    return lambda made, data: density_of(_transform_on_grid(made.transform, data))

@@ -49,7 +49,7 @@ def phasing(truth: NDArray[np.float64]) -> Phasing:
     starts[8] = np.roll(make_starts(truth**2, 1)[0][:, ::-1], 5, axis=1)  # this one has failed
     scores = np.array([-1.0] * 8 + [-3.0])
     facts = {"seed": 5, "settings": {"starts": 9}, "origin": {"path": "intensity.h5"}}
-    return conclude(starts, starts > 0.2, np.full(9, 0.5), scores, make_data(truth), facts=facts)
+    return conclude(starts, starts > 0.2, np.full(9, 0.5), scores, scores, make_data(truth), facts=facts)
 
 
 def test_the_density_of_the_starts_comes_out(phasing: Phasing, truth: NDArray[np.float64]) -> None:
@@ -77,7 +77,7 @@ def test_the_arbitrary_scale_is_told(phasing: Phasing) -> None:
 
 def test_a_known_number_of_electrons_gives_the_density_of_electrons(truth: NDArray[np.float64]) -> None:
     starts = make_starts(truth, 2)
-    found = conclude(starts, starts > -1, np.zeros(2), [0, 0], make_data(truth), electrons=1e5)
+    found = conclude(starts, starts > -1, np.zeros(2), [0, 0], [0, 0], make_data(truth), electrons=1e5)
     total = found.density.values.sum(dtype=np.float64) * np.prod(found.density.voxel_size)
     assert total == pytest.approx(1e5, rel=1e-3)
     assert found.describe()["unit"] == "electrons / A^3"
@@ -88,7 +88,7 @@ def test_a_mixture_of_both_hands_is_told(truth: NDArray[np.float64], phasing: Ph
     assert not any("both hands" in remark for remark in phasing.remarks)
     mixed = density_of(2 * transform_of(truth).real.astype(np.complex128))
     starts = make_starts(np.roll(mixed, N // 2, (0, 1, 2)), 2)
-    found = conclude(starts, starts > 0.1, np.zeros(2), [2, 2], make_data(truth))
+    found = conclude(starts, starts > 0.1, np.zeros(2), [2, 2], [2, 2], make_data(truth))
     assert found.other_hand > 0.99
     assert any("both hands" in remark for remark in found.remarks)
 
@@ -96,7 +96,7 @@ def test_a_mixture_of_both_hands_is_told(truth: NDArray[np.float64], phasing: Ph
 def test_a_larger_hole_leaves_more_open(truth: NDArray[np.float64]) -> None:
     starts = make_starts(truth, 2)
     small, large = (
-        conclude(starts, starts > 0.1, np.zeros(2), [0, 0], make_data(truth, hole)).weak_modes
+        conclude(starts, starts > 0.1, np.zeros(2), [0, 0], [0, 0], make_data(truth, hole)).weak_modes
         for hole in (1.5, 4.5)
     )
     assert small.number < large.number
@@ -108,14 +108,16 @@ def test_a_density_that_does_not_foretell_what_it_has_not_seen_is_told_to_be_wro
 ) -> None:
     starts, data = make_starts(truth, 2), make_data(truth)
     sure = replace(data, sigma=0.1 * data.amplitudes**2)
-    good, bad, worse = (conclude(starts, starts > 0.1, np.zeros(2), [s, s], sure) for s in (2.0, 0.6, 0.1))
+    good, bad, worse = (
+        conclude(starts, starts > 0.1, np.zeros(2), [5.0, 5.0], [s, s], sure) for s in (2.0, 0.6, 0.1)
+    )  # however well they foretell the voxels that chose them
     assert good.unseen_error == pytest.approx(np.exp(-2.5))
     assert good.data_error == pytest.approx(0.05, rel=0.1)  # a tenth of the intensity
     assert not any("does not fit" in remark for remark in good.remarks)
     assert any("off by 33%" in remark for remark in bad.remarks)
     assert any("is noise" in remark for remark in worse.remarks)
     unsure = replace(data, sigma=data.amplitudes**2)
-    noisy = conclude(starts, starts > 0.1, np.zeros(2), [0.6, 0.6], unsure)
+    noisy = conclude(starts, starts > 0.1, np.zeros(2), [5.0, 5.0], [0.6, 0.6], unsure)
     assert not any("does not fit" in remark for remark in noisy.remarks)
 
 

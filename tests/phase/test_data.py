@@ -70,15 +70,6 @@ def test_a_resolution_makes_a_smaller_box_of_larger_voxels(body) -> None:
     assert whole.edge_A == pytest.approx(100 / 7, rel=0.05)
 
 
-def test_given_errors_are_used_where_there_are_some(body) -> None:
-    made = body()
-    error = made.intensity.with_values(np.full(made.intensity.shape, 3.0, np.float32))
-    data = phasing_data(made.intensity, error=error, device="cpu")
-    assert data.sigma[data.measured] == pytest.approx(3.0)
-    with pytest.raises(OrienteerError, match="do not fit"):
-        phasing_data(made.intensity, error=Volume(np.ones((15, 15, 15)), 1.0, "reciprocal"), device="cpu")
-
-
 def cube(n: int = 21) -> np.ndarray:
     return np.ones((n, n, n), np.float32)
 

@@ -1,18 +1,22 @@
 """Voxels held out lie in whole speckles, and tell a right density from a wrong one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from orienteer.orientation.point_group import PointGroup
 from orienteer.phase.data import phasing_data
 from orienteer.phase.half_grid import density_of, frequencies
-from orienteer.phase.held_out import choose_held_out, free_log_likelihood, log_likelihood
+from orienteer.phase.held_out import Foretold, choose_held_out, foretell, free_log_likelihood, log_likelihood
 from orienteer.phase.settings import PhaseSettings
 
 
 def test_they_are_few_measured_and_spare_the_centre(body) -> None:
     data = phasing_data(body(hole=1.0).intensity, PhaseSettings(held_out=0.05), device="cpu")
     assert data.held_out.sum() == pytest.approx(0.05 * data.measured.sum(), rel=0.05)
+    assert data.choosing.sum() == pytest.approx(data.judging.sum(), rel=0.05)
+    assert not (data.choosing & data.judging).any()
     assert not (data.held_out & ~data.measured).any()
     whole, half = frequencies(data.n)
     square = whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2
@@ -21,23 +25,23 @@ def test_they_are_few_measured_and_spare_the_centre(body) -> None:
 
 def test_neighbours_go_out_together_and_so_do_mates() -> None:
     n = 36
-    held = choose_held_out(np.ones((n, n, n // 2 + 1), bool), speckle=3.0, share=0.05, seed=1)
-    both = (held & np.roll(held, 1, axis=0)).sum() / held.sum()
-    assert both > 0.4  # by chance 0.05
-    plane = held[:, :, 0]  # q_z = 0 holds both mates
-    assert (plane == np.roll(plane[::-1, ::-1], (1, 1), (0, 1))).all()
+    for held in choose_held_out(np.ones((n, n, n // 2 + 1), bool), speckle=3.0, share=0.1, seed=1):
+        both = (held & np.roll(held, 1, axis=0)).sum() / held.sum()
+        assert both > 0.4  # by chance 0.05
+        plane = held[:, :, 0]  # q_z = 0 holds both mates
+        assert (plane == np.roll(plane[::-1, ::-1], (1, 1), (0, 1))).all()
 
 
 def test_equivalent_voxels_go_out_together() -> None:
     n, group = 36, PointGroup("C4")
-    held = choose_held_out(np.ones((n, n, n // 2 + 1), bool), 3.0, 0.05, 1, group)
-    quarter_turn = np.roll(held.transpose(1, 0, 2)[::-1], 1, axis=0)
-    assert (held == quarter_turn).mean() > 0.999
+    for held in choose_held_out(np.ones((n, n, n // 2 + 1), bool), 3.0, 0.1, 1, group):
+        quarter_turn = np.roll(held.transpose(1, 0, 2)[::-1], 1, axis=0)
+        assert (held == quarter_turn).mean() > 0.999
 
 
 def test_the_same_seed_holds_out_the_same() -> None:
     measured = np.ones((24, 24, 13), bool)
-    first, again, other = (choose_held_out(measured, 3.0, 0.05, seed) for seed in (1, 1, 2))
+    first, again, other = (choose_held_out(measured, 3.0, 0.1, seed)[0] for seed in (1, 1, 2))
     assert (first == again).all()
     assert (first != other).any()
 
@@ -71,3 +75,42 @@ def test_a_background_is_part_of_what_is_foretold(body) -> None:
     right = density_of(np.sqrt(np.maximum(data.amplitudes**2 - flat, 0)) * data.measured).astype(np.float32)
     with_it, without = free_log_likelihood(np.stack([right] * 2), np.array([flat, 0], np.float32), data)
     assert with_it > without + 0.5
+
+
+def test_voxels_that_judge_have_no_part_in_the_choice(body) -> None:
+    """Whatever happens at them, the score that chooses stays, and the other way round."""
+    made = body(noise=0.1)
+    data = phasing_data(made.intensity, device="cpu")
+    density = density_of(np.where(data.measured, data.amplitudes, 0) * 1.0).astype(np.float32)[None]
+    none = np.zeros(1, np.float32)
+    spoilt = replace(data, amplitudes=np.where(data.judging, 3 * data.amplitudes, data.amplitudes))
+    assert free_log_likelihood(density, none, spoilt) == free_log_likelihood(density, none, data)
+    judged = [log_likelihood(density, none, each, data.judging)[0] for each in (data, spoilt)]
+    assert judged[1] < judged[0] - 0.5
+
+
+def test_the_standard_error_of_a_difference_is_its_scatter_over_repeated_speckles() -> None:
+    """Voxels of a speckle say the same; taken as independent they would make the error too small."""
+    rng = np.random.default_rng(0)
+    n_speckles, voxels, draws = 60, 7, 400
+    speckle = np.repeat(np.arange(n_speckles), voxels)
+    means, errors = [], []
+    for _ in range(draws):
+        own = rng.normal(0.3, 1.0, n_speckles)[speckle]  # how much worse the second density is
+        common = rng.normal(0, 5.0, n_speckles * voxels)  # what makes a voxel hard for both of them
+        found = Foretold(np.stack([common, common - own]), np.full(len(speckle), 2.0), speckle)
+        below, error = found.below(0)
+        assert below[0] == error[0] == 0
+        means.append(below[1])
+        errors.append(error[1])
+    assert np.mean(means) == pytest.approx(0.3, abs=0.03)
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.1)
+
+
+def test_the_speckles_of_voxels_are_about_as_many_as_there_are(body) -> None:
+    data = phasing_data(body().intensity, device="cpu")
+    density = np.zeros((1, data.n, data.n, data.n), np.float32)
+    found = foretell(density, np.zeros(1, np.float32), data, data.measured)
+    width = data.box_A / data.diameter_A
+    expected = data.measured.sum() / width**3
+    assert expected < len(np.unique(found.speckle)) < 1.5 * expected

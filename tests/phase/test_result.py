@@ -88,7 +88,7 @@ def test_the_description_can_be_read_by_anyone(phasing: Phasing, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"format": "orienteer-phasing", "version": 1}', "nonsense"]
+    "text", ["", "{}", "[]", '{"format": "orienteer-phasing", "version": 2}', "nonsense"]
 )
 def test_a_damaged_description_is_refused_in_a_sentence(phasing: Phasing, tmp_path: Path, text: str) -> None:
     phasing.save(tmp_path)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.errors import OrienteerError
-from orienteer.phase.half_grid import density_of, frequencies, transform_of
+from orienteer.phase.half_grid import density_of, frequencies, rounded_radii, transform_of
 
 # Where the power has fallen to so many times that of the noise, the particle ends.
 _ABOVE_NOISE = 3.0
@@ -93,7 +93,7 @@ def noise_of(
     distance, _ = _distances(n)
     beyond = distance > min(found.diameter_A / found.box_A * n, 0.75 * n)
     noise = transform_of(density_of(relative) * beyond).real
-    shell = _shells(n)
+    shell = rounded_radii(n)
     weight = np.bincount(shell[measured], weights=window[measured] ** 2, minlength=shell.max() + 1)
     sums = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(weight))
     square = sums / np.maximum(weight, 1e-3)
@@ -103,20 +103,15 @@ def noise_of(
 def _relative(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Deviation of the intensity from the mean of its shell over that mean, 0 where nothing is known."""
     means = _radial_means(values, measured)
-    level = np.maximum(means, 1e-12 * max(means.max(), 1e-300))[_shells(len(values))]
+    level = np.maximum(means, 1e-12 * max(means.max(), 1e-300))[rounded_radii(len(values))]
     return np.where(measured, values / level - 1, 0)
 
 
 def _radial_means(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
-    shell = _shells(len(values))
+    shell = rounded_radii(len(values))
     number = np.bincount(shell[measured], minlength=shell.max() + 1)
     sums = np.bincount(shell[measured], weights=values[measured], minlength=len(number))
     return np.asarray(sums / np.maximum(number, 1))
-
-
-def _shells(n: int) -> NDArray[np.int64]:
-    whole, half = frequencies(n)
-    return np.rint(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)).astype(np.int64)
 
 
 def _distances(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -8,11 +8,10 @@ tells.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, to_device, to_numpy
 from orienteer.phase.data import PhasingData
-from orienteer.phase.half_grid import frequencies, transform_of, voxel_counts
+from orienteer.phase.half_grid import rounded_radii, transform_of, voxel_counts
 
 # Share of the voxels of a shell that count as dark.
 _DARK_SHARE = 0.05
@@ -38,54 +37,64 @@ def dark_level(data: PhasingData) -> DarkLevel:
     """The background by the darkest voxels of the outer shells.
 
     Of fully developed speckles of mean m, a share s is darker than -m ln(1 - s); what is more is background.
+    The error of that grows with m, so faint shells tell it best.  Where few parts of the particle scatter far
+    out, speckles have no dark places there, and bright shells would take the particle for a background.
     """
-    values, shell = to_numpy(data.amplitudes) ** 2, _shells(data.n)
+    values, shell = to_numpy(data.amplitudes).astype(np.float64) ** 2, rounded_radii(data.n)
     measured = to_numpy(data.measured)
     last = int(shell[measured].max())
     dark_of_speckles = -np.log(1 - _DARK_SHARE)
-    darks, estimates = [], []
+    darks, means = [], []
     for s in range(int((1 - _OUTER_SHARE) * last), last + 1):
-        own = values[measured & (shell == s)].astype(np.float64)
+        own = values[measured & (shell == s)]
         if own.size >= _LEAST_VOXELS:
-            dark = float(np.quantile(own, _DARK_SHARE))
-            darks.append(dark)
-            estimates.append((dark - dark_of_speckles * float(own.mean())) / (1 - dark_of_speckles))
-    if not darks:
+            darks.append(float(np.quantile(own, _DARK_SHARE)))
+            means.append(float(own.mean()))
+    if not darks or not min(means) > 0:
         return DarkLevel(0.0, 0.0)
-    estimate = max(float(np.median(estimates)), 0.0)
-    return DarkLevel(estimate, max(_FIT_ABOVE * min(darks), estimate))
+    dark, mean = np.array(darks), np.array(means)
+    flat = (dark - dark_of_speckles * mean) / (1 - dark_of_speckles)
+    estimate = float(np.average(flat, weights=(mean.min() / mean) ** 2))
+    return DarkLevel(float(np.clip(estimate, 0, dark.min())), _FIT_ABOVE * float(dark.min()))
 
 
-def fit_background(density: Array, data: PhasingData, level: DarkLevel) -> Array:
-    """The background (B,) float32 that densities leave to explain, within the range of the dark level.
+@dataclass(frozen=True, eq=False)
+class BackgroundFit:
+    """What it takes to find the background that a density leaves to explain.
 
     Every shell counts by its mean, so that the many faint voxels decide and not the few bright ones.
 
-    density : (B, n, n, n) that obeys all constraints.
+    level : what dark voxels tell.
+    weight : (n, n, n // 2 + 1) float32 that add up to 1; 0 where a voxel is not seen.
+    mean : of the intensity, so weighted.
     """
-    xp = array_namespace(density)
-    used = data.measured & ~data.held_out
-    weight = _weights(data)[to_numpy(used)]
-    weight = xp.asarray((weight / weight.sum()).astype(np.float32))
-    values = data.amplitudes[used] ** 2
-    result = np.empty(len(density))
-    for start in range(len(density)):
-        found = transform_of(density[start])[used]
-        left = float(to_numpy((weight * (values - found.real**2 - found.imag**2)).sum()))
-        result[start] = min(max(left, 0.0), level.most)
-    return xp.asarray(result.astype(np.float32))
 
+    level: DarkLevel
+    weight: Array
+    mean: float
 
-def _weights(data: PhasingData) -> NDArray[np.float64]:
-    """One over the square of the mean of each shell, times the voxels that a place stands for."""
-    shell, measured = _shells(data.n), to_numpy(data.measured)
-    values = (to_numpy(data.amplitudes) ** 2).astype(np.float64)
-    number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
-    means = np.bincount(shell[measured], weights=values[measured], minlength=len(number)) / number
-    means = np.maximum(means, 1e-6 * means.max())
-    return np.asarray(voxel_counts(data.n) / means[shell] ** 2)
+    @classmethod
+    def of(cls, data: PhasingData) -> "BackgroundFit":
+        """The fit to the voxels that the iterations see."""
+        shell, measured = rounded_radii(data.n), to_numpy(data.measured)
+        values = to_numpy(data.amplitudes).astype(np.float64) ** 2
+        number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
+        means = np.bincount(shell[measured], weights=values[measured], minlength=len(number)) / number
+        means = np.maximum(means, 1e-6 * means.max())
+        used = measured & ~to_numpy(data.held_out)
+        weight = np.where(used, voxel_counts(data.n) / means[shell] ** 2, 0)
+        weight /= weight.sum()
+        on_device = to_device(weight.astype(np.float32), data.device)
+        return cls(dark_level(data), on_device, float((weight * values).sum()))
 
+    def __call__(self, density: Array) -> Array:
+        """The background (B,) float32 of densities (B, n, n, n) that obey all constraints.
 
-def _shells(n: int) -> NDArray[np.int64]:
-    whole, half = frequencies(n)
-    return np.rint(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)).astype(np.int64)
+        It stays within the range of the dark level.  Nothing leaves the device.
+        """
+        xp = array_namespace(density)
+        explained = []
+        for one in density:
+            found = transform_of(one)
+            explained.append((self.weight * (found.real**2 + found.imag**2)).sum(dtype=xp.float64))
+        return xp.clip(self.mean - xp.stack(explained), 0.0, self.level.most).astype(xp.float32)

@@ -11,6 +11,7 @@ from orienteer.compute.progress import steps
 from orienteer.phase.alignment import agreement_with_other_hand, level_shells
 from orienteer.phase.data import PhasingData
 from orienteer.phase.ensemble import average_cluster, cluster_starts
+from orienteer.phase.filled import filled_voxels
 from orienteer.phase.half_grid import shell_sums, transform_of
 from orienteer.phase.prtf import prtf
 from orienteer.phase.r_factor import r_factor
@@ -25,6 +26,7 @@ def conclude(
     supports: Array,
     background: Array,
     scores: Any,
+    judged: Any,
     data: PhasingData,
     *,
     centred: bool = True,
@@ -38,7 +40,8 @@ def conclude(
     densities : (B, n, n, n) float32 that obey all constraints, in amplitude units per voxel.
     supports : (B, n, n, n) bool.
     background : (B,) flat background of the intensity.
-    scores : (B,), larger is better; the free log-likelihood.
+    scores : (B,), larger is better; the free log-likelihood of voxels that choose.
+    judged : (B,), the same of voxels that have chosen nothing.
     centred : whether the mean may be moved to the middle of the box; not where symmetry axes hold it.
     metadata : of the intensity, which may tell its unit.
     electrons, mass_kDa : of the particle, 0 where not known.
@@ -78,6 +81,8 @@ def conclude(
         weak_modes=weak,
         scale=scale,
         background=flat,
+        particle_volume_A3=float(filled_voxels(average.density, data.measured).sum()) * data.voxel_A**3,
+        judged=float(np.mean(to_numpy(judged)[list(members)])),
         data_error=data_error(data),
         shell_error=shell_error(data),
         other_hand=agreement_with_other_hand(mean),

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.turning import LINEAR
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, to_device
 from orienteer.orientation.point_group import PointGroup, as_point_group
-from orienteer.phase.background import DarkLevel, dark_level, fit_background
+from orienteer.phase.background import BackgroundFit
 from orienteer.phase.constraints import project_support, project_symmetry
 from orienteer.phase.data import PhasingData
 from orienteer.phase.half_grid import voxel_counts
@@ -35,7 +36,7 @@ class Course:
     """What all starts of a phasing have in common.
 
     first : (n, n, n) bool, the first support.
-    level : what dark voxels tell of the background; None where none is fitted.
+    background : how the flat background of a density is found; None where none is fitted.
     """
 
     data: PhasingData
@@ -43,7 +44,7 @@ class Course:
     every: int
     positive: bool
     first: Array
-    level: DarkLevel | None
+    background: BackgroundFit | None
 
     @classmethod
     def of(cls, data: PhasingData, settings: PhaseSettings) -> "Course":
@@ -54,7 +55,7 @@ class Course:
             settings.support_every,
             settings.positivity,
             first_support(data),
-            dark_level(data) if settings.background else None,
+            BackgroundFit.of(data) if settings.background else None,
         )
 
     def of_volume(self, volume: float) -> "Course":
@@ -63,7 +64,7 @@ class Course:
         volume = min(volume, LARGEST_SUPPORT * self.data.n**3)
         return replace(self, first=first_support(self.data, volume / usual))
 
-    @property
+    @cached_property
     def first_volume(self) -> float:
         """Voxels of the first support."""
         return float(self.first.sum())
@@ -72,6 +73,13 @@ class Course:
     def symmetric_radius(self) -> float:
         """Radius in voxels of the ball that symmetry is enforced in: the particle, and some more."""
         return 0.7 * self.data.diameter_A / self.data.voxel_A
+
+    @cached_property
+    def ball(self) -> Array:
+        """That ball around the voxel n // 2, (n, n, n) bool."""
+        square = (np.arange(self.data.n) - self.data.n // 2) ** 2
+        inside = square[:, None, None] + square[:, None] + square <= self.symmetric_radius**2
+        return to_device(inside, self.data.device)
 
     def start(self, numbers: Sequence[int], volume: NDArray[np.float64], seed: int) -> PhaseState:
         """Random densities in the first support, as bright as the data; each start has its own numbers.
@@ -88,7 +96,8 @@ class Course:
         power = float(((data.amplitudes * data.measured).astype(xp.float64) ** 2 * counts).sum()) / data.n**3
         density *= xp.sqrt(power / (density**2).sum(axis=(1, 2, 3), keepdims=True)).astype(xp.float32)
         density = xp.ascontiguousarray(project_symmetry(density, self.group, self.symmetric_radius))
-        background = xp.full(len(numbers), self.level.estimate if self.level else 0.0, dtype=xp.float32)
+        dark = self.background.level.estimate if self.background else 0.0
+        background = xp.full(len(numbers), dark, dtype=xp.float32)
         support = xp.broadcast_to(self.first, density.shape).copy()  # of one start it would be a view
         return PhaseState(density, support, background, volume, self.positive)
 
@@ -132,14 +141,13 @@ class Course:
             if number % _SYMMETRY_EVERY == 0:
                 self.symmetrise(state)
             # Beyond the ball a density would be free of the symmetry, and would move there.
-            ball = array_namespace(estimate).asarray(_ball(self.data.n, self.symmetric_radius))
-            estimate = project_symmetry(estimate, self.group, self.symmetric_radius, LINEAR) * ball
+            estimate = project_symmetry(estimate, self.group, self.symmetric_radius, LINEAR) * self.ball
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:
         """Give each start the background that its density leaves to explain, if asked for, in place."""
-        if self.level is not None:
-            state.background[...] = fit_background(self.estimate(state), self.data, self.level)
+        if self.background is not None:
+            state.background[...] = self.background(self.estimate(state))
 
     def symmetrise(self, state: PhaseState) -> None:
         """Give the densities the symmetry of the particle, in place."""
@@ -150,9 +158,3 @@ class Course:
         """Densities (B, n, n, n) that obey all constraints and are nearest to the data of the moment."""
         projected = project_modulus(state.density, state.background, self.data)
         return project_support(projected, state.support, state.positive)
-
-
-def _ball(n: int, radius: float) -> NDArray[np.bool_]:
-    """The ball around the voxel n // 2, (n, n, n) bool."""
-    square = (np.arange(n) - n // 2) ** 2
-    return np.asarray(square[:, None, None] + square[:, None] + square <= radius**2)

@@ -15,18 +15,15 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.autocorrelation import Autocorrelation, autocorrelation_of, noise_of
 from orienteer.phase.fewer_voxels import with_fewer_voxels
-from orienteer.phase.half_grid import frequencies
+from orienteer.phase.half_grid import frequencies, radii
 from orienteer.phase.held_out import choose_held_out
+from orienteer.phase.hole import hole_bound, hole_of_data
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.sizes import refuse_impossible_sizes
 from orienteer.volume.volume import Volume
 
 # A smaller cube holds no more than a few speckles.
 LEAST_VOXELS = 12
-# How far the amplitudes in the hole may exceed those of a compact body of the same power outside of it.
-_HOLE_BOUND = 1.5
-# Share of a shell that must be measured for the hole to end there.
-_SHELL_IS_MEASURED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +32,8 @@ class PhasingData:
 
     amplitudes : float32, the square root of the intensity; 0 where it was not measured.
     measured : bool, voxels that were measured, those held out included.
-    held_out : bool, measured voxels that the iterations do not see.
+    choosing : bool, measured voxels that the iterations do not see, and that choose among their results.
+    judging : bool, measured voxels that neither the iterations nor any choice has seen.
     sigma : float32, standard error of the intensity; 0 where it was not measured.
     target : float32, what the iterations see: the amplitude of a voxel, or minus the bound of an unknown one
         (minus infinity where there is none).
@@ -48,7 +46,8 @@ class PhasingData:
 
     amplitudes: Array
     measured: Array
-    held_out: Array
+    choosing: Array
+    judging: Array
     sigma: Array
     target: Array
     n: int
@@ -63,35 +62,38 @@ class PhasingData:
         return self.n * self.voxel_A
 
     @property
+    def held_out(self) -> Array:
+        """Measured voxels that the iterations do not see."""
+        return self.choosing | self.judging
+
+    @property
     def device(self) -> DeviceName:
         """Where the arrays are."""
         return "cpu" if isinstance(self.amplitudes, np.ndarray) else "cuda"
 
     def to(self, device: DeviceName) -> "PhasingData":
         """The same data in the memory of the device."""
-        arrays = ("amplitudes", "measured", "held_out", "sigma", "target")
+        arrays = ("amplitudes", "measured", "choosing", "judging", "sigma", "target")
         return replace(self, **{name: to_device(getattr(self, name), device) for name in arrays})
 
     def with_all_voxels(self) -> "PhasingData":
         """The same data with nothing held out, for a last polish of what has been judged."""
         xp = array_namespace(self.amplitudes)
         target = xp.where(self.measured, self.amplitudes, self.target)
-        return replace(self, target=target, held_out=xp.zeros_like(self.held_out))
+        nothing = xp.zeros_like(self.choosing)
+        return replace(self, target=target, choosing=nothing, judging=nothing)
 
 
 def phasing_data(
     intensity: Volume,
     settings: PhaseSettings | None = None,
     *,
-    error: Volume | None = None,
     seed: int = 0,
     device: DeviceName = "auto",
 ) -> PhasingData:
     """Make an intensity ready for phasing.
 
     intensity : cubic, in reciprocal space, its centre at the voxel n // 2; NaN where it was never measured.
-    error : standard error of the intensity on the same grid; without one, it is what the intensity has
-        beyond the particle's largest distance, where a particle has nothing.
     seed : of the choice of the voxels held out.
     """
     settings = settings or PhaseSettings()
@@ -104,38 +106,31 @@ def phasing_data(
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
     n, values, measured = _with_mask(cube)
     found = autocorrelation_of(values, measured, 1 / voxel_inv_A, settings.diameter_A)
-    outermost = float(_radius(n)[measured].max()) * voxel_inv_A
+    outermost = float(radii(n)[measured].max()) * voxel_inv_A
     refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
     sigma = noise_of(values, measured, found)
-    if error is not None:
-        if error.shape != intensity.shape:
-            raise OrienteerError(
-                f"errors of {error.shape} voxels do not fit an intensity of {intensity.shape}."
-            )
-        known = _on_half_grid(_trimmed(_both_friedel(_checked(error)[0]), len(cube)), n)
-        sigma = np.where(np.nan_to_num(known) > 0, known, sigma)
     fewer = with_fewer_voxels(cube, voxel_inv_A, found.diameter_A)
     if fewer is not None:
-        fine = _radius(n)[measured] * voxel_inv_A, sigma[measured]
+        fine = radii(n)[measured] * voxel_inv_A, sigma[measured]
         n, values, measured = _with_mask(fewer.cube)
         voxel_inv_A = fewer.voxel_inv_A
-        # Errors that are given are those of a whole speckle; noise of single voxels is averaged.
-        sigma = _radial(*fine, _radius(n) * voxel_inv_A) * (1.0 if error is not None else fewer.noise)
+        sigma = _radial(*fine, radii(n) * voxel_inv_A) * fewer.noise
         again = autocorrelation_of(values, measured, 1 / voxel_inv_A, found.diameter_A)
         found = replace(again, is_found=found.is_found, seen_A=found.seen_A)
-    radius = _radius(n)
+    radius = radii(n)
     amplitudes = np.sqrt(np.maximum(values, 0)).astype(np.float32)
     speckle = 1 / (found.diameter_A * voxel_inv_A)  # in voxels
-    held_out = choose_held_out(measured, speckle, settings.held_out, seed, group)
+    choosing, judging = choose_held_out(measured, speckle, settings.held_out, seed, group)
     target = np.where(measured, amplitudes, -np.inf)
-    hole = ~measured & (radius < _hole_radius(measured, radius))
+    hole = hole_of_data(measured)
     if hole.any():
-        target[hole] = -_hole_bound(values, measured, found.diameter_A * voxel_inv_A)
-    target[held_out] = -np.inf
+        target[hole] = -hole_bound(values, measured, found.diameter_A * voxel_inv_A)
+    target[choosing | judging] = -np.inf
     data = PhasingData(
         amplitudes=amplitudes,
         measured=measured,
-        held_out=held_out,
+        choosing=choosing,
+        judging=judging,
         sigma=np.where(measured, sigma, 0).astype(np.float32),
         target=target.astype(np.float32),
         n=n,
@@ -247,27 +242,3 @@ def _on_half_grid(cube: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     places = whole[x].astype(int) + half
     result[np.ix_(x, x, z)] = cube[np.ix_(places, places, positive[z].astype(int) + half)]
     return result
-
-
-def _radius(n: int) -> NDArray[np.float64]:
-    """Distance from q = 0 in voxels, (n, n, n // 2 + 1)."""
-    whole, half = frequencies(n)
-    return np.asarray(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2))
-
-
-def _hole_radius(measured: NDArray[np.bool_], radius: NDArray[np.float64]) -> float:
-    """Radius in voxels of the first shell that is measured by half and more."""
-    shell = np.rint(radius).astype(np.int64)
-    number = np.bincount(shell.ravel())
-    share = np.bincount(shell.ravel(), weights=measured.ravel()) / np.maximum(number, 1)
-    return float(np.argmax(share >= _SHELL_IS_MEASURED))
-
-
-def _hole_bound(values: NDArray[np.float64], measured: NDArray[np.bool_], diameter_in_boxes: float) -> float:
-    """The most that an amplitude in the hole may be: that of a ball as bright where the data are, and more.
-
-    Of all bodies of a diameter a ball hides the most in the hole, so the bound is a loose one.
-    """
-    u = np.maximum(np.pi * diameter_in_boxes * _radius(measured.shape[0])[measured], 1e-3)
-    ball = (3 * (np.sin(u) - u * np.cos(u)) / u**3) ** 2
-    return float(_HOLE_BOUND * np.sqrt(np.maximum(values[measured].sum(), 0) / ball.sum()))

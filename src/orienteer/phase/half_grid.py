@@ -58,6 +58,20 @@ def frequencies(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.round(np.fft.fftfreq(n, 1 / n)), np.arange(n // 2 + 1, dtype=np.float64)
 
 
+@lru_cache(maxsize=2)
+def radii(n: int) -> NDArray[np.float64]:
+    """Distance of each voxel of the half-grid from q = 0 in voxels, (n, n, n // 2 + 1)."""
+    whole, half = frequencies(n)
+    radius = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)
+    radius.setflags(write=False)
+    return radius
+
+
+def rounded_radii(n: int) -> NDArray[np.int64]:
+    """The same, rounded: the number of the shell of each voxel, those in the corners included."""
+    return np.rint(radii(n)).astype(np.int64)
+
+
 def voxel_counts(n: int) -> NDArray[np.float64]:
     """How many voxels of the whole grid each layer of the half stands for, (n // 2 + 1,): 1 or 2.
 
@@ -77,9 +91,7 @@ def half_grid_shells(n: int) -> NDArray[np.int32]:
 
     The shells are those of ``compare.shells``, one voxel thick; -1 beyond the last whole one.
     """
-    whole, half = frequencies(n)
-    radius = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)
-    index = np.floor(radius + 0.5).astype(np.int32)
+    index = np.floor(radii(n) + 0.5).astype(np.int32)
     index[index >= n_shells(n)] = OUTSIDE
     index.setflags(write=False)
     return index

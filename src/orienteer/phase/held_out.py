@@ -2,8 +2,13 @@
 
 Neighbours within a speckle say the same, so voxels are left out a speckle at a time: those that are bright
 in the speckle pattern of some random body of the particle's size.  A pattern has the mate of every voxel too.
+
+There are two sets of them.  One chooses: the volume of the support, and among the starts.  Whatever is chosen
+because it foretells voxels well foretells them somewhat too well, so that the other set, which has no part in
+any choice, judges the result.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +17,7 @@ from numpy.typing import NDArray
 from orienteer.compare.symmetrising import symmetrised
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.orientation.point_group import PointGroup
-from orienteer.phase.half_grid import frequencies, transform_of, voxel_counts
+from orienteer.phase.half_grid import frequencies, radii, transform_of, voxel_counts
 
 if TYPE_CHECKING:
     from orienteer.phase.data import PhasingData
@@ -27,73 +32,113 @@ _SHELL_WIDTH = 3.0
 
 def choose_held_out(
     measured: NDArray[np.bool_], speckle: float, share: float, seed: int, group: PointGroup = NO_SYMMETRY
-) -> NDArray[np.bool_]:
-    """Measured voxels that are left out, (n, n, n // 2 + 1) bool in the order of the FFT.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Measured voxels that choose and those that judge, both (n, n, n // 2 + 1) bool in the order of the FFT.
 
     measured : (n, n, n // 2 + 1) bool.
     speckle : width of a speckle in voxels, box over diameter.
-    share : how many of the measured voxels to leave out, about.
+    share : how many of the measured voxels to leave out, about; half of them judge.
     group : symmetry of the particle; equivalent voxels are left out together, as they say the same.
     """
     n = len(measured)
-    whole, half = frequencies(n)
-    square = whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2
-    inner = min(_SPARED_SPECKLES * speckle, float(np.quantile(np.sqrt(square[measured]), _MOST_SPARED)))
-    candidates = measured & (square > inner**2)
+    inner = min(_SPARED_SPECKLES * speckle, float(np.quantile(radii(n)[measured], _MOST_SPARED)))
+    candidates = measured & (radii(n) > inner)
     axis = np.arange(n) - n // 2
     inside = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 <= (n / speckle / 2) ** 2
-    body = np.random.default_rng([seed, 1]).normal(size=(n, n, n)) * inside
-    pattern = np.abs(transform_of(symmetrised(body, group)))
-    n_out = min(round(share * measured.sum()), int(candidates.sum()) // 2)
-    if n_out == 0:
-        return np.zeros_like(measured)
-    least = np.partition(pattern[candidates], -n_out)[-n_out]
-    return np.asarray(candidates & (pattern >= least))
+    n_out = min(round(share * measured.sum()), int(candidates.sum()) // 2) // 2
+    sets = []
+    for number in (1, 4):  # of the random draws; others belong to the starts
+        body = np.random.default_rng([seed, number]).normal(size=(n, n, n)) * inside
+        pattern = np.abs(transform_of(symmetrised(body, group)))
+        out = np.zeros_like(measured)
+        if n_out:
+            out = candidates & (pattern >= np.partition(pattern[candidates], -n_out)[-n_out])
+        candidates = candidates & ~out
+        sets.append(out)
+    return sets[0], sets[1]
 
 
 def free_log_likelihood(density: Array, background: Array, data: "PhasingData") -> NDArray[np.float64]:
-    """Mean log-likelihood of the voxels held out, (B,), higher for a density that foretells them better.
+    """Mean log-likelihood (B,) of the voxels that choose, higher for a density that foretells them better.
 
     density : (B, n, n, n) that obeys all constraints; background : (B,) of the intensity.
     """
-    return log_likelihood(density, background, data, data.held_out)
+    return log_likelihood(density, background, data, data.choosing)
 
 
 def log_likelihood(density: Array, background: Array, data: "PhasingData", use: Array) -> NDArray[np.float64]:
-    """Mean log-likelihood of the voxels ``use`` (n, n, n // 2 + 1), (B,).
+    """Mean log-likelihood of the voxels ``use`` (n, n, n // 2 + 1), (B,)."""
+    return foretell(density, background, data, use).mean
+
+
+@dataclass(frozen=True, eq=False)
+class Foretold:
+    """How well each of B densities foretells each of V voxels of the half-grid.
+
+    by_voxel : (B, V) float64, log-likelihoods.
+    counts : (V,) float64, voxels of the whole grid that each stands for.
+    speckle : (V,) int64, number of the speckle that each lies in, about; voxels of one say the same.
+    """
+
+    by_voxel: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    speckle: NDArray[np.int64]
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Log-likelihood per voxel, (B,)."""
+        return np.asarray(self.by_voxel @ self.counts / max(self.counts.sum(), 1e-300))
+
+    def below(self, best: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How far each density is below one of them, and the standard error of that, both (B,).
+
+        The same voxels judge all densities, so what makes a voxel hard to foretell for all of them cancels.
+        What is left scatters from speckle to speckle.
+        """
+        less = self.by_voxel[best] - self.by_voxel
+        mean = less @ self.counts / max(self.counts.sum(), 1e-300)
+        apart = (less - mean[:, None]) * self.counts
+        sums = np.stack([np.bincount(self.speckle, weights=one) for one in apart])
+        return mean, np.sqrt((sums**2).sum(axis=1)) / max(self.counts.sum(), 1e-300)
+
+
+def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:
+    """Log-likelihoods of the voxels ``use`` (n, n, n // 2 + 1) under densities (B, n, n, n).
 
     The amplitude of a voxel is Gaussian around that of the density.  Its variance is the likeliest one in
     each shell, but not below the error of the data: so faint shells and bright ones have the same say, and
     none is fitted better than it is known.  Amplitudes are in units of their mean square in the shell.
     """
     xp: Any = array_namespace(density)
-    counts = xp.broadcast_to(xp.asarray(voxel_counts(data.n)), use.shape)[use]
-    shell = xp.asarray(_wide_shells(data.n))[use]
+    counts = to_numpy(xp.broadcast_to(xp.asarray(voxel_counts(data.n)), use.shape)[use])
+    radius, speckle = _places(data.n, data.box_A / data.diameter_A, to_numpy(use))
+    shell = np.floor(radius / _SHELL_WIDTH).astype(np.int64)
     n_shells = int(shell.max()) + 1 if shell.size else 0
-    if not n_shells:
-        return np.zeros(len(density))
+    number = np.maximum(np.bincount(shell, weights=counts, minlength=n_shells), 1e-300)
 
-    def means(values: Array) -> NDArray[np.float64]:
-        sums = to_numpy(xp.bincount(shell, weights=values * counts, minlength=n_shells))
-        return np.asarray(sums / np.maximum(number, 1e-300))
+    def means(values: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(np.bincount(shell, weights=values * counts, minlength=n_shells) / number)
 
-    number = to_numpy(xp.bincount(shell, weights=counts, minlength=n_shells))
-    amplitude, sigma = data.amplitudes[use], data.sigma[use]
+    amplitude, sigma = (to_numpy(part[use]).astype(np.float64) for part in (data.amplitudes, data.sigma))
     power = np.maximum(means(amplitude**2), 1e-300)
     # The error of an amplitude is that of the intensity over twice the amplitude, where that is not small.
-    known = means(sigma**2 / (4 * (amplitude**2 + sigma))) / power
-    result = np.empty(len(density))
+    known = means(sigma**2 / np.maximum(4 * (amplitude**2 + sigma), 1e-300)) / power
+    below = np.maximum(to_numpy(background), 0)
+    result = np.empty((len(density), len(amplitude)))
     for start in range(len(density)):
-        found = transform_of(density[start])[use]
-        modulus = xp.sqrt(found.real**2 + found.imag**2 + xp.maximum(background[start], 0))
-        square = means((modulus - amplitude) ** 2) / power
-        variance = np.maximum(np.maximum(square, known), 1e-12)
-        result[start] = -(number * (np.log(variance) + square / variance)).sum() / (2 * number.sum())
-    return result
+        found = to_numpy(transform_of(density[start])[use])
+        modulus = np.sqrt(found.real.astype(np.float64) ** 2 + found.imag**2 + below[start])
+        wrong = (modulus - amplitude) ** 2
+        variance = np.maximum(np.maximum(means(wrong) / power, known), 1e-12)
+        result[start] = -(np.log(variance[shell]) + wrong / (power * variance)[shell]) / 2
+    return Foretold(result, counts, speckle)
 
 
-def _wide_shells(n: int) -> NDArray[np.int64]:
-    """Shells (n, n, n // 2 + 1) of some voxels' width, so that each holds enough voxels that are left out."""
+def _places(n: int, width: float, use: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Distance (V,) of the voxels from q = 0, and the number (V,) of the speckle they lie in, a cube."""
     whole, half = frequencies(n)
-    radius = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)
-    return np.asarray(np.floor(radius / _SHELL_WIDTH)).astype(np.int64)
+    x, y, z = np.nonzero(use)
+    places = np.stack([whole[x], whole[y], half[z]])
+    cubes = np.floor((places + n / 2) / max(width, 1.0)).astype(np.int64)
+    _, number = np.unique((cubes[0] * n + cubes[1]) * n + cubes[2], return_inverse=True)
+    return np.sqrt((places**2).sum(axis=0)), np.asarray(number, np.int64)

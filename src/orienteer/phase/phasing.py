@@ -5,28 +5,26 @@ from typing import TypeAlias
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, import_cupy
-from orienteer.compute.machine import memory_GiB
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device
 from orienteer.errors import OrienteerError
+from orienteer.phase.batches import refuse_too_many_starts, run_batches, starts_at_once
 from orienteer.phase.conclusion import conclude
 from orienteer.phase.course import LARGEST_SUPPORT, Course
 from orienteer.phase.data import PhasingData, phasing_data
-from orienteer.phase.held_out import free_log_likelihood
+from orienteer.phase.held_out import free_log_likelihood, log_likelihood
 from orienteer.phase.iterations import er
 from orienteer.phase.result import Phasing
 from orienteer.phase.schedule import parse_schedule
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.sizes import size_doubts
 from orienteer.phase.state import PhaseState
-from orienteer.phase.support_volume import choose_volume
+from orienteer.phase.support_volume import LEAST_VOLUME, choose_volume
 from orienteer.volume.volume import Volume
 
 # Called with what is being done, the steps that are done, and the steps in all.
 Progress: TypeAlias = Callable[[str, int, int], None]
 # Error reduction with all voxels, those held out too, after a start has been judged.
 _POLISH = 20
-# Share of the free memory that a batch of starts may take, and the copies of a density it needs on the way.
-_MEMORY_SHARE, _COPIES = 0.4, 8
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -40,21 +38,21 @@ def phase(
     seed: int = 0,
     device: DeviceName = "auto",
     progress: Progress | None = None,
-    error: Volume | None = None,
 ) -> Phasing:
     """The density of an intensity, from many random starts, and how far to trust it.
 
     intensity : cubic, in reciprocal space, q = 0 at the voxel n // 2, NaN where it was never measured.
     seed : of every random draw; the same seed gives the same result on the same machine.
     progress : hears what is being done, the steps that are done, and the steps in all.
-    error : standard error of the intensity on the same grid, where it is known.
     """
     settings = settings or PhaseSettings()
     tell = progress or _silent
-    data = phasing_data(intensity, settings, error=error, seed=seed, device=choose_device(device))
+    data = phasing_data(intensity, settings, seed=seed, device=choose_device(device))
+    refuse_too_many_starts(data, settings.starts)
     course, volume = prepared_course(data, settings, seed, tell)
     state = phase_starts(course, settings, volume, seed, tell)
     scores = free_log_likelihood(state.density, state.background, data)
+    judged = log_likelihood(state.density, state.background, data, data.judging)
     state = _polished(state, course)
     facts = {
         "seed": seed,
@@ -66,6 +64,7 @@ def phase(
         state.support,
         state.background,
         scores,
+        judged,
         data,
         centred=course.group.order == 1,
         metadata=intensity.metadata,
@@ -81,59 +80,49 @@ def prepared_course(
     """The course, and the voxels that supports have in the end, given or found."""
     course = Course.of(data, settings)
     if settings.support_volume_A3:
-        volume = settings.support_volume_A3 / data.voxel_A**3
-        if not 1 <= volume <= LARGEST_SUPPORT * data.n**3:
-            raise OrienteerError(
-                f"a support of {settings.support_volume_A3:g} A^3 does not fit a box of {data.box_A:.4g} A "
-                f"with voxels of {data.voxel_A:.3g} A.",
-                f"It may have up to {LARGEST_SUPPORT * data.box_A**3:.3g} A^3; 0 lets the data choose.",
-            )
-    else:
-        choice = choose_volume(
-            course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
+        return course, _given_volume(data, settings.support_volume_A3)
+    choice = choose_volume(
+        course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
+    )
+    return course, choice.volume
+
+
+def _given_volume(data: PhasingData, volume_A3: float) -> float:
+    """A volume that was given, in voxels; one that no density could have is refused."""
+    voxel_A3 = data.voxel_A**3
+    least, most = LEAST_VOLUME * voxel_A3, LARGEST_SUPPORT * data.box_A**3
+    hint = f"It may have from {least:.3g} to {most:.3g} A^3; 0 lets the data choose."
+    if volume_A3 < least:
+        raise OrienteerError(
+            f"a support of {volume_A3:g} A^3 is too small: at a resolution of {data.edge_A:.3g} A a voxel of "
+            f"the density has {voxel_A3:.3g} A^3, and {LEAST_VOLUME} of them hold no structure.",
+            hint,
         )
-        volume = choice.volume
-    return course, volume
+    if volume_A3 > most:
+        raise OrienteerError(
+            f"a support of {volume_A3:g} A^3 does not fit a box of {data.box_A:.4g} A: in more than a "
+            "quarter of the box amplitudes do not tell the density.",
+            hint,
+        )
+    return volume_A3 / voxel_A3
 
 
 def phase_starts(
     course: Course, settings: PhaseSettings, volume: float, seed: int, tell: Progress = _silent
 ) -> PhaseState:
-    """All starts after the schedule, their densities obeying the constraints; in as many batches as needed.
+    """All starts after the schedule, their densities obeying the constraints.
 
     volume : voxels of the supports in the end.
     """
     phases = parse_schedule(settings.schedule)
     total = settings.starts * sum(phase.count for phase in phases)
-    size = starts_at_once(course.data, settings.starts)
-    parts = []
-    for first in range(0, settings.starts, size):
-        numbers = range(first, min(first + size, settings.starts))
-        state = course.start(numbers, np.full(len(numbers), volume), seed)
-        before = total // settings.starts * first
-
-        def heard(done: int, before: int = before, number: int = len(numbers)) -> None:
-            tell("Phasing", before + done * number, total)
-
-        parts.append(_obeying(course.run(state, phases, heard), course))
-    return _joined(parts)
-
-
-def starts_at_once(data: PhasingData, starts: int) -> int:
-    """Starts that fit into memory side by side."""
-    if data.device == "cuda":
-        cupy = import_cupy()
-        assert cupy is not None
-        free = cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes()
-    else:
-        free = memory_GiB()[1] * 2**30
-    return int(np.clip(_MEMORY_SHARE * free / (_COPIES * 4.0 * data.n**3), 1, starts))
-
-
-def _obeying(state: PhaseState, course: Course) -> PhaseState:
-    state.density[...] = course.estimate(state)
-    course.symmetrise(state)
-    return state
+    needed_GiB = refuse_too_many_starts(course.data, settings.starts)
+    what = f"Phasing {settings.starts} starts of {course.data.n}^3 voxels in {needed_GiB:.2g} GiB"
+    volumes = np.full(settings.starts, volume)
+    numbers = range(settings.starts)
+    return _joined(
+        list(run_batches(course, phases, numbers, volumes, seed, lambda done: tell(what, done, total)))
+    )
 
 
 def _joined(parts: list[PhaseState]) -> PhaseState:

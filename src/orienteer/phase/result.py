@@ -24,7 +24,7 @@ from orienteer.phase.weak_modes import WeakModes
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
-FORMAT, VERSION = "orienteer-phasing", 1
+FORMAT, VERSION = "orienteer-phasing", 2
 DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "support.mrc", "phasing.json"
 # The agreement of each pair of more starts than this would be a file of megabytes.
 MOST_STARTS_IN_PAIRS = 200
@@ -48,6 +48,8 @@ class Phasing:
     weak_modes : what unmeasured voxels leave open.
     scale : the unit, and what it rests on.
     background : flat intensity that was taken off, in the unit of the intensity.
+    particle_volume_A3 : what the density fills (``orienteer.phase.filled``), within the support.
+    judged : free log-likelihood of voxels that have chosen nothing, the mean over the averaged starts.
     data_error : relative error of the measured amplitudes, in the geometric mean over shells.
     shell_error : relative error of one who takes every amplitude as the mean of its shell.
     other_hand : agreement of the density with its own inverse; 1 for one with a centre of symmetry.
@@ -68,6 +70,8 @@ class Phasing:
     weak_modes: WeakModes
     scale: Scale
     background: float = 0.0
+    particle_volume_A3: float = 0.0
+    judged: float = 0.0
     data_error: float = 0.0
     shell_error: float = 0.0
     other_hand: float = 0.0
@@ -93,7 +97,7 @@ class Phasing:
 
         The free log-likelihood per voxel is -log(error) - 1/2.
         """
-        return math.exp(min(-self.clusters.clusters[0].score - 0.5, 0.0))
+        return math.exp(min(-self.judged - 0.5, 0.0))
 
     @property
     def support_volume_A3(self) -> float:
@@ -150,6 +154,7 @@ class Phasing:
             "edge_A": self.edge_A,
             "diameter_A": self.diameter_A,
             "support_volume_A3": self.support_volume_A3,
+            "particle_volume_A3": self.particle_volume_A3,
             "unit": self.scale.unit,
             "scale": self.scale,
             "hand": "not known: both hands have the same intensity",
@@ -159,6 +164,7 @@ class Phasing:
             "clusters": self.clusters.clusters,
             "agreement": np.round(self.clusters.agreement, 4) if keeps_pairs else None,
             "free_log_likelihood": self.clusters.scores,
+            "judged_log_likelihood": self.judged,
             "unseen_error": self.unseen_error,
             "data_error": self.data_error,
             "shell_error": self.shell_error,
@@ -237,6 +243,9 @@ class Phasing:
                 ),
                 scale=Scale(**told["scale"]),
                 background=told["background"],
+                # Version 1 had one set of voxels for choices and judgement, and no volume of the particle.
+                particle_volume_A3=told.get("particle_volume_A3", 0.0),
+                judged=_number(told.get("judged_log_likelihood", clusters[0].score)),
                 data_error=told["data_error"],
                 shell_error=told["shell_error"],
                 other_hand=told["other_hand"],

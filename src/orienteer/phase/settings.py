@@ -49,10 +49,10 @@ class PhaseSettings(Section):
         description="Full-period resolution to phase to; 0: the edge of the data.",
     )
     held_out: float = Field(
-        default=0.04,
+        default=0.06,
         ge=0.005,
         le=0.2,
-        description="Share of the measured voxels that are left out, to judge the densities by.",
+        description="Share of the measured voxels left out: half choose among densities, half judge.",
     )
     electrons: float = Field(
         default=0.0,

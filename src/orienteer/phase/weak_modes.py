@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
-from orienteer.phase.half_grid import density_of, edge_of, frequencies, transform_of, voxel_counts
+from orienteer.phase.half_grid import density_of, edge_of, rounded_radii, transform_of, voxel_counts
 
 # Share of a mode's power that is not measured, from which on it counts as weak: its error is three times that
 # of a mode that is measured whole.
@@ -100,8 +100,7 @@ def hole_of(measured: Array) -> Array:
     """
     xp: Any = array_namespace(measured)
     n = edge_of(measured)
-    whole, half = frequencies(n)
-    shell = np.rint(np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)).astype(np.int64)
+    shell = rounded_radii(n)
     known = np.bincount(shell.ravel(), weights=to_numpy(measured).ravel())
     full = np.flatnonzero(known >= INSIDE * np.bincount(shell.ravel()))
     edge = int(full[-1]) if len(full) else -1

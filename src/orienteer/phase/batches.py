@@ -1,0 +1,77 @@
+"""Many starts of a phasing, as many side by side as memory allows, and what all of them need in the end."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import import_cupy
+from orienteer.compute.machine import memory_GiB
+from orienteer.errors import OrienteerError
+from orienteer.phase.course import Course
+from orienteer.phase.data import PhasingData
+from orienteer.phase.schedule import Phase
+from orienteer.phase.state import PhaseState
+
+# Copies of a density that a start takes on its way, and again when all of them are compared in the end.
+_COPIES = 8
+# Share of the free memory that a batch may take, and that all starts may take in the end.
+_SHARE_OF_A_BATCH, _SHARE_IN_THE_END = 0.4, 0.8
+
+
+def run_batches(
+    course: Course,
+    phases: Sequence[Phase],
+    numbers: Sequence[int],
+    volumes: NDArray[np.float64],
+    seed: int,
+    tell: Callable[[int], None],
+) -> Iterator[PhaseState]:
+    """Starts after a schedule, a batch at a time, their densities obeying the constraints.
+
+    numbers : (B,) of the starts; volumes : (B,) voxels that each support has in the end.
+    tell : hears how many iterations are done, those of each start counted.
+    """
+    size, done = starts_at_once(course.data, len(numbers)), 0
+    for first in range(0, len(numbers), size):
+        batch = numbers[first : first + size]
+        state = course.start(batch, volumes[first : first + size], seed)
+
+        def heard(each: int, before: int = done, number: int = len(batch)) -> None:
+            tell(before + each * number)
+
+        state = course.run(state, phases, heard)
+        state.density[...] = course.estimate(state)
+        course.symmetrise(state)
+        done += len(batch) * sum(phase.count for phase in phases)
+        yield state
+
+
+def starts_at_once(data: PhasingData, starts: int) -> int:
+    """Starts that fit into memory side by side."""
+    return int(np.clip(_SHARE_OF_A_BATCH * _free_bytes(data) / _bytes_of(data, 1), 1, starts))
+
+
+def refuse_too_many_starts(data: PhasingData, starts: int) -> float:
+    """The GiB that so many starts take in the end; more than there are is refused before the work begins."""
+    needed, free = _bytes_of(data, starts), _SHARE_IN_THE_END * _free_bytes(data)
+    if needed > free:
+        raise OrienteerError(
+            f"{starts} starts of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when they are compared, "
+            f"and {free / 2**30:.3g} GiB may be used here.",
+            f"Ask for up to {int(free / _bytes_of(data, 1))} starts, or phase to a coarser resolution.",
+        )
+    return needed / 2**30
+
+
+def _bytes_of(data: PhasingData, starts: int) -> float:
+    return _COPIES * 4.0 * data.n**3 * starts
+
+
+def _free_bytes(data: PhasingData) -> float:
+    """Free memory where the data are."""
+    if data.device == "cpu":
+        return memory_GiB()[1] * 2**30
+    cupy = import_cupy()
+    assert cupy is not None
+    return float(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
