@@ -12,6 +12,7 @@ from orienteer.compare.densities import DensityAlignment, align_densities, in_fe
 from orienteer.compare.mask import soft_mask
 from orienteer.compare.moving import MovableDensity
 from orienteer.compare.refinement import Placement, Refinement
+from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import Array, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import identity
@@ -20,8 +21,8 @@ from orienteer.volume.unit_mistakes import unit_mistake
 from orienteer.volume.volume import Volume
 
 # Radii that differ by more than this factor are not those of one particle, however much noise is in the box.
-_NOT_THE_SAME = 8.0
-_VOXELS = 64
+_NOT_THE_SAME = 5.0
+_VOXELS, _FEW_VOXELS = 64, 32
 # Better means that much less of what is missing to a correlation of 1, at a size that differs by that much.
 _LESS_MISSING, _OTHER_SIZE = 0.6, 0.015
 _GOOD, _OTHER_RADIUS = 0.97, 0.04
@@ -46,7 +47,7 @@ def refuse_other_size(first: Volume | Particle, second: Volume | Particle) -> No
     if min(one_A, other_A) <= 0 or max(one_A, other_A) < _NOT_THE_SAME * min(one_A, other_A):
         return
     raise OrienteerError(
-        f"the first is about {2 * one_A:.2g} A across and the second {2 * other_A:.2g} A: "
+        f"the first is about {2 * one_A:.3g} A across and the second {2 * other_A:.3g} A: "
         "they do not show the same thing, or a voxel size is wrong.",
         unit_mistake(one_A, other_A) or "Compare their voxel sizes with: orienteer inspect",
     )
@@ -55,11 +56,11 @@ def refuse_other_size(first: Volume | Particle, second: Volume | Particle) -> No
 def _radius_A(given: Volume | Particle) -> float:
     """About the radius of what is shown; 0 where there is no telling."""
     if not isinstance(given, Volume):
-        return given.radius_A
+        given = density_of(given, _FEW_VOXELS, 2.2 * given.radius_A / _FEW_VOXELS)
     steps = max(1, max(given.shape) // _VOXELS)
     values = to_numpy(given.values)[::steps, ::steps, ::steps]
     # That of a ball with the same radius of gyration.
-    return (5 / 3) ** 0.5 * _radius(np.nan_to_num(values)) * steps * max(given.voxel_size)
+    return float((5 / 3) ** 0.5 * _radius(np.nan_to_num(values)) * steps * max(given.voxel_size))
 
 
 def better_scale(found: DensityAlignment, moving: Volume) -> ScaleFit | None:

@@ -1,8 +1,7 @@
 """Sizes that contradict each other: as a rule something was given in nm or 1/nm instead of A or 1/A."""
 
-import math
-
 from orienteer.errors import OrienteerError
+from orienteer.volume.unit_mistakes import unit_mistake
 
 # The box must be at least this much larger than the particle, or its autocorrelation folds onto itself.
 LEAST_BOX = 1.5
@@ -12,12 +11,6 @@ LEAST_SPECKLES = 1.5
 _DIFFERENT = 2.0
 # No flash of X-rays shows single particles that are smaller or larger, A.
 _SMALLEST_A, _LARGEST_A = 8.0, 1e5
-# What went wrong where sizes differ by a factor, within a factor of two.
-_MISTAKES = {
-    10.0: "Is one of them in nm or 1/nm? All sizes are in A and 1/A.",
-    1e3: "Is the voxel size in 1/A? In an MRC header, 1 A stands for 0.001 1/A of an intensity.",
-    1e10: "Is one of them in m or 1/m? All sizes are in A and 1/A.",
-}
 
 
 def refuse_impossible_sizes(diameter_A: float, box_A: float, edge_A: float, seen_A: float = 0.0) -> None:
@@ -52,18 +45,3 @@ def size_doubts(diameter_A: float, is_given: bool, seen_A: float) -> list[str]:
     if not _SMALLEST_A <= diameter_A <= _LARGEST_A:
         said.append(f"No single particle has a diameter of {diameter_A:.3g} A: is the voxel size in 1/A?")
     return said
-
-
-def unit_mistake(given_A: float, seen_A: float) -> str:
-    """The mistake that makes sizes differ by such a factor; empty where none is known.
-
-    >>> unit_mistake(30.0, 330.0)
-    'Is one of them in nm or 1/nm? All sizes are in A and 1/A.'
-    >>> unit_mistake(300.0, 330.0)
-    ''
-    """
-    if given_A <= 0 or seen_A <= 0:
-        return ""
-    decades = abs(math.log10(given_A / seen_A))
-    near = [words for factor, words in _MISTAKES.items() if abs(decades - math.log10(factor)) < math.log10(2)]
-    return near[0] if near else ""

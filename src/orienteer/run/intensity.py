@@ -10,9 +10,9 @@ import numpy as np
 from orienteer.compute.arrays import to_numpy
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
-from orienteer.phase.sizes import unit_mistake
 from orienteer.run.directory import RunDirectory
 from orienteer.volume.checksum import checksum
+from orienteer.volume.unit_mistakes import unit_mistake
 from orienteer.volume.volume import Volume
 
 # Diameters within this factor are told by two people of one particle.
