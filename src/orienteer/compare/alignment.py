@@ -114,21 +114,23 @@ class _Search:
             even_shells(_middle(values, last_shell + 3)) for values in (reference, moving)
         )
         self.first_shell, self.last_shell = first_shell, last_shell
+        n = self.reference.shape[0]
+        shell = shell_index(n).ravel()
+        chosen = np.flatnonzero((shell >= first_shell) & (shell <= last_shell) & (shell != OUTSIDE))
+        self._voxels = np.stack(np.unravel_index(chosen, (n, n, n)), axis=1) - n // 2
+        self._shells = shell[chosen]
+        self._draws = np.random.default_rng(_SEED).random(len(chosen))
         # Long streaks, as of a body with facets, are as narrow across as the speckles of others.
         self.speckle = min(2.0, speckle_radius(self.reference))
         self._cubic: Array | None = None
 
     def points(self, last_shell: int, n_points: int) -> NDArray[np.int64]:
-        """Voxels (P, 3), from the centre; if not all, each shell gets a share that grows with its radius."""
-        n = self.reference.shape[0]
-        shell = shell_index(n)
-        chosen = (shell >= self.first_shell) & (shell <= last_shell) & (shell != OUTSIDE)
-        voxels = np.argwhere(chosen)
-        if len(voxels) > n_points:
-            share = 1 / np.maximum(shell[chosen], 1)
-            draw = np.random.default_rng(_SEED)
-            voxels = voxels[draw.choice(len(voxels), n_points, replace=False, p=share / share.sum())]
-        return np.asarray(voxels[np.lexsort(voxels.T[::-1])] - n // 2)
+        """Voxels (P, 3), from the centre: all, or about n_points, more of a shell the larger its radius."""
+        inside = self._shells <= last_shell
+        if int(inside.sum()) > n_points:
+            share = inside / np.maximum(self._shells, 1)
+            inside = self._draws < share * (n_points / share.sum())
+        return np.asarray(self._voxels[inside])
 
     def scores(
         self, quaternions: NDArray[np.float64], points: NDArray[np.int64], order: int,

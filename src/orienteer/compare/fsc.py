@@ -120,8 +120,8 @@ def from_half_transform(transform: Array, n: int) -> Array:
 
 def half_radius(n: int, xp: Any = np) -> Array:
     """Distance from q = 0 of every voxel of a :func:`half_transform`, in voxels, (n, n, n // 2 + 1)."""
-    whole, half = np.fft.fftfreq(n, 1 / n) ** 2, np.arange(n // 2 + 1, dtype=np.float64) ** 2
-    return xp.asarray(np.sqrt(whole[:, None, None] + whole[:, None] + half))
+    whole, half = xp.asarray(np.fft.fftfreq(n, 1 / n) ** 2), xp.arange(n // 2 + 1, dtype=xp.float64) ** 2
+    return xp.sqrt(whole[:, None, None] + whole[:, None] + half)
 
 
 def within_shells(values: Array, end: int | None = None) -> Array:

@@ -8,6 +8,8 @@ That is quick and good to about 1e-4 of the strongest waves.  A result that is k
 series itself, at the moved voxels, on the CPU: then even shells that hold next to nothing stay right.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,7 +90,10 @@ def move_density(
     return result.reshape(n, n, n)
 
 
+@lru_cache(maxsize=4)
 def cube_points(n: int) -> NDArray[np.int32]:
     """All voxels of a cube, from its centre voxel, (n^3, 3)."""
     axis = np.arange(n, dtype=np.int32) - n // 2
-    return np.stack([x.ravel() for x in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
+    points = np.stack([x.ravel() for x in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
+    points.setflags(write=False)
+    return points

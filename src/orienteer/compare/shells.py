@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
 from orienteer.errors import OrienteerError
 
 OUTSIDE = -1
@@ -108,7 +108,7 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
     index = _index_beside(values, width)
     used = (index != OUTSIDE) & ~xp.isnan(values)
     shell = index[used]
-    depth = xp.asarray(_depth(values.shape[0], float(width)))[used]
+    depth = _depth(values.shape[0], float(width), is_on_gpu(values))[used]
     own = xp.astype(values[used], xp.float64)
 
     def sums(weights: Array) -> NDArray[np.float64]:
@@ -128,12 +128,12 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _depth(n: int, width: float) -> NDArray[np.float64]:
+def _depth(n: int, width: float, on_gpu: bool) -> Array:
     """Distance of every voxel from the middle of its shell, in widths from -0.5 to 0.5, (n, n, n)."""
     radius = _radius(n) / width
     depth = radius - np.floor(radius + 0.5)
     depth.setflags(write=False)
-    return depth
+    return to_device(depth, "cuda") if on_gpu else depth
 
 
 def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelation:
@@ -170,8 +170,13 @@ def _index_beside(values: Array, width: float) -> Array:
     """Shells of the voxels, on the device of the values."""
     if values.ndim != 3 or len(set(values.shape)) != 1:
         raise OrienteerError(f"shells need a cube (n, n, n), not an array of shape {tuple(values.shape)}.")
-    index = shell_index(values.shape[0], width)
-    return array_namespace(values).asarray(index) if is_on_gpu(values) else index
+    return _index_on(values.shape[0], float(width), is_on_gpu(values))
+
+
+@lru_cache(maxsize=4)
+def _index_on(n: int, width: float, on_gpu: bool) -> Array:
+    """The index of shells, kept on the device on which it is looked at again and again."""
+    return to_device(shell_index(n, width), "cuda") if on_gpu else shell_index(n, width)
 
 
 def _shell_sums(values: Array, width: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
