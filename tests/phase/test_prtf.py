@@ -16,21 +16,30 @@ Blobs = Callable[..., NDArray[np.float64]]
 Everywhere = Callable[[int], NDArray[np.bool_]]
 
 
-def test_it_is_the_mean_of_the_ratio_over_the_voxels_of_a_shell() -> None:
-    n = 9
+def test_it_is_the_modulus_of_the_mean_over_the_measured_amplitude_in_each_shell() -> None:
+    n, background = 9, 2.0
     rng = np.random.default_rng(0)
     transforms = transform_of(rng.normal(size=(4, n, n, n)))
+    given = np.abs(np.fft.fftn(rng.normal(size=(n, n, n)))) + 2
     measured = np.array(half_grid_shells(n) != 2)
-    found = prtf(transforms, measured, 0.01)
+    found = prtf(transforms, given[:, :, : n // 2 + 1], measured, 0.01, background)
     whole = np.fft.fftn(density_of(transforms), axes=(1, 2, 3))
-    ratio = np.abs(whole.mean(axis=0)) / np.abs(whole).mean(axis=0)
     f = np.round(np.fft.fftfreq(n, 1 / n))
-    radius = np.sqrt(f[:, None, None] ** 2 + f[:, None] ** 2 + f**2)
+    shell = np.floor(np.sqrt(f[:, None, None] ** 2 + f[:, None] ** 2 + f**2) + 0.5)
     shells = [0, 1, 3, 4]
-    expected = [ratio[np.floor(radius + 0.5) == s].mean() for s in shells]
-    np.testing.assert_allclose(found.values, expected, rtol=1e-10)
+    kept = [np.abs(whole.mean(axis=0))[shell == s].sum() for s in shells]
+    wanted = [np.sqrt(given**2 - background)[shell == s].sum() for s in shells]
+    np.testing.assert_allclose(found.values, np.divide(kept, wanted), rtol=1e-10)
     np.testing.assert_allclose(found.q_inv_A, 0.01 * np.array(shells))
     assert found.n_voxels[1] == 9  # 18 voxels at distances that round to 1
+
+
+def test_a_density_that_repeats_but_does_not_fit_is_not_called_repeated(everywhere: Everywhere) -> None:
+    """Over the mean modulus of the starts it would be 1, however faint they are."""
+    one = transform_of(np.random.default_rng(4).normal(size=(12, 12, 12)))
+    found = prtf(np.stack([0.3 * one] * 20), np.abs(one), everywhere(12), 0.01)
+    np.testing.assert_allclose(found.values, 0.3)
+    assert found.resolution_A is None
 
 
 def test_phases_at_random_fall_to_the_floor(everywhere: Everywhere) -> None:
@@ -38,7 +47,7 @@ def test_phases_at_random_fall_to_the_floor(everywhere: Everywhere) -> None:
     rng = np.random.default_rng(1)
     one = transform_of(rng.normal(size=(n, n, n)))
     turns = np.exp(2j * np.pi * rng.random((n_starts, *one.shape)))
-    found = prtf(one * turns, everywhere(n), 0.01)
+    found = prtf(one * turns, np.abs(one), everywhere(n), 0.01)
     assert found.values[3:].mean() == pytest.approx(found.floor, rel=0.05)
     assert found.resolution_A is None or found.resolution_A > 40
 
@@ -55,8 +64,8 @@ def test_starts_repeat_only_if_they_are_aligned(blobs: Blobs, everywhere: Everyw
     densities = density_of(transforms)
     average = average_cluster(densities, densities > 0.1, everywhere(n), range(12))
     within = np.array(half_grid_shells(n) < 8)  # beyond, the blobs have nothing but rounding errors
-    assert prtf(average.transforms, within, 0.01).values.min() > 0.98
-    assert prtf(transforms, within, 0.01).values[2:].max() < 0.7
+    assert prtf(average.transforms, np.abs(truth), within, 0.01).values.min() > 0.98
+    assert prtf(transforms, np.abs(truth), within, 0.01).values[2:].max() < 0.7
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,7 @@ def test_the_resolution_is_where_it_first_falls(
 
 def test_no_starts_are_refused(everywhere: Everywhere) -> None:
     with pytest.raises(OrienteerError, match="no starts"):
-        prtf(np.zeros((0, 8, 8, 5), complex), everywhere(8), 0.01)
+        prtf(np.zeros((0, 8, 8, 5), complex), np.ones((8, 8, 5)), everywhere(8), 0.01)
 
 
 @pytest.mark.gpu
@@ -87,6 +96,7 @@ def test_the_gpu_finds_the_same(everywhere: Everywhere) -> None:
     import cupy
 
     transforms = transform_of(np.random.default_rng(3).normal(size=(4, 12, 12, 12)))
-    expected = prtf(transforms, everywhere(12), 0.01)
-    found = prtf(cupy.asarray(transforms), cupy.asarray(everywhere(12)), 0.01)
+    given = np.abs(transforms[0])
+    expected = prtf(transforms, given, everywhere(12), 0.01)
+    found = prtf(*(cupy.asarray(part) for part in (transforms, given, everywhere(12))), 0.01)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-6)

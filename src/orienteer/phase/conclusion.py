@@ -56,11 +56,9 @@ def conclude(
     average = average_cluster(densities, supports, data.measured, members, centred)
     next(done)
     flat = float(np.mean(to_numpy(background)[list(members)]))
-    voxel_inv_A = 1 / data.box_A
-    repeats = prtf(average.transforms, data.measured, voxel_inv_A)
-    wrong = r_factor(
-        transform_of(average.density), data.amplitudes, data.measured, voxel_inv_A, max(flat, 0.0)
-    )
+    known = data.amplitudes, data.measured, 1 / data.box_A, max(flat, 0.0)
+    repeats = prtf(average.transforms, *known)
+    wrong = r_factor(transform_of(average.density), *known)
     next(done)
     mean = level_shells(transform_of(average.density)[None], data.measured)[0]
     weak = weak_modes(average.density, average.support, data.measured)

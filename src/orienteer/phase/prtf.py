@@ -1,8 +1,9 @@
 """The phase retrieval transfer function: how well the phases repeat from start to start, shell by shell.
 
-It is |<F>| / <|F|> over the averaged starts, then its mean over the measured voxels of each shell.  Where all
-starts have the same phases it is 1; where phases are random it falls to about 0.9 / sqrt(number of starts).
-By custom the density is called resolved to where it falls below 1/e.
+It is |<F>| / sqrt(I): the modulus of the mean over the starts, over the amplitude that was measured, both
+summed over the measured voxels of each shell, so that dark voxels, which are mostly noise, count for little.
+Where all starts have the same phases and fit the data it is 1; where phases are random it falls to about
+0.9 / sqrt(number of starts).  By custom the density is called resolved to where it falls below 1/e.
 
 It measures repeatability and not truth.  Starts that share a wrong support agree with each other on a wrong
 density; starts that are averaged without being aligned disagree on a right one.
@@ -27,7 +28,7 @@ class Prtf:
     """Repeatability of the phases, by shell.
 
     q_inv_A : (S,) float64, of the shells in which something was measured.
-    values : (S,) float64, from 0 to 1.
+    values : (S,) float64, from 0 to 1, and above it only by the error of the data.
     n_voxels : (S,) int64, measured voxels; those at q and -q are one.
     n_starts : starts that were averaged.
     """
@@ -84,21 +85,27 @@ class Prtf:
         return f"The phases repeat to {self.resolution_A:.3g} A, where their transfer falls below 1/e."
 
 
-def prtf(transforms: Array, measured: Array, voxel_inv_A: float) -> Prtf:
+def prtf(
+    transforms: Array, amplitudes: Array, measured: Array, voxel_inv_A: float, background: float = 0.0
+) -> Prtf:
     """How well the phases of aligned starts repeat.
 
     transforms : (M, n, n, n // 2 + 1) complex, of the densities, aligned with each other.
+    amplitudes : (n, n, n // 2 + 1) real, square roots of the intensity, background included.
     measured : (n, n, n // 2 + 1) bool.
     voxel_inv_A : edge of a voxel of Fourier space, 1 / (n voxel_A).
+    background : flat intensity that is no particle's, and is taken off.
     """
     xp: Any = array_namespace(transforms)
     if not len(transforms):
         raise OrienteerError("there are no starts whose phases could be compared.")
-    length = xp.abs(transforms).mean(axis=0)
-    ratio = xp.where(length > 0, xp.abs(transforms.mean(axis=0)) / xp.where(length > 0, length, 1), 0)
-    total, count = (to_numpy(shell_sums(part, measured)) for part in (ratio, xp.ones_like(ratio)))
-    seen = count > 0
-    q_inv_A = np.arange(len(total), dtype=np.float64) * voxel_inv_A
+    given = xp.sqrt(xp.maximum(amplitudes.astype(xp.float64) ** 2 - background, 0))
+    repeated = xp.abs(transforms.mean(axis=0))
+    kept, whole, count = (
+        to_numpy(shell_sums(part, measured)) for part in (repeated, given, xp.ones_like(given))
+    )
+    seen = whole > 0
+    q_inv_A = np.arange(len(whole), dtype=np.float64) * voxel_inv_A
     return Prtf(
-        q_inv_A[seen], total[seen] / count[seen], np.ceil(count[seen] / 2).astype(np.int64), len(transforms)
+        q_inv_A[seen], kept[seen] / whole[seen], np.ceil(count[seen] / 2).astype(np.int64), len(transforms)
     )
