@@ -3,7 +3,7 @@
 import json
 import shutil
 import warnings
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
-from orienteer.validate import half_phasing, validation
+from orienteer.validate import half_phasing, sentinel_poses, validation
 from orienteer.validate.identity import identity_of
 from orienteer.validate.result import Validation, read_validation
+from orienteer.validate.sentinel_poses import pose_agreement
 from orienteer.validate.validation import Halves, begin_halves, validate
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
@@ -39,7 +40,12 @@ def good(good_run: Run, good_halves: Any) -> Validation:
 
 @pytest.fixture(scope="module")
 def noise(noise_run: Run) -> Validation:
-    return validated(noise_run)
+    def never(*_: Any) -> Any:
+        raise AssertionError("a half that ends here is asked before it is let go")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sentinel_poses, "finished_emc", never)
+        return validated(noise_run)
 
 
 def test_good_data_agree_to_where_they_have_signal(good: Validation) -> None:
@@ -174,6 +180,16 @@ def test_noise_shows_nothing_beyond_the_first_shells(noise: Validation) -> None:
     assert noise.sentinels is not None
     assert noise.sentinels.median_deg > 0.6 * noise.sentinels.chance_deg
     json.dumps(noise.describe(), allow_nan=False)
+
+
+def test_a_half_that_is_opened_again_says_the_same(noise: Validation, noise_run: Run) -> None:
+    halves = begin_halves(noise_run, SETTINGS)
+    first, second = (halves.asked(half, "cpu") for half in range(2))
+    assert not halves.models
+    again = pose_agreement(first.poses, second.poses, noise.intensity.quaternion, "C1", first.is_flat)
+    assert noise.sentinels is not None
+    assert astuple(again) == astuple(noise.sentinels)
+    assert [one.diameter_A for one in (first, second)] == [half.diameter_A for half in noise.halves]
 
 
 def test_a_run_that_differs_from_its_halves_gets_no_unmixed_praise(good: Validation) -> None:

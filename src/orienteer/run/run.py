@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,8 @@ class Run:
         self._source = source
         self._is_refused = False
         self._kept: tuple[Method, tuple[int, int]] | None = None
+        # Called with the method once the run has come to its end in this process, before it is let go.
+        self.when_finished: Callable[[Method], None] | None = None
 
     @classmethod
     def create(
@@ -274,8 +276,13 @@ class Run:
             raise
         else:
             session.leave()
+            self._show_end(session.method)
         finally:
             self._keep(session)
+
+    def _show_end(self, method: Method) -> None:
+        if method.finished and self.when_finished is not None:
+            self.when_finished(method)
 
     @property
     def _end(self) -> dict[str, Any] | None:

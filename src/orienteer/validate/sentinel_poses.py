@@ -76,7 +76,11 @@ def ask_half(run: Run, own: Source, sentinels: Source, device: DeviceName = "aut
 
     own : the frames of the half.
     """
-    emc = finished_emc(run, own, device)
+    return half_model(finished_emc(run, own, device), sentinels)
+
+
+def half_model(emc: Emc, sentinels: Source) -> HalfModel:
+    """What a reconstruction says, and how it orients the sentinels."""
     poses = poses_against(emc, sentinels) if len(sentinels) else np.zeros((0, 4))
     return HalfModel(emc.frames.n_frames, emc.diameter_A, emc.edge_inv_A, is_flat(emc), poses)
 

@@ -7,7 +7,8 @@ validation that was stopped goes on where it was.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,12 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
+from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.pixels import PixelTable, pixel_table
 from orienteer.reconstruction.stopwatch import part
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.measured_intensity import measured_intensity
+from orienteer.run.method import Method
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
@@ -34,7 +37,7 @@ from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
 from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
-from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, pose_agreement
+from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
@@ -52,15 +55,35 @@ PARTS = (
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The data of a run in three parts, and the runs of the two halves."""
+    """The data of a run in three parts, and the runs of the two halves.
+
+    models : what the halves say that have come to their end in this process, by the name of their folder.
+    """
 
     parts: Parts
     runs: tuple[Run, Run]
+    models: dict[str, HalfModel] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:
         """Whether both runs have come to their end."""
         return all(run.finished for run in self.runs)
+
+    def ask_when_finished(self) -> None:
+        """Let each half orient the sentinels at its end: opening it again would read all its frames again."""
+
+        def ask(name: str, method: Method) -> None:
+            if isinstance(method, Emc):
+                self.models[name] = half_model(method, self.parts.sentinels)
+
+        for run in self.runs:
+            run.when_finished = partial(ask, run.path.name)
+
+    def asked(self, half: int, device: DeviceName) -> HalfModel:
+        """What a half, 0 or 1, says."""
+        run = self.runs[half]
+        known = self.models.get(run.path.name)
+        return known or ask_half(run, self.parts[half], self.parts.sentinels, device)
 
 
 def begin_halves(
@@ -79,7 +102,9 @@ def begin_halves(
             "Go on with the command that began it.",
         )
     parts = split(run.source, (settings or ValidationSettings()).sentinels)
-    return Halves(parts, half_runs(run, parts, device=device, restart=restart))
+    halves = Halves(parts, half_runs(run, parts, device=device, restart=restart))
+    halves.ask_when_finished()
+    return halves
 
 
 def validate(
@@ -114,10 +139,7 @@ def validate(
     )
     with part("halves: sentinels"):
         # One after the other: each reconstruction holds all frames of its half.
-        models = [
-            ask_half(one, frames, halves.parts.sentinels, device)
-            for one, frames in zip(halves.runs, halves.parts[:2], strict=True)
-        ]
+        models = [halves.asked(half, device) for half in range(2)]
     summaries = [
         HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
         for one, seed, model in zip(halves.runs, seeds, models, strict=True)
