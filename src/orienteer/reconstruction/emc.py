@@ -134,13 +134,14 @@ class Emc(Preparation):
         elif (course.after_limit or turn) == "judge states":
             note = self.growth.judge(self.n_models, held_out_evidence(self), occupancy(self))
         states = state_summaries(self)
+        perplexity = float(np.exp(np.log(table.perplexity[merged]).mean()))
         self._turn(turn)
         return Step(
             iteration=course.iteration,
             log_likelihood=now.log_likelihood,
             change=change,
             inverse_temperature=min(beta, 1.0),
-            perplexity=float(np.exp(np.log(table.perplexity[merged]).mean())),
+            perplexity=perplexity,
             grid_level=work.stage.level,
             n_rotations=work.n_poses,
             resolution_A=now.resolution_A,

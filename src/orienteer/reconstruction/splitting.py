@@ -5,6 +5,7 @@ from another begins with poses that are nearly right, in the same frame of refer
 are most unlike the rest: few or many, a minority is among them.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,7 +39,10 @@ def split_state(emc: "Emc") -> None:
     n_seeds = float(is_seed.sum())
     counts[parent] -= n_seeds
     emc.n_models += 1
-    emc.take_models(rest.joined(seeded, parent))
+    found = rest.joined(seeded, parent)
+    # Both halves begin with the same, as at the start of a run: where chance has a part in which frames fit
+    # worst, it may choose one state in one half and the other in the other.
+    emc.take_models(replace(found, models=emc.xp.stack([found.models[0]] * emc.n_halves)))
     table.take_states(emc.n_models)
     work.take_models(np.append(counts, n_seeds))
 
