@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orienteer.compare.alignment import align_intensities, even_shells, speckle_radius
+from orienteer.compare.alignment import align_intensities, even_shells, look_alike_rotations, speckle_radius
 from orienteer.compare.shells import radial_mean, radial_variance, shell_index
 from orienteer.compute.arrays import import_cupy
 from orienteer.errors import OrienteerError
@@ -113,6 +113,23 @@ def test_empty_volumes_give_no_agreement_and_no_error() -> None:
     found = align_intensities(np.zeros((9, 9, 9)), np.zeros((9, 9, 9)))
     assert found.correlation == 0
     assert np.linalg.norm(found.quaternion) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_a_virus_looks_alike_at_its_sixty_rotations(intensity_on_cube: Intensity, noise: float) -> None:
+    values = intensity_on_cube(virus(300), 33, 0.025)
+    scale = np.sqrt(radial_variance(values))[np.clip(shell_index(33), 0, None)]
+    values = values + noise * scale * np.random.default_rng(1).normal(size=values.shape)
+    alike = look_alike_rotations(values, 0.6 / (1 + noise**2), first_shell=5, last_shell=14)
+    # The group leaves every rotation at none: all of them are of it, and it has no other.
+    assert len(alike) == 60
+    assert angular_distance_deg(alike, np.tile([1.0, 0, 0, 0], (60, 1)), "I").max() < 5
+
+
+def test_blobs_look_alike_only_where_they_are(intensity_on_cube: Intensity) -> None:
+    values = intensity_on_cube(random_blobs(300, 30, seed=4), 33, 0.02)
+    alike = look_alike_rotations(values, 0.6, first_shell=3, last_shell=14)
+    np.testing.assert_array_equal(alike, [[1, 0, 0, 0]])
 
 
 @pytest.mark.gpu

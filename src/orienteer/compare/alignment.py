@@ -35,6 +35,8 @@ _COARSE_DIVISIONS = 6
 _KEPT, _FOLLOWED = 96, 3
 # Where many candidates are wanted: how many go on then, and how far from each other they are at the end.
 _KEPT_OF_MANY, _APART_DEG = 240, 6.0
+# Share of its correlation at the top that a rotation near it has at least.
+_LIKELY = 0.5
 _POINTS_COARSE, _POINTS_FINE, _POINTS_LAST, _POINTS_OF_SHELLS = 800, 2000, 40_000, 200_000
 _OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
 _MOST_ROUNDS = 8
@@ -103,6 +105,28 @@ def candidate_rotations(
     last = n_shells(reference.shape[0]) - 1 if last_shell is None else last_shell
     search = _Search(reference, moving, first_shell, last)
     return _descend(search, _KEPT_OF_MANY, most, 1.0, _APART_DEG)
+
+
+def look_alike_rotations(
+    values: Array, least: float, *, last_shell: int, first_shell: int = 1, most: int = 120
+) -> NDArray[np.float64]:
+    """The rotations after which an intensity looks nearly as it did, (K, 4); the first is none at all.
+
+    Nobody need know the symmetry of a particle, and it need not be exact.
+
+    values : (n, n, n) intensity; first_shell, last_shell : the shells that are compared, in voxels.
+    least : correlation over these shells from which on two views are alike.
+    most : rotations that are looked at.
+    """
+    search = _Search(values, values, first_shell, last_shell)
+    points = search.points(last_shell, _POINTS_FINE)
+    found = _descend(search, _KEPT_OF_MANY, most, 1.0, _APART_DEG)
+    likely = found[search.scores(found, points, LINEAR) >= _LIKELY * least]
+    step_deg = float(np.degrees(search.speckle / 2 / max(last_shell, 1)))
+    tops = [_climb(search, one, points, LINEAR, step_deg) for one in likely]
+    alike = [top for top, score in zip(tops, search.scores(np.array(tops), points, LINEAR), strict=True)
+             if score >= least] if tops else []  # fmt: skip
+    return np.asarray(_distinct(np.array([[1.0, 0.0, 0.0, 0.0], *alike]), _APART_DEG, most))
 
 
 class _Search:
