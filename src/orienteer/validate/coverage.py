@@ -6,6 +6,7 @@ directions of which nothing is known, and a resolution that is a mean over all d
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +34,8 @@ class SphereCells:
         """Number of bands, cells in each, and number of the first cell of each."""
         n_bands = max(2, int(np.ceil(180 / self.width_deg)))
         middle = (np.arange(n_bands) + 0.5) * np.pi / n_bands
-        cells = np.maximum(3, np.rint(2 * n_bands * np.sin(middle))).astype(np.int64)
+        # Their number is even, so that opposite directions lie in opposite cells.
+        cells = 2 * np.maximum(2, np.rint(n_bands * np.sin(middle))).astype(np.int64)
         return n_bands, cells, np.concatenate([[0], np.cumsum(cells)])
 
     def __len__(self) -> int:
@@ -56,7 +58,7 @@ class SphereCells:
         flat = np.sin(polar)
         return np.stack([flat * np.cos(azimuth), flat * np.sin(azimuth), np.cos(polar)], axis=1)
 
-    def index(self, directions: NDArray[np.float64]) -> NDArray[np.int64]:
+    def index(self, directions: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
         """The cell of each direction (..., 3), which need not have length 1: (...)."""
         n_bands, cells, first = self._bands
         x, y, z = np.moveaxis(directions, -1, 0)
@@ -174,12 +176,13 @@ def coverage(
     for first in range(0, len(used), step):
         some = used[first : first + step]
         # A pattern samples the particle's own transform at R^T q.
-        back = to_matrix(np.asarray(inverse(poses[some])))
-        seen = np.matmul(points, np.swapaxes(back, 1, 2))
+        back = to_matrix(np.asarray(inverse(poses[some]))).astype(np.float32)
+        seen = np.matmul(points.astype(np.float32), np.swapaxes(back, 1, 2))
         share_of_frame = np.outer(own[some], share).ravel()
-        for sign in (1.0, -1.0):  # by Friedel's law the opposite direction is measured, too
-            density += np.bincount(cells.index(sign * seen).ravel(), share_of_frame, minlength=len(cells))
+        density += np.bincount(cells.index(seen).ravel(), share_of_frame, minlength=len(cells))
     density /= cells.areas
+    # By Friedel's law the opposite direction is measured, too.
+    density = density + density[cells.index(-cells.centres)]
     density = _symmetric(cells, density, as_point_group(group))
     mean = float((density * cells.areas).sum())
     return Coverage(

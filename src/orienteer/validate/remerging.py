@@ -83,7 +83,7 @@ class Remerging:
         self._chosen = np.flatnonzero(length <= min(self.n // 2 - 1, shells[good][-1] + 0.5))
         if not len(self._chosen):
             raise OrienteerError("no pixel lies inside the cube of the intensity.")
-        self._index = pixels.index[self._chosen]
+        self._index = self.xp.asarray(pixels.index[self._chosen])
         points = (pixels.q_inv_A[self._chosen] / voxel).astype(np.float32)
         self._points = PointPatches.of(points, self.device)
         weight = pixels.correction[self._chosen] * profile(length[self._chosen])
@@ -137,8 +137,8 @@ class Remerging:
         if not len(used):
             return None
         xp, rows = self.xp, place[used]
-        some = batch[used]
-        counts = xp.asarray(to_numpy(some.dense())[:, self._index].astype(np.float32))
+        some = batch[used].to(self.device)
+        counts = some.dense()[:, self._index].astype(np.float32)
         matrices = xp.asarray(to_matrix(np.asarray(inverse(quaternion[rows]))).astype(np.float32))
         exposure = xp.asarray(fluence[rows].astype(np.float32))
         expected = slice_volume(self._model, self._points, matrices)
@@ -149,7 +149,7 @@ class Remerging:
         forbidden = some.forbidden
         if forbidden is None:
             return used, matrices, residual, exposure, None
-        hidden = xp.asarray(to_numpy(forbidden)[:, self._index])
+        hidden = forbidden[:, self._index]
         nothing = xp.float32(0)
         residual, weights = (xp.where(hidden, nothing, values) for values in (residual, weights))
         return used, matrices, residual, exposure, weights

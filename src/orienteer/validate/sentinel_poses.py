@@ -27,6 +27,7 @@ from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.refinement import refine_poses
 from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.method import find_method
 
 if TYPE_CHECKING:
     from orienteer.compute.arrays import DeviceName
@@ -88,12 +89,12 @@ def half_model(emc: Emc, sentinels: Source) -> HalfModel:
 def finished_emc(run: Run, source: Source, device: DeviceName = "auto") -> Emc:
     """The reconstruction of a run as its last checkpoint has it, over its own data."""
     checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
-    if run.method != "emc" or checkpoint is None:
+    emc = find_method(run.method).make(source, run.settings, run.seed, device)
+    if not isinstance(emc, Emc) or checkpoint is None:
         raise OrienteerError(
             f"{run.path}: there is no reconstruction in it that could orient frames.",
             "Reconstruct first: orienteer reconstruct.",
         )
-    emc = Emc(source, run.settings, seed=run.seed, device=device)
     emc.restore(checkpoint.state)
     return emc
 
