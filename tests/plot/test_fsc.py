@@ -46,8 +46,13 @@ def test_without_a_crossing_only_the_threshold_is_drawn() -> None:
 
 def test_a_comparison_is_one_picture_with_all_its_curves() -> None:
     plain = plot_comparison(comparison(), "a$b.mrc", "c.mrc")
-    assert len(plain.axes) == 1 + 6 + 6  # the curve, slices of both, and their scales
+    assert len(plain.axes) == 1 + 6 + 2  # the curve, slices of both, and their scales
     masked = plot_comparison(comparison(MaskedFsc(CURVE, CURVE, CURVE, CURVE, Q[4])))
     labels = [line.get_label() for line in masked.axes[0].lines]
     assert {"unmasked", "masked", "masked, random phases", "0.5"} <= set(labels)
+    assert "corrected for the mask" in labels[0]
+    without = plot_comparison(comparison(MaskedFsc(CURVE, CURVE, CURVE, CURVE, None)))
+    labels = [line.get_label() for line in without.axes[0].lines]
+    assert "under the mask" in labels[0]
+    assert "masked, random phases" not in labels
     plain.canvas.draw()

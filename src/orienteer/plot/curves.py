@@ -35,8 +35,8 @@ def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
     """How five numbers went from iteration to iteration, each on one of the axes.
 
     They are the log-likelihood, the change, the temperature, the resolution to which the halves agree (grey:
-    to which data are used), and the angle to which they agree on poses.  A dotted line stands where the grid
-    of orientations became another one.
+    to which data are used), and the angle to which they agree on poses.  A dotted line stands where another
+    random start, or a finer grid of orientations, began.
     """
     iteration = series(steps, "iteration")
     beta = series(steps, "inverse_temperature")
@@ -50,8 +50,8 @@ def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
     for panel, (title, values, logarithmic) in zip(axes, curves, strict=True):
         panel.set_title(title, fontsize=10)
         _draw_curve(panel, iteration, values, logarithmic)
-        for change in _grid_changes(steps):
-            panel.axvline(change, color="0.6", lw=0.8, ls=":")
+        for place in new_beginnings(steps):
+            panel.axvline(place, color="0.6", lw=0.8, ls=":")
     reach = series(steps, "resolution_A")
     if np.isfinite(reach).any():
         axes[3].plot(iteration, reach, color="0.6", lw=1.0, ls="--", label="data to")
@@ -119,13 +119,23 @@ def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [float(f"{low * (high / low) ** share:.3g}") for share in (0.1, 0.9)]
 
 
-def _grid_changes(steps: Sequence[StepRecord]) -> list[float]:
-    """The iterations that began with another grid of orientations than the one before."""
+def new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
+    """Between which iterations another random start, stage or grid of orientations began."""
     return [
         after["iteration"] - 0.5
         for before, after in pairwise(steps)
-        if before.get("grid_level") != after.get("grid_level")
+        if any(before.get(name) != after.get(name) for name in ("start", "stage", "grid_level"))
     ]
+
+
+def spans_decades(values: NDArray[np.floating[Any]]) -> bool:
+    """Whether most of the values that are not 0 ask for a logarithmic axis; a few dark frames do not.
+
+    >>> spans_decades(np.array([0.0, 1e-6, *[1.0] * 98])), spans_decades(np.geomspace(1, 1e4, 50))
+    (False, True)
+    """
+    low, high = np.percentile(values[values > 0], [5, 95])
+    return bool(high > 30 * low)
 
 
 def draw_radial(
@@ -168,7 +178,7 @@ def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
     axes.set_xlabel("fluence", fontsize=9)
     axes.set_ylabel("frames", fontsize=9)
     axes.tick_params(labelsize=8)
-    fluence = fluence[np.isfinite(fluence) & (fluence > 0)]
+    fluence = fluence[np.isfinite(fluence) & (fluence >= 0)]
     if not len(fluence):
         say_instead(axes, "nothing yet")
         return
@@ -176,10 +186,10 @@ def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
         say_instead(axes, f"all {len(fluence):,} frames have the same fluence")
         return
     n_bins = min(60, max(10, len(fluence) // 10))
-    low, high = np.percentile(fluence, [0.5, 99.5])
-    if high > 30 * low:
+    if spans_decades(fluence):
         axes.set_xscale("log")
-        axes.hist(fluence, bins=np.geomspace(fluence.min(), fluence.max() * 1.001, n_bins + 1).tolist())
+        seen = fluence[fluence > 0]
+        axes.hist(seen, bins=np.geomspace(seen.min(), seen.max() * 1.001, n_bins + 1).tolist())
     else:
         axes.hist(fluence, bins=n_bins, color="C0", alpha=0.85)
     median = float(np.median(fluence))

@@ -43,7 +43,10 @@ def plot_comparison(found: Comparison, first: str = "first", second: str = "seco
 
 def _draw_masked(axes: "Axes", masked: MaskedFsc) -> None:
     """The curves from which the corrected one comes; random phases only where phases are random."""
-    for curve, label, colour in ((masked.unmasked, "unmasked", "0.5"), (masked.masked, "masked", "C1")):
+    curves = [(masked.unmasked, "unmasked", "0.5")]
+    if masked.random_from_inv_A is not None:
+        curves.append((masked.masked, "masked", "C1"))
+    for curve, label, colour in curves:
         axes.plot(curve.q_inv_A[1:], curve.correlation[1:], color=colour, lw=1.0, label=label)
     if masked.random_from_inv_A is not None:
         beyond = masked.random.q_inv_A >= masked.random_from_inv_A
@@ -62,7 +65,7 @@ def draw_fsc(axes: "Axes", fsc: Fsc, label: str = "") -> None:
     axes.set_ylabel("correlation")
     axes.grid(alpha=0.25)
     above = axes.secondary_xaxis("top")
-    ticks = np.linspace(0, edge, 6)[1:]
+    ticks = [float(q) for q in axes.get_xticks() if 0 < q <= edge]
     above.set_xticks(ticks, [f"{1 / q:.3g}" for q in ticks])
     above.set_xlabel("resolution (Å)")
 
@@ -85,4 +88,7 @@ def draw_threshold(
 def _name_of_curve(found: Comparison) -> str:
     if found.kind == "intensities":
         return "speckles of both intensities"
-    return "Fourier shell correlation" + (", mask corrected" if found.masked is not None else "")
+    if found.masked is None:
+        return "Fourier shell correlation"
+    how = "under the mask" if found.masked.random_from_inv_A is None else "corrected for the mask"
+    return f"Fourier shell correlation, {how}"

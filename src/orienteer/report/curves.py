@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.plot.curves import StepRecord
+from orienteer.plot.curves import StepRecord, new_beginnings, spans_decades
 from orienteer.report.chart import Chart, Curve, Guide
 from orienteer.report.plain_values import as_numbers
 from orienteer.run.pose_agreement import pose_agreement_deg
@@ -21,7 +20,7 @@ _MOST_DOTS = 60
 
 def step_charts(steps: Sequence[StepRecord]) -> list[Chart]:
     """Log-likelihood, change, temperature, resolution and agreement of poses over the iterations."""
-    guides = [Guide(place, vertical=True) for place in _new_beginnings(steps)]
+    guides = [Guide(place, vertical=True) for place in new_beginnings(steps)]
     iterations = _of(steps, "iteration")
     temperature = [
         1 / beta if beta is not None and beta > 0 else None for beta in _of(steps, "inverse_temperature")
@@ -74,8 +73,7 @@ def histogram(name: str, title: str, x_label: str, values: NDArray[np.floating[A
     good = values[np.isfinite(values) & (values >= 0)]
     if not len(good) or np.ptp(good) <= 1e-6 * good.max():
         return Chart(name, title, x_label, "frames")
-    low, high = np.percentile(good[good > 0], [5, 95])
-    logarithmic = bool(high > 30 * low)
+    logarithmic = spans_decades(good)
     if logarithmic and (n_zero := int((good == 0).sum())):
         x_label = f"{x_label}; {n_zero:,} without any are not shown"
         good = good[good > 0]
@@ -100,15 +98,6 @@ def _of(steps: Sequence[StepRecord], name: str) -> list[float | None]:
 
 def _curve(steps: Sequence[StepRecord], name: str, label: str = "") -> Curve:
     return Curve(label, _of(steps, "iteration"), _of(steps, name), dots=len(steps) < _MOST_DOTS)
-
-
-def _new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
-    """Between which iterations another random start or another stage began."""
-    return [
-        after["iteration"] - 0.5
-        for before, after in pairwise(steps)
-        if any(before.get(name) != after.get(name) for name in ("start", "stage"))
-    ]
 
 
 def _poses_deg(step: StepRecord) -> float | None:

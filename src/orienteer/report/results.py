@@ -55,7 +55,7 @@ def draw_iterations(evidence: Evidence) -> Markup:
     if isinstance(radial, Mapping):
         charts += radial_charts(radial, as_number(last.get("agrees_to_A")))
     dotted = element(
-        "p", "Dotted vertical lines: another random start, or another stage, began.", class_="quiet"
+        "p", "Dotted vertical lines: another random start, or a finer stage, began.", class_="quiet"
     )
     drawn = [chart_figure(chart, _CAPTIONS[chart.name]) for chart in charts]
     return joined([facts(_iteration_rows(evidence)), figures(*drawn), dotted, _draw_frames(evidence)])
