@@ -16,7 +16,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.grouped_sums import Groups
 from orienteer.errors import OrienteerError
 
 OUTSIDE = -1
@@ -111,13 +112,10 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
     depth = _depth(values.shape[0], float(width), is_on_gpu(values))[used]
     own = xp.astype(values[used], xp.float64)
 
-    def sums(weights: Array) -> NDArray[np.float64]:
-        return to_numpy(xp.bincount(shell, weights=weights, minlength=n_shells(values.shape[0], width)))
-
-    powers = [xp.ones_like(depth), depth]
-    powers += [depth * depth, depth * depth * depth, (depth * depth) ** 2]
-    moments = np.stack([sums(power) for power in powers], axis=1)
-    sides = np.stack([sums(own * power) for power in powers[:3]], axis=1)
+    square = depth * depth
+    powers = [xp.ones_like(depth), depth, square, square * depth, square * square]
+    sums = Groups(shell, n_shells(values.shape[0], width)).sums(*powers, *(own * x for x in powers[:3]))
+    moments, sides = sums[:, :5], sums[:, 5:]
     normal = moments[:, np.add.outer(np.arange(3), np.arange(3))]  # (S, 3, 3)
     # Inner shells have one or two different radii only, which the pseudo-inverse takes as they are.
     fit = np.einsum("sij,sj->si", np.linalg.pinv(normal, rcond=1e-9, hermitian=True), sides)
@@ -184,6 +182,5 @@ def _shell_sums(values: Array, width: float) -> tuple[NDArray[np.float64], NDArr
     xp = array_namespace(values)
     shells, index = n_shells(values.shape[0], width), _index_beside(values, width)
     used = (index != OUTSIDE) & ~xp.isnan(values)
-    total = xp.bincount(index[used], weights=xp.astype(values[used], xp.float64), minlength=shells)
-    count = xp.bincount(index[used], minlength=shells)
-    return to_numpy(total), to_numpy(count).astype(np.int64)
+    groups = Groups(index[used], shells)
+    return groups.sums(xp.astype(values[used], xp.float64))[:, 0], groups.n_members

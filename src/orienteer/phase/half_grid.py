@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from orienteer.compare.shells import OUTSIDE, n_shells
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.grouped_sums import Groups
 from orienteer.compute.machine import usable_cores
 from orienteer.errors import OrienteerError
 
@@ -110,5 +111,5 @@ def shell_sums(values: Array, use: Array) -> Array:
     shells = index[chosen]
     counts = xp.broadcast_to(xp.asarray(voxel_counts(n)), chosen.shape)[chosen]
     flat = values.reshape(-1, *chosen.shape)
-    sums = [xp.bincount(shells, weights=one[chosen] * counts, minlength=n_shells(n)) for one in flat]
-    return xp.stack(sums).reshape(*values.shape[:-3], n_shells(n))
+    sums = Groups(shells, n_shells(n)).sums(*(one[chosen] * counts for one in flat))
+    return xp.asarray(np.ascontiguousarray(sums.T)).reshape(*values.shape[:-3], n_shells(n))
