@@ -111,5 +111,6 @@ def shell_sums(values: Array, use: Array) -> Array:
     shells = index[chosen]
     counts = xp.broadcast_to(xp.asarray(voxel_counts(n)), chosen.shape)[chosen]
     flat = values.reshape(-1, *chosen.shape)
-    sums = Groups(shells, n_shells(n)).sums(*(one[chosen] * counts for one in flat))
-    return xp.asarray(np.ascontiguousarray(sums.T)).reshape(*values.shape[:-3], n_shells(n))
+    groups = Groups(shells, n_shells(n))
+    sums = np.stack([groups.sums(one[chosen] * counts)[:, 0] for one in flat])
+    return xp.asarray(sums).reshape(*values.shape[:-3], n_shells(n))
