@@ -9,16 +9,17 @@ import pytest
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import compose, from_axis_angle, inverse, random_uniform
+from orienteer.reconstruction.sentinels import is_flat
 from orienteer.run.run import Run
 from orienteer.validate.intensities import compare_intensities
-from orienteer.validate.sentinel_poses import finished_emc, is_flat, pose_agreement, poses_against
+from orienteer.validate.sentinel_poses import finished_emc, pose_agreement, poses_against
 
 
 def test_two_halves_agree_on_the_poses_of_frames_that_neither_has_seen(good_halves: Any) -> None:
     parts, runs = good_halves
     reconstructions = [finished_emc(run, part, "cpu") for run, part in zip(runs, parts[:2], strict=True)]
     first, second = (poses_against(emc, parts.sentinels) for emc in reconstructions)
-    turn = compare_intensities(runs[0].volumes()[0], runs[1].volumes()[0]).quaternion
+    turn = compare_intensities(runs[0].volumes()[0], runs[1].volumes()[0], 200.0).quaternion
     found = pose_agreement(first, second, turn, "D2", is_flat(reconstructions[0]))
     assert found.frames == len(parts.sentinels) > 20
     assert found.median_deg < 4

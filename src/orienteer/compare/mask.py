@@ -5,12 +5,12 @@ away.  A mask is itself alike in both densities, though, and a sharp one makes t
 hence the edge, and the correction of :mod:`orienteer.compare.phase_randomisation`.
 """
 
-from typing import Any
 
 import numpy as np
 
 from orienteer.compare.fsc import check_density
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.compare.turning import image_functions
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.errors import OrienteerError
 
 # Islands smaller than this share of the largest one are noise.
@@ -44,7 +44,7 @@ def soft_mask(
     if threshold is not None and volume_A3 is not None:
         raise OrienteerError("a mask has a threshold or a volume, not both.", "Leave one of them out.")
     xp = array_namespace(density)
-    functions = _image_functions(density)
+    functions = image_functions(density)
     blurred = functions.gaussian_filter(xp.astype(density, xp.float64), _BLUR_VOXELS)
     if volume_A3 is not None:
         threshold = _level_of_volume(blurred, volume_A3 / voxel_size_A**3)
@@ -103,18 +103,9 @@ def _level_of_volume(values: Array, n_voxels: float) -> float:
 def _without_islands(inside: Array) -> Array:
     """The voxels that hang together in pieces not small against the largest."""
     xp = array_namespace(inside)
-    labels, n_pieces = _image_functions(inside).label(inside)
+    labels, n_pieces = image_functions(inside).label(inside)
     if int(n_pieces) < 2:
         return inside
     sizes = xp.bincount(xp.reshape(labels, (-1,)))
     sizes[0] = 0
     return (sizes >= _LEAST_ISLAND * xp.max(sizes))[labels]
-
-
-def _image_functions(values: Array) -> Any:
-    """``scipy.ndimage`` or its twin for the GPU."""
-    if is_on_gpu(values):
-        import cupyx.scipy.ndimage as functions
-    else:
-        import scipy.ndimage as functions
-    return functions

@@ -23,7 +23,7 @@ def spline_coefficients(values: Array, order: int) -> Array:
     """
     if order == LINEAR:
         return values
-    return _image_functions(values).spline_filter(values, order=order, mode="mirror", output=values.dtype)
+    return image_functions(values).spline_filter(values, order=order, mode="mirror", output=values.dtype)
 
 
 def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> Array:
@@ -49,7 +49,7 @@ def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> A
     for first in range(0, len(matrices), step):
         turned = xp.matmul(matrices[first : first + step], points.T)  # (k, 3, P)
         coordinates = xp.reshape(xp.permute_dims(turned, (1, 0, 2)), (3, -1)) + n // 2
-        found = _image_functions(coefficients).map_coordinates(
+        found = image_functions(coefficients).map_coordinates(
             coefficients, coordinates, order=order, mode="mirror", prefilter=False, output=out.dtype
         )
         out[first : first + step] = xp.reshape(found, (-1, len(points)))
@@ -101,7 +101,7 @@ def filled(values: Array) -> Array:
     return xp.where(missing, xp.astype(level, values.dtype), values)
 
 
-def _image_functions(values: Array) -> Any:
+def image_functions(values: Array) -> Any:
     """``scipy.ndimage`` or its twin for the GPU."""
     if is_on_gpu(values):
         import cupyx.scipy.ndimage as functions

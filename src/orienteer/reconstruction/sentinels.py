@@ -92,13 +92,17 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
             found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
             gains.append(to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch)))
         poses.append(np.concatenate(found))
-    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
-    depth_inv_A = emc.pixels.wavelength_A * work.stage.scored_inv_A**2
-    is_flat = depth_inv_A * emc.diameter_A < _FLAT_SPECKLES
-    apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat)
+    apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
     gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
     error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
     return Watch(float(np.median(apart)), float(gain.mean()), error, len(gain))
+
+
+def is_flat(emc: "Emc") -> bool:
+    """Whether the patterns of a reconstruction look the same after half a turn about the beam."""
+    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
+    depth_inv_A = emc.pixels.wavelength_A * emc.work.stage.scored_inv_A**2
+    return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
 
 
 def _round_scores(likelihood: Likelihood, batch: Batch) -> Array:

@@ -26,6 +26,7 @@ from orienteer.reconstruction.expectation import Expander, expect
 from orienteer.reconstruction.frame_store import FrameStore
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.refinement import refine_poses
+from orienteer.reconstruction.sentinels import is_flat
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.method import find_method
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
     from orienteer.source.base import Source
 
-# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
-_FLAT_SPECKLES = 0.5
 _FEWEST_TILE_ROWS = 512
 _N_CHANCE = 4000
 
@@ -148,13 +147,6 @@ def pose_agreement(
     return PoseAgreement(
         len(a), float(np.median(apart)), float(np.percentile(apart, 90)), float(np.median(chance))
     )
-
-
-def is_flat(emc: Emc) -> bool:
-    """Whether the patterns of a reconstruction look the same after half a turn about the beam."""
-    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
-    depth_inv_A = emc.pixels.wavelength_A * emc.work.stage.scored_inv_A**2
-    return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
 
 
 def _fluence(emc: Emc, store: FrameStore) -> NDArray[np.float64]:
