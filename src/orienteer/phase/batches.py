@@ -13,8 +13,8 @@ from orienteer.phase.data import PhasingData
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
 
-# Copies of a density that a start takes on its way, and again when all of them are compared in the end.
-_COPIES = 8
+# Copies of a density that a start takes on its way, and when all of them are compared in the end (measured).
+_COPIES_ON_THE_WAY, _COPIES_IN_THE_END = 8, 11
 # Share of the free memory that a batch may take, and that all starts may take in the end.
 _SHARE_OF_A_BATCH, _SHARE_IN_THE_END = 0.4, 0.8
 
@@ -49,23 +49,27 @@ def run_batches(
 
 def starts_at_once(data: PhasingData, starts: int) -> int:
     """Starts that fit into memory side by side."""
-    return int(np.clip(_SHARE_OF_A_BATCH * _free_bytes(data) / _bytes_of(data, 1), 1, starts))
+    return int(
+        np.clip(_SHARE_OF_A_BATCH * _free_bytes(data) / (_COPIES_ON_THE_WAY * _bytes_of(data)), 1, starts)
+    )
 
 
 def refuse_too_many_starts(data: PhasingData, starts: int) -> float:
     """The GiB that so many starts take in the end; more than there are is refused before the work begins."""
-    needed, free = _bytes_of(data, starts), _SHARE_IN_THE_END * _free_bytes(data)
+    each, free = _COPIES_IN_THE_END * _bytes_of(data), _SHARE_IN_THE_END * _free_bytes(data)
+    needed = starts * each
     if needed > free:
         raise OrienteerError(
             f"{starts} starts of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when they are compared, "
             f"and {free / 2**30:.3g} GiB may be used here.",
-            f"Ask for up to {int(free / _bytes_of(data, 1))} starts, or phase to a coarser resolution.",
+            f"Ask for up to {int(free / each)} starts, or phase to a coarser resolution.",
         )
     return needed / 2**30
 
 
-def _bytes_of(data: PhasingData, starts: int) -> float:
-    return _COPIES * 4.0 * data.n**3 * starts
+def _bytes_of(data: PhasingData) -> float:
+    """Of one density, in float32."""
+    return 4.0 * data.n**3
 
 
 def _free_bytes(data: PhasingData) -> float:

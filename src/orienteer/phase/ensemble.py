@@ -247,10 +247,11 @@ def _cluster(
     xp: Any = array_namespace(levelled)
     group = [leader, *others]
     found = align_starts(levelled[leader], levelled[group])
-    aligned = apply_alignment(levelled[group], found).reshape(len(group), -1)
-    counts = xp.asarray(voxel_counts(edge_of(levelled)), dtype=xp.float32)
-    counted = xp.broadcast_to(counts, levelled.shape[1:]).reshape(-1)
-    pairs = to_numpy(((aligned * counted) @ xp.conj(aligned).T).real)
+    aligned = apply_alignment(levelled[group], found)
+    aligned *= xp.sqrt(xp.asarray(voxel_counts(edge_of(levelled)))).astype(xp.float32)
+    # Real and imaginary parts as separate numbers: the real part of the product, without copies.
+    parts = aligned.reshape(len(group), -1).view(xp.float32)
+    pairs = to_numpy(parts @ parts.T)
     at = np.ix_(group, group)
     agreement[at] = np.maximum(agreement[at], pairs)
     with_leader = dict(zip(others, found.agreement[1:].tolist(), strict=True))
