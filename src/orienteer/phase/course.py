@@ -1,7 +1,7 @@
 """The course of a phasing: starts, and the schedule of iterations with supports that follow the densities."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,7 @@ from orienteer.phase.support import first_support, update_support
 _SETTLED = 0.6
 # Looks at the densities after which their symmetry is restored.
 _SYMMETRY_EVERY = 5
-# Share of the box that the first support may fill; with more, amplitudes alone do not tell the density.
+# Share of the box that a support may fill; with more, amplitudes alone do not tell the density.
 LARGEST_SUPPORT = 0.25
 # Blur in voxels of the density for its support, at first and in the end.
 FIRST_BLUR, LAST_BLUR = 2.5, 1.2
@@ -57,12 +57,6 @@ class Course:
             first_support(data),
             BackgroundFit.of(data) if settings.background else None,
         )
-
-    def of_volume(self, volume: float) -> "Course":
-        """The same with a first support of so many voxels, or of the most that the box leaves room for."""
-        usual = float(first_support(self.data).sum())
-        volume = min(volume, LARGEST_SUPPORT * self.data.n**3)
-        return replace(self, first=first_support(self.data, volume / usual))
 
     @cached_property
     def first_volume(self) -> float:

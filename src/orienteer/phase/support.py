@@ -20,18 +20,14 @@ _FIRST_MARGIN = 1.15
 _HALVINGS = 26
 
 
-def first_support(data: PhasingData, volume_factor: float = 1.0) -> Array:
-    """The ellipsoid of the autocorrelation around the voxel n // 2, (n, n, n) bool, on the data's device.
-
-    volume_factor : how many times its usual volume it has.
-    """
-    margin = _FIRST_MARGIN * volume_factor ** (1 / 3)
+def first_support(data: PhasingData) -> Array:
+    """The ellipsoid of the autocorrelation around the voxel n // 2, (n, n, n) bool, on the data's device."""
     n, found = data.n, data.autocorrelation
     axis = (np.arange(n) - n // 2) * data.voxel_A
     square: Any = 0.0
     for direction, length in zip(found.axes, found.semi_axes_A, strict=True):
         along = direction[0] * axis[:, None, None] + direction[1] * axis[:, None] + direction[2] * axis
-        square = square + (along / (margin * length)) ** 2
+        square = square + (along / (_FIRST_MARGIN * length)) ** 2
     return to_device(square <= 1, data.device)
 
 
