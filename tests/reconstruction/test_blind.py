@@ -83,7 +83,7 @@ def test_of_several_starts_the_likeliest_finds_an_icosahedral_object(simulated: 
     assert data.aligned(emc).shells.correlation[9:20].mean() > 0.85
 
 
-def test_two_models_part_a_mixture(simulated: Any) -> None:
+def test_two_states_are_found_and_told_apart_when_nobody_says_how_many(simulated: Any) -> None:
     mixed = [
         simulated(
             symmetric_object("C4", CHIRAL, seed), 24, 40.0, frames=250, photons_per_frame=1000, seed=seed
@@ -91,10 +91,18 @@ def test_two_models_part_a_mixture(simulated: Any) -> None:
         for seed in (1, 7)
     ]
     patterns = concatenate([data.patterns for data in mixed])
-    both = replace(mixed[0], patterns=patterns)
-    emc = both.emc(seed=2, symmetry="C4", models=2, level=4, oversampling=4.0, starts=2)
-    finish(emc)
-    model = emc.orientations()["model"].reshape(2, 250)
-    share = [np.mean(model[kind] == np.median(model[kind])) for kind in (0, 1)]
-    assert np.median(model[0]) != np.median(model[1])
-    assert min(share) > 0.95
+    emc = replace(mixed[0], patterns=patterns).emc(
+        seed=2, symmetry="C4", models="auto", level=4, oversampling=4.0
+    )
+    last = finish(emc)
+    assert emc.n_models == len(emc.volumes()) == len(last.states) == 2
+    assert [state["occupancy"] for state in last.states] == pytest.approx([0.5, 0.5], abs=0.02)
+    found = emc.orientations()
+    model = found["model"].reshape(2, 250)
+    of_kind = [int(np.median(own)) for own in model]
+    assert set(of_kind) == {0, 1}
+    assert all(np.mean(own == m) > 0.98 for own, m in zip(model, of_kind, strict=True))
+    sure = found["state_probability"].max(axis=1)
+    assert np.median(sure) > 0.99
+    for data, m in zip(mixed, of_kind, strict=True):
+        assert data.aligned(emc, model=m, last_shell=18).shells.correlation[2:18].mean() > 0.9

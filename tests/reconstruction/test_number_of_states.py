@@ -6,16 +6,21 @@ import numpy as np
 import pytest
 
 from orienteer.errors import SettingsError
-from orienteer.reconstruction.number_of_states import Growth, held_out_evidence, most_models
+from orienteer.reconstruction.number_of_states import Growth, HeldOut, ask_sentinels, most_models
 from orienteer.reconstruction.settings import EmcSettings
 
 EVEN = np.array([0.5, 0.5])
 
 
-def judged(gains: np.ndarray, n_models: int = 2) -> Growth:
-    """Growth after the likelihoods of the sentinels have changed so much with the last model."""
+def judged(gains: np.ndarray, losses: np.ndarray | None = None) -> Growth:
+    """Growth after the likelihoods of the sentinels have changed so much with the second model.
+
+    losses : without each of the models; by default half of the frames need each.
+    """
+    if losses is None:
+        losses = np.where(np.arange(len(gains))[:, None] % 2 == np.arange(2), 20.0, 0.0)
     growth = Growth("auto", before={"evidence": np.zeros(len(gains))})
-    growth.judge(n_models, gains, np.full(n_models, 1 / n_models))
+    growth.judge(HeldOut(gains, losses), EVEN)
     return growth
 
 
@@ -23,8 +28,9 @@ def test_a_gain_far_above_its_error_asks_for_more() -> None:
     gains = np.random.default_rng(1).normal(2.0, 4.0, 400)  # 2 +- 0.2
     assert judged(gains).verdict == "split"
     # A minority alone gains, and gains much.
-    few = np.where(np.arange(500) % 20 == 0, 15.0, -0.1)
-    assert judged(few).verdict == "split"
+    is_rare = np.arange(500) % 20 == 0
+    losses = np.where(is_rare[:, None] == [False, True], 15.0, 0.0)
+    assert judged(np.where(is_rare, 15.0, -0.1), losses).verdict == "split"
 
 
 @pytest.mark.parametrize("mean", [-1.0, 0.0, 0.3])
@@ -34,19 +40,27 @@ def test_a_gain_that_may_be_chance_is_taken_back(mean: float) -> None:
     assert judged(gains).verdict == "take back"
 
 
+def test_a_state_that_nobody_misses_is_taken_back() -> None:
+    """Models may become better while one more begins, although it explains nothing."""
+    gains = np.random.default_rng(3).normal(0.5, 1.0, 400)
+    losses = np.stack([np.full(400, 30.0), np.full(400, 0.01)], axis=1)
+    assert judged(gains).verdict == "split"
+    assert judged(gains, losses).verdict == "take back"
+
+
 def test_too_few_sentinels_decide_nothing() -> None:
     growth = Growth("auto")
-    assert "too few" in growth.judge(1, np.zeros(5), np.ones(1))
+    assert "too few" in growth.judge(HeldOut(np.zeros(5), np.zeros((5, 1))), np.ones(1))
     assert growth.verdict == "keep"
 
 
 def test_a_given_number_is_reached_whatever_sentinels_say() -> None:
     growth = Growth(3)
-    growth.judge(1, np.zeros(0), np.ones(1))
+    growth.judge(None, np.ones(1))
     assert growth.verdict == "split"
-    growth.judge(2, np.zeros(0), EVEN)
+    growth.judge(None, EVEN)
     assert growth.verdict == "split"
-    growth.judge(3, np.zeros(0), np.full(3, 1 / 3))
+    growth.judge(None, np.full(3, 1 / 3))
     assert growth.verdict == "keep"
 
 
@@ -55,10 +69,10 @@ def test_a_state_without_frames_begins_again_but_not_for_ever() -> None:
     empty = np.array([1.0, 0.0])
     for n_tries in range(2):
         growth.n_tries = n_tries
-        growth.judge(2, np.zeros(0), empty)
+        growth.judge(None, empty)
         assert growth.verdict == "begin again"
     growth.n_tries = 2
-    growth.judge(2, np.zeros(0), empty)
+    growth.judge(None, empty)
     assert growth.verdict == "keep"
 
 
@@ -86,8 +100,8 @@ def test_sentinels_are_likelier_with_the_model_of_their_particle(simulated: Any,
     emc = data.emc(level=3, sentinels=0.2)
     for _ in range(12):
         emc.step()
-    found = held_out_evidence(emc)
+    found = ask_sentinels(emc).evidence
     assert found.shape == (emc.sentinel.sum(),)
     emc.models = np.ones_like(emc.models)
-    gains = found - held_out_evidence(emc)
+    gains = found - ask_sentinels(emc).evidence
     assert gains.mean() > 3 * gains.std() / np.sqrt(len(gains))

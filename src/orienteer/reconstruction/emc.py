@@ -25,7 +25,7 @@ from orienteer.reconstruction.expectation import Deposit, Expander
 from orienteer.reconstruction.first_estimates import bounded_weights
 from orienteer.reconstruction.frame_table import FrameTable
 from orienteer.reconstruction.nuisances import take_off_background, update_nuisances
-from orienteer.reconstruction.number_of_states import Growth, held_out_evidence
+from orienteer.reconstruction.number_of_states import Growth, ask_sentinels
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.radial_profile import RadialProfile
 from orienteer.reconstruction.relative_intensity import n_shells_of, random_start, resized
@@ -132,7 +132,8 @@ class Emc(Preparation):
             nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]
             note = chosen_start(nats)
         elif (course.after_limit or turn) == "judge states":
-            note = self.growth.judge(self.n_models, held_out_evidence(self), occupancy(self))
+            asked = ask_sentinels(self) if self.settings.models == "auto" else None
+            note = self.growth.judge(asked, occupancy(self))
         states = state_summaries(self)
         perplexity = float(np.exp(np.log(table.perplexity[merged]).mean()))
         self._turn(turn)

@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
-from orienteer.reconstruction.expectation import Expander, expect
+from orienteer.reconstruction.expectation import Batch, Expander, expect
+from orienteer.reconstruction.refinement import local_scores, refine_poses
+from orienteer.reconstruction.state_posterior import StatePosterior
+from orienteer.reconstruction.state_summary import occupancy
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
@@ -25,8 +30,15 @@ _MOST = 6
 _FEWEST, _ERRORS = 10, 3.0
 # Share of the frames below which a state is empty, and how often such a one is begun again.
 _EMPTY, _TRIES = 0.005, 2
+# Nats that a sentinel loses without its state, at most; and that all of them must lose in the mean.
+_LARGEST_LOSS, _LEAST_LOSS = 50.0, 0.1
 
 Verdict = Literal["split", "begin again", "keep", "take back"]
+
+
+def _mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:
+    """The mean of (S,) and its standard error."""
+    return float(values.mean()), float(values.std() / np.sqrt(max(len(values) - 1, 1)))
 
 
 def most_models(settings: "EmcSettings") -> int:
@@ -51,31 +63,39 @@ class Growth:
     before: dict[str, Any] = field(default_factory=dict)
     n_tries: int = 0
 
-    def judge(self, n_models: int, evidence: NDArray[np.float64], occupancy: NDArray[np.float64]) -> str:
-        """Decide what is to be done; one sentence about it.
+    def judge(self, held_out: "HeldOut | None", occupancy: NDArray[np.float64]) -> str:
+        """Decide what is to be done, after all models have settled; one sentence about it.
 
-        evidence : (S,) as above; occupancy : (M,) shares of the frames.
+        held_out : what the sentinels say; not needed where the number of models is given.
+        occupancy : (M,) shares of the frames.
         """
-        self.evidence = evidence
+        n_models = len(occupancy)
         if self.wanted != "auto":
             if n_models > 1 and occupancy.min() < _EMPTY and self.n_tries < _TRIES:
                 self.verdict = "begin again"
                 return "A state has lost all its frames and begins again, as another part of the rest."
             self.verdict = "split" if n_models < self.wanted else "keep"
             return "" if self.verdict == "keep" else f"State {n_models + 1} begins."
-        if len(evidence) < _FEWEST:
+        assert held_out is not None
+        self.evidence = held_out.evidence
+        if len(self.evidence) < _FEWEST:
             self.verdict = "keep"
-            return f"{len(evidence)} sentinels are too few to tell whether there are more states than one."
+            return (
+                f"{len(self.evidence)} sentinels are too few to tell whether there is more than one state."
+            )
         if n_models == 1:
             self.verdict = "split"
             return "Are there two states?"
-        gains = evidence - self.before["evidence"]
-        gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains) - 1))
+        gain, error = _mean_and_error(self.evidence - self.before["evidence"])
         told = f"frames that no model has seen become likelier by {gain:.2g} +- {error:.1g} nats"
-        if gain <= _ERRORS * error:
+        losses = [_mean_and_error(loss) for loss in held_out.losses.T]
+        is_missed = all(loss > max(_LEAST_LOSS, _ERRORS * its_error) for loss, its_error in losses)
+        if gain <= _ERRORS * error or not is_missed:
             self.verdict = "take back"
             count = "state is" if n_models == 2 else "states are"
-            return f"{n_models - 1} {count} enough: with {n_models}, {told}."
+            least = min(losses)[0]
+            missed = "" if is_missed else f", and without one of them less likely by {least:.1g} only"
+            return f"{n_models - 1} {count} enough: with {n_models}, {told}{missed}."
         self.verdict = "split" if n_models < _MOST else "keep"
         return f"There are {n_models} states or more: {told}."
 
@@ -95,16 +115,63 @@ class Growth:
         }
 
 
-def held_out_evidence(emc: "Emc") -> NDArray[np.float64]:
-    """ln P of every sentinel, (S,) in nats: over all poses of all models, mean over the halves."""
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What frames that no model has seen say about the models.
+
+    evidence : (S,) ln P of each sentinel, over all poses of all models, mean over the halves.
+    losses : (S, M) how much less likely it becomes without each of the models, up to a limit.
+    """
+
+    evidence: NDArray[np.float64]
+    losses: NDArray[np.float64]
+
+
+def ask_sentinels(emc: "Emc") -> HeldOut:
+    """Evidence of the models that there are, in nats."""
     work, likelihood = emc.work, emc.noise.likelihood(emc.work)
-    found = []
-    for models in emc.models:
+    found = np.zeros((emc.n_halves, len(emc.sentinel), 1 + emc.n_models))
+    if not emc.sentinel.any():
+        return HeldOut(np.zeros(0), np.zeros((0, emc.n_models)))
+    for own, models in zip(found, emc.models, strict=True):
         expander = Expander(models, work.points, work.junk(emc.junk))
-        own = np.zeros(len(emc.sentinel))
         for batch in work.batches("sentinel", emc.fluence):
-            store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
-            posterior = expect(likelihood, expander, work.rows, batch, 1.0, store)
-            own[batch.places] = to_numpy(posterior.log_evidence) + emc.table.constants(likelihood, batch)
-        found.append(own[emc.sentinel])
-    return np.asarray(np.mean(found, axis=0))
+            by_state = _log_evidence_by_state(emc, likelihood, expander, batch)
+            whole = np.logaddexp.reduce(by_state, axis=0)
+            own[batch.places, 0] = whole + emc.table.constants(likelihood, batch)
+            for m in range(emc.n_models):
+                rest = np.logaddexp.reduce(np.delete(by_state, m, axis=0), axis=0)
+                # The others become as much more frequent.
+                rest -= np.log(max(1 - occupancy(emc)[m], 1e-12))
+                own[batch.places, 1 + m] = np.minimum(whole - rest, _LARGEST_LOSS)
+    mean = found[:, emc.sentinel].mean(axis=0)
+    return HeldOut(mean[:, 0], mean[:, 1:])
+
+
+def _log_evidence_by_state(
+    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch
+) -> NDArray[np.float64]:
+    """ln P of the frames of a batch in each state, and as junk, but for a constant, (M + 1, D).
+
+    Two models of one state that lie half a step of the grid apart fit more poses than one does.  So of every
+    state the evidence of the grid grows by what its best pose gains when it leaves the grid.
+    """
+    work, D, tile_rows = emc.work, len(batch), emc.plan.tile_rows
+    store = ScoreStore(len(work.rows), D, emc.device, kept_mass=1.0)
+    log_evidence = to_numpy(expect(likelihood, expander, work.rows, batch, 1.0, store).log_evidence)
+    states = StatePosterior(emc.n_models, D, emc.xp)
+    states.add_all(store, work.rows)
+    share = to_numpy(states.probability)
+    junk = np.maximum(1 - share.sum(axis=0), 0.0) if work.rows.n_junk else np.zeros(D)
+    found = log_evidence + np.log(np.maximum(np.vstack([share, junk]), 1e-300))
+    quaternions = work.quaternions[to_numpy(states.best_row) % len(work.poses)]
+    step_deg = covering_bound_deg(work.stage.first_level)
+    for m in range(emc.n_models):
+        frames, model = np.arange(D), np.full(D, m)
+        climbed = refine_poses(
+            likelihood, expander, batch, frames, model, quaternions[m], step_deg, tile_rows=tile_rows
+        )
+        poses = emc.xp.asarray(quaternions[m])[:, None]
+        on_grid = local_scores(likelihood, expander, batch, climbed.frames, climbed.model, poses, tile_rows)
+        found[m] += to_numpy(climbed.score) - to_numpy(on_grid)[:, 0]
+    return np.asarray(found)
