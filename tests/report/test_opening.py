@@ -151,5 +151,5 @@ def test_a_density_that_does_not_fit_is_told_before_the_claim(
     edit(run_folder / "validation/validation.json", remarks=[f"half_2: {doubt}"])
     said = known_first(run_folder)
     assert f"The density: {doubt}" in said
-    assert f"half_2: {doubt}" in said
+    assert f"Half set 2: {doubt}" in said
     assert "Harmless" not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from orienteer.errors import OrienteerError
@@ -161,7 +162,7 @@ def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) ->
     """Densities that do not fit what they were phased from."""
     said = [f"{_DENSITY}: {words}" for words in phasing.remarks] if phasing is not None else []
     said += validation.remarks if validation is not None else []
-    return [with_angstrom(words) for words in said if _DOUBT in words]
+    return [with_angstrom(re.sub(r"^half_(\d)", r"Half set \1", words)) for words in said if _DOUBT in words]
 
 
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
