@@ -1,5 +1,6 @@
 """From an intensity to a density, unattended: the right one, from nearly every start, whatever is missing."""
 
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -154,6 +155,37 @@ def test_a_known_symmetry_is_in_the_density(agreement) -> None:
     assert np.abs(turned - density).max() < 0.01 * density.max()
     truth = SimpleNamespace(transform=transform)
     assert agreement(density, truth, phasing_data(intensity, settings, device="cpu"))[0] > 0.9
+
+
+def _as_it_is(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def _in_another_unit(values: np.ndarray) -> np.ndarray:
+    return values * 1e26
+
+
+def _with_too_much_background_taken_off(values: np.ndarray) -> np.ndarray:
+    return values - np.nanmean(values)
+
+
+def _with_an_empty_shell(values: np.ndarray) -> np.ndarray:
+    axis = np.arange(len(values)) - len(values) // 2
+    radius = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    return np.where((radius > 6) & (radius < 8) & np.isfinite(values), 0, values)
+
+
+@pytest.mark.parametrize(
+    "change", [_as_it_is, _in_another_unit, _with_too_much_background_taken_off, _with_an_empty_shell]
+)
+def test_strange_intensities_give_finite_densities_and_no_warning_of_numpy(body, change) -> None:
+    made = body(speckles=5.0, hole=1.0, noise=0.1)
+    intensity = made.intensity.with_values(change(made.intensity.values.astype(np.float64)))
+    settings = PhaseSettings(starts=2, schedule="25*dm 5*er", support_volume_A3=60000.0, diameter_A=100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = phase(intensity, settings, device="cpu")
+    assert np.isfinite(to_numpy(found.density.values)).all()
 
 
 @pytest.mark.parametrize(("volume_A3", "why"), [(1.0, "is too small"), (1e9, "does not fit a box")])

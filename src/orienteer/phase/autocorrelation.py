@@ -97,21 +97,22 @@ def noise_of(
     weight = np.bincount(shell[measured], weights=window[measured] ** 2, minlength=shell.max() + 1)
     sums = np.bincount(shell[measured], weights=noise[measured] ** 2, minlength=len(weight))
     square = sums / np.maximum(weight, 1e-3)
-    return np.asarray((np.sqrt(square / beyond.mean()) * _radial_means(values, measured))[shell])
+    return np.asarray((np.sqrt(square / beyond.mean()) * _levels(values, measured))[shell])
 
 
 def _relative(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Deviation of the intensity from the mean of its shell over that mean, 0 where nothing is known."""
-    means = _radial_means(values, measured)
-    level = np.maximum(means, 1e-12 * max(means.max(), 1e-300))[rounded_radii(len(values))]
+    level = _levels(values, measured)[rounded_radii(len(values))]
     return np.where(measured, values / level - 1, 0)
 
 
-def _radial_means(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _levels(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Mean of each shell; a shell that is not positive in the mean has next to nothing."""
     shell = rounded_radii(len(values))
     number = np.bincount(shell[measured], minlength=shell.max() + 1)
     sums = np.bincount(shell[measured], weights=values[measured], minlength=len(number))
-    return np.asarray(sums / np.maximum(number, 1))
+    means = sums / np.maximum(number, 1)
+    return np.asarray(np.maximum(means, 1e-12 * max(means.max(), 1e-300)))
 
 
 def _distances(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -93,9 +93,9 @@ def conclude(
 def data_error(data: PhasingData) -> float:
     """Relative error of the measured amplitudes, the geometric mean over shells, each by its voxels."""
     xp: Any = array_namespace(data.amplitudes)
-    square = data.amplitudes.astype(xp.float64) ** 2
+    square, sigma = data.amplitudes.astype(xp.float64) ** 2, data.sigma.astype(xp.float64)
     # The error of an amplitude is that of the intensity over twice the amplitude, where that is not small.
-    error = xp.where(data.measured, data.sigma**2 / (4 * (square + data.sigma) + 1e-300), 0)
+    error = xp.where(data.measured, sigma**2 / (4 * (square + sigma) + 1e-300), 0)
     power, wrong, number = (
         to_numpy(shell_sums(part, data.measured)) for part in (square, error, xp.ones_like(square))
     )
