@@ -110,3 +110,24 @@ def test_a_symmetric_particle_has_symmetric_models(frames_of_blobs: SimpleNamesp
     mtip.step()
     half_turn = mtip.models[..., ::-1, ::-1, :]
     assert np.allclose(mtip.models, half_turn, atol=0.02)
+
+
+@pytest.mark.timeout(600)
+def test_merging_pixel_by_pixel_finds_what_the_grid_finds(frames_of_blobs: SimpleNamespace) -> None:
+    """One scale and one sharpness: what the frames of a half say, through a grid and without one."""
+    found = {}
+    for merging in ("grid", "exact"):
+        settings = MtipSettings(
+            diameter_A=200.0, level=4, merging=merging, phasing=False, symmetry="C2", tolerance=1e-3
+        )  # fmt: skip
+        mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+        for _ in range(2):
+            mtip.step()
+        found[merging] = mtip
+    grid, exact = (found[merging].full[0] for merging in ("grid", "exact"))
+    axis = np.arange(len(grid)) - len(grid) // 2
+    inside = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 < (0.8 * len(grid) // 2) ** 2
+    a, b = grid[inside] - grid[inside].mean(), exact[inside] - exact[inside].mean()
+    assert (a * b).sum() > 0.97 * np.sqrt((a * a).sum() * (b * b).sum())
+    assert grid[inside].mean() == pytest.approx(exact[inside].mean(), rel=0.05)
+    assert (b * b).sum() == pytest.approx((a * a).sum(), rel=0.25)

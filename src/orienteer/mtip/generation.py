@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace
+from orienteer.mtip.exact_deposit import ExactDeposit
 from orienteer.mtip.held_out import choose_by_halves
 from orienteer.mtip.merging import merge
 from orienteer.mtip.normal_equations import NormalEquations
@@ -83,7 +84,10 @@ def sums_of_half(
     assert deposit.models is not None
     sums = symmetrise_sums(both_friedel(deposit.sums[model].finish()), group)
     before = grid.autocorrelation(deposit.models[model]) / grid.sharpening
-    return half_sums(grid, before, sums[..., 0], sums[..., 1], q_max_inv_A)
+    found = half_sums(grid, before, sums[..., 0], sums[..., 1], q_max_inv_A)
+    if isinstance(deposit, ExactDeposit):
+        return replace(found, equations=deposit.exact[model].finish())
+    return found
 
 
 def half_sums(
@@ -95,9 +99,14 @@ def half_sums(
     excess, exposure : (edge,)^3 photons, as of :meth:`RelativeGrid.equations`.
     """
     intensity = grid.intensity(before)
-    counted = 1 / (1 + exposure / (_MOST_EXPOSED * _natural_weight(grid) / float(grid.box) ** 3))
+    counted = 1 / (1 + exposure / most_exposed(grid))
     equations = grid.equations(intensity, excess * counted, exposure * counted, q_max_inv_A)
     return HalfSums(equations, before * grid.support, exposure * intensity + excess, exposure)
+
+
+def most_exposed(grid: RelativeGrid) -> float:
+    """Photons that a voxel of the intensity counts with at most."""
+    return _MOST_EXPOSED * _natural_weight(grid) / float(grid.box) ** 3
 
 
 def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -> Merged:

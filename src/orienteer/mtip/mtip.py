@@ -12,17 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import DeviceName
+from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.mtip.envelope import envelope_of
-from orienteer.mtip.generation import Merged, drawn_to_phased, merge_halves, sliceable, sums_of_half
+from orienteer.mtip.exact_deposit import ExactDeposit, ExactSums
+from orienteer.mtip.generation import (
+    Merged,
+    drawn_to_phased,
+    merge_halves,
+    most_exposed,
+    sliceable,
+    sums_of_half,
+)
 from orienteer.mtip.loop_phasing import LoopPhasing
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.mtip.settings import MtipSettings
+from orienteer.orientation.quaternion import to_matrix
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.compression import Compressed
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 
 # Mean correlation of the halves from which on there is something to phase.
@@ -85,6 +95,22 @@ class Mtip(Emc):
         radius = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
         is_first = self.annealing.iterations_left > 0 and self.course.stage == 0
         return is_first or not np.mean(self.half_correlation[2:radius]) > _WORTH_PHASING
+
+    def new_deposit(self, work: Workspace, half: int) -> Deposit:
+        """Room for what the frames of a half leave behind."""
+        deposit = super().new_deposit(work, half)
+        if self.settings.merging == "grid":
+            return deposit
+        # Shells are as bright as all frames of the half together make them.
+        radius = np.maximum(np.arange(work.shell.max() + 1.0), 0.5)
+        photons = np.bincount(work.shell, to_numpy(work.pixel_weights)) * len(work.frames_of(half))
+        exposure = (photons / (4 * np.pi * radius**2))[work.shell]
+        xp = self.xp
+        points = xp.asarray(self.pixels.q_inv_A[work.places])
+        counted = xp.asarray(1 / (1 + exposure / most_exposed(self._grid)))
+        turns = xp.asarray(to_matrix(self.group.quaternions))
+        exact = [ExactSums(self._grid, points, counted, turns) for _ in deposit.sums]
+        return ExactDeposit(deposit.sums, deposit.junk, deposit.row_mass, deposit.models, exact)
 
     # Stages and states ------------------------------------------------------------------------------------
 
