@@ -71,6 +71,19 @@ def test_fluence_is_estimated_where_it_varies_and_only_there(
         assert (look.fluence == 1).all()
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_a_background_that_nobody_has_told_does_not_pass_for_constant_fluence(
+    expected: Any, spread: float
+) -> None:
+    """Rings that show hardly anything else are the same in every shot, whatever the fluence."""
+    detector, frames = expected
+    background = 0.025 * 10 * frames.sum() / frames.size
+    store = frame_store(detector, 10 * frames, log_normal(spread), background)
+    look = first_estimates(store, EmcSettings(), None, np.ones(N_FRAMES, dtype=bool))
+    assert look.estimates_fluence == (spread > 0)
+    assert look.fluence_spread == pytest.approx(spread, rel=0.25, abs=0.05)
+
+
 def test_the_user_decides_if_he_likes(expected: Any) -> None:
     detector, frames = expected
     everybody = np.ones(N_FRAMES, dtype=bool)

@@ -2,8 +2,9 @@
 
 The photons of a frame vary with its fluence and with its orientation.  Fluence changes all rings of the
 detector by the same factor.  Orientation does not: towards the centre a particle scatters the same in every
-orientation, and what one ring gains another may lose.  So among all averages of rings, the one that varies
-least tells how much of the variation can be that of the fluence.
+orientation, and what one ring gains another may lose.  So among all averages of bright rings, the one that
+varies least tells how much of the variation can be that of the fluence.  Dark rings may show a background
+that nobody has told, which is the same in every shot.
 """
 
 from typing import NamedTuple
@@ -16,8 +17,8 @@ from orienteer.reconstruction.screening import RingPhotons
 # Photon noise that the average may have, in standard errors of its variance over all frames.
 _CAUTION = 2.0
 _FEWEST_FRAMES = 20
-# Rings that tell less than this share of what the best one tells are left out: their means may be nothing.
-_LEAST_TOLD = 1e-3
+# Share of all that rings tell which the brightest of them must hold; the others are left out.
+_BRIGHT_SHARE = 0.8
 
 
 class FluenceSpread(NamedTuple):
@@ -39,7 +40,7 @@ def fluence_spread(rings: RingPhotons) -> FluenceSpread:
     """
     mean = np.maximum(rings.signal.mean(axis=0), 0.0)
     told = mean**2 / np.maximum(mean + rings.background, 1e-30)
-    used = told > _LEAST_TOLD * told.max()
+    used = _brightest(told)
     n = len(rings.signal) // 2
     if n < _FEWEST_FRAMES or not used.any():
         return FluenceSpread(0.0, 0.0)
@@ -52,6 +53,15 @@ def fluence_spread(rings: RingPhotons) -> FluenceSpread:
         variance += found / 2
         error += (max(found, 0.0) + float(weights**2 @ others_noise)) / np.sqrt(n) / 2
     return FluenceSpread(*(float(np.sqrt(max(v, 0.0))) for v in (variance, variance - error)))
+
+
+def _brightest(told: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether a ring is one of the fewest that tell _BRIGHT_SHARE of all, (R,)."""
+    order = np.argsort(-told, kind="stable")
+    before = np.cumsum(told[order]) - told[order]
+    used = np.zeros(len(told), dtype=bool)
+    used[order] = before < _BRIGHT_SHARE * told.sum()
+    return used
 
 
 def _moments(
