@@ -8,7 +8,8 @@ import pytest
 from orienteer.compare.turning import rotate_volume
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import from_axis_angle
-from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
+from orienteer.particle.named_bodies import virus
+from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.volume.volume import Volume
 
 
@@ -101,3 +102,24 @@ def test_shells_that_reach_beyond_the_outermost_pixel_are_left_out() -> None:
     assert np.isfinite(found.correlation[6])
     assert np.isnan(found.correlation[7:]).all()
     assert found.resolution_A == pytest.approx(1 / 0.6)
+
+
+def test_a_symmetry_that_nobody_gave_is_seen_in_noisy_halves() -> None:
+    body, n, voxel = virus(300), 41, 1 / 1200
+    axis = (np.arange(n) - n // 2) * voxel
+    truth = np.abs(body.amplitude_on_grid(axis)) ** 2
+    draw = np.random.default_rng(1)
+
+    def half() -> Volume:
+        return Volume(truth * (1 + 0.3 * draw.normal(size=truth.shape)), voxel, "reciprocal")
+
+    first, second = half(), half()
+    found = look_alikes(first, compare_intensities(first, second, 300.0))
+    assert len(found) == 60
+    assert angular_distance_deg(found, np.tile([1.0, 0, 0, 0], (60, 1)), "I").max() < 5
+
+
+def test_halves_that_agree_on_nothing_look_alike_nowhere() -> None:
+    draw = np.random.default_rng(1)
+    noise = [Volume(draw.random((21, 21, 21)), 0.001, "reciprocal") for _ in range(2)]
+    np.testing.assert_array_equal(look_alikes(noise[0], agreement([0.1] * 11)), [[1, 0, 0, 0]])

@@ -8,6 +8,7 @@ import pytest
 
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
+from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, from_axis_angle, inverse, random_uniform
 from orienteer.reconstruction.sentinels import is_flat
 from orienteer.run.run import Run
@@ -52,6 +53,18 @@ def test_poses_are_compared_after_one_turn_for_all() -> None:
     assert found.median_deg == pytest.approx(0, abs=1e-4)
     assert pose_agreement(first, random_uniform(50, 2), turn).median_deg > 80
     assert found.chance_deg == pytest.approx(131, abs=4)
+
+
+def test_poses_that_a_symmetry_makes_equal_count_as_one_though_nobody_gave_it() -> None:
+    group, turn = as_point_group("D3").quaternions, from_axis_angle([3, 1, 2], 130)
+    first = random_uniform(60, 1)
+    any_of_them = group[np.random.default_rng(2).integers(len(group), size=60)]
+    second = compose(compose(first, any_of_them), turn)
+    assert pose_agreement(first, second, turn).median_deg > 100
+    found = pose_agreement(first, second, turn, alike=group)
+    assert found.median_deg == pytest.approx(0, abs=1e-4)
+    assert found.n_alike == 6
+    assert found.chance_deg == pytest.approx(pose_agreement(first, second, turn, "D3").chance_deg)
 
 
 def test_poses_of_other_frames_are_refused() -> None:

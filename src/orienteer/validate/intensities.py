@@ -22,14 +22,18 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.alignment import look_alike_rotations
 from orienteer.compare.comparison import compare
 from orienteer.compare.crossing import Crossing, crossing_of
+from orienteer.compare.shells import n_shells
 from orienteer.volume.volume import Volume
 
 # The correlation of two shells above which they show the same.
 _AGREES = 0.5
 # The same for two halves of which the mean is judged (Rosenthal and Henderson 2003).
 HALVES_AGREE = 0.143
+# Share of the correlation of the halves from which on an intensity looks like itself after a turn.
+_AS_ALIKE = 0.8
 # The chance that intensities which have nothing in common pass as alike, were z normal.
 _CHANCE = 1e-4
 # Correlations beyond this are as good as 1: how near to it is a matter of voxels, not of speckles.
@@ -69,7 +73,7 @@ class IntensityAgreement:
             return None
         radius, reach = self.q_inv_A * self.diameter_A, found.q * self.diameter_A
         used = (radius <= reach * (1 + 1e-9)) & np.isfinite(self.correlation)
-        used[: self._first_shell] = False
+        used[: self.first_shell] = False
         number = np.pi * radius[used] ** 2 * radius[1] / self.order
         correlation = np.clip(self.correlation[used], -_LARGEST_CORRELATION, _LARGEST_CORRELATION)
         z = float((number * np.arctanh(correlation)).sum() / np.sqrt(number.sum()))
@@ -77,7 +81,7 @@ class IntensityAgreement:
         return _period(found) if z >= NormalDist().inv_cdf(1 - _CHANCE / n_turns) else None
 
     @property
-    def _first_shell(self) -> int:
+    def first_shell(self) -> int:
         """The first that says something: inside of one speckle there is only the size of the particle."""
         known = np.flatnonzero(np.isfinite(self.correlation))
         inside = int(np.ceil(1 / (self.q_inv_A[1] * self.diameter_A) - 1e-6))
@@ -85,7 +89,7 @@ class IntensityAgreement:
 
     def _crossing(self, level: float) -> Crossing:
         return crossing_of(
-            self.q_inv_A, self.correlation - level, self.q_inv_A**2, first_shell=self._first_shell,
+            self.q_inv_A, self.correlation - level, self.q_inv_A**2, first_shell=self.first_shell,
             shells_per_speckle=1 / (self.q_inv_A[1] * self.diameter_A),
         )  # fmt: skip
 
@@ -113,3 +117,22 @@ def compare_intensities(
 def worse_of(found: Iterable[IntensityAgreement]) -> IntensityAgreement:
     """Of several agreements the one that reaches least far."""
     return max(found, key=lambda one: one.resolution_A or np.inf)
+
+
+def look_alikes(volume: Volume, agreement: IntensityAgreement) -> NDArray[np.float64]:
+    """Rotations (K, 4) after which an intensity looks as much like itself as like the other half.
+
+    A particle may have a symmetry that nobody knows of, and a frame then has several poses.
+    agreement : of this half with the other.
+    """
+    # Inside of the first few speckles a virus is round, and its halves need not agree about what is left.
+    alike = np.nan_to_num(agreement.correlation, nan=-1.0) >= _AGREES
+    alike[: agreement.first_shell] = False
+    if not alike.any():
+        return np.array([[1.0, 0.0, 0.0, 0.0]])
+    q, correlation = agreement.q_inv_A[alike], agreement.correlation[alike]
+    voxel = volume.voxel_size[0]
+    last = min(int(q.max() / voxel), n_shells(volume.shape[0]) - 1)
+    first = min(max(1, int(q.min() / voxel)), last)
+    least = _AS_ALIKE * float(correlation.mean())
+    return look_alike_rotations(volume.values, least, first_shell=first, last_shell=last)

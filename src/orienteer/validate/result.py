@@ -175,6 +175,11 @@ class Validation:
                 f"The halves do not agree on the poses of frames that neither has seen: they differ by "
                 f"{poses.median_deg:.3g} degrees, where random ones differ by {poses.chance_deg:.3g}."
             )
+        if poses is not None and poses.n_alike > 1:
+            told.append(
+                f"The particle looks alike at {poses.n_alike} rotations, which count as one in the poses; if "
+                "that is a symmetry, give it: reconstruct --symmetry."
+            )
         if self.coverage is not None:
             told += _words_of_coverage(self.coverage)
         for half in self.halves:

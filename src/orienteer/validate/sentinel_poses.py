@@ -46,12 +46,15 @@ class PoseAgreement:
     frames : their number.
     median_deg, percentile_90_deg : of the angles between the two poses of each frame.
     chance_deg : the median for poses at random, which is what two unlike models give.
+    n_alike : rotations at which the model looks alike, though nobody gave it a symmetry; poses that differ by
+        one of them count as the same.
     """
 
     frames: int
     median_deg: float
     percentile_90_deg: float
     chance_deg: float
+    n_alike: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,25 +131,32 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
 
 def pose_agreement(
     first: ArrayLike, second: ArrayLike, turn: ArrayLike, group: PointGroup | str = "C1",
-    flat_ewald: bool = False,
+    flat_ewald: bool = False, alike: ArrayLike = ((1.0, 0.0, 0.0, 0.0),),
 ) -> PoseAgreement:  # fmt: skip
     """How far two models agree on the poses of the same frames.
 
     first, second : (n, 4) orientations in the first and the second model.
     turn : (4,), the quaternion by which the second model is turned to give the first.
     flat_ewald : whether patterns look the same after half a turn about the beam.
+    alike : (K, 4) rotations after which the first model looks the same, none at all among them.
     """
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if a.shape != b.shape or not len(a):
         raise OrienteerError(f"poses of {len(a)} and of {len(b)} frames cannot be compared.")
     # I1(A q) = I2(q): the frame that samples I2 at R^T q samples I1 at A R^T q, where its pose is R A^T.
     turned = compose(b, inverse(np.asarray(turn, np.float64)))
-    apart = to_numpy(angular_distance_deg(a, turned, group, flat_ewald))
-    random = random_uniform(_N_CHANCE, 0), random_uniform(_N_CHANCE, 1)
-    chance = to_numpy(angular_distance_deg(*random, group, flat_ewald))
+    rotations = np.asarray(alike, np.float64)
+
+    def apart(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        equivalent = (compose(y, rotation) for rotation in rotations)
+        found = [to_numpy(angular_distance_deg(x, each, group, flat_ewald)) for each in equivalent]
+        return np.asarray(np.min(found, axis=0))
+
+    angles, chance = apart(a, turned), apart(random_uniform(_N_CHANCE, 0), random_uniform(_N_CHANCE, 1))
     return PoseAgreement(
-        len(a), float(np.median(apart)), float(np.percentile(apart, 90)), float(np.median(chance))
-    )
+        len(a), float(np.median(angles)), float(np.percentile(angles, 90)), float(np.median(chance)),
+        len(rotations),
+    )  # fmt: skip
 
 
 def _fluence(emc: Emc, store: FrameStore) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from orienteer.validate.half_runs import FOLDER, half_runs, iterate_halves
 from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
-from orienteer.validate.intensities import IntensityAgreement, compare_intensities, worse_of
+from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
 from orienteer.volume.opening import open_volume, write_volume
@@ -165,7 +165,7 @@ def validate(
         maps=maps,
         intensity=intensity,
         whole=agreement,
-        sentinels=_sentinels(models, intensity, whole.settings.symmetry),
+        sentinels=_sentinels(models, volumes[1], intensity, whole.settings.symmetry),
         errors=errors,
         given=_given(whole, phasing),
         troubles=troubles,
@@ -223,11 +223,15 @@ def _half_maps(
     )
 
 
-def _sentinels(models: list[HalfModel], intensity: IntensityAgreement, symmetry: str) -> PoseAgreement | None:
+def _sentinels(
+    models: list[HalfModel], volume: Volume, intensity: IntensityAgreement, symmetry: str
+) -> PoseAgreement | None:
+    """volume : the intensity of the first half."""
     first, second = models
     if not len(first.poses):
         return None
-    return pose_agreement(first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat)
+    alike = look_alikes(volume, intensity)
+    return pose_agreement(first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat, alike)
 
 
 def _coverage(run: Run, found: Validation) -> Coverage:
