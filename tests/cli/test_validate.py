@@ -13,6 +13,7 @@ import pytest
 import orienteer
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run.lock import PHASING, VALIDATION, RunLock
 from orienteer.run.run import Run
 
 WAVELENGTH_A = 2.5
@@ -97,3 +98,15 @@ def test_a_damaged_density_of_the_run_is_refused_before_the_halves_begin(run: An
     assert result.status == 1
     assert "orienteer phase run --restart" in result.errors
     assert not (small_run / "validation").exists()
+
+
+def test_one_process_validates_a_run_at_a_time(run: Any, small_run: Path) -> None:
+    with RunLock(small_run, VALIDATION):
+        result = run("validate", small_run, *QUICK)
+    assert result.status == 1
+    assert "already validating this run" in result.errors
+    assert not (small_run / "validation").exists()
+    with RunLock(small_run, PHASING):
+        result = run("validate", small_run, *QUICK)
+    assert "already phasing into this folder" in result.errors
+    assert not (small_run / VALIDATION).exists()

@@ -13,10 +13,12 @@ from orienteer.cli.console import Stopped, messages, output, print_json, print_t
 from orienteer.cli.live_display import Step, show_reconstruction, time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.compute.arrays import DeviceName
 from orienteer.errors import FileError
 from orienteer.run.validation_settings import ValidationSettings
 
 if TYPE_CHECKING:
+    from orienteer.phase.settings import PhaseSettings
     from orienteer.run.run import Run
     from orienteer.validate.result import Validation
     from orienteer.validate.validation import Halves
@@ -40,11 +42,11 @@ def validate(
     flags: list[str],
 ) -> None:
     """Reconstruct two independent halves and tell how far they agree; stop and resume at any time."""
+    from orienteer.run.lock import VALIDATION, RunLock
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
-    from orienteer.validate.half_phasing import phase_run
     from orienteer.validate.validation import begin_halves
     from orienteer.validate.validation import validate as put_to_the_test
 
@@ -54,13 +56,15 @@ def validate(
         with stopping_at_once("Stopped; what is done is kept.", "The same command goes on."):
             opened = Run.open(run, data)
             _check_density(run)
-            halves = begin_halves(opened, chosen.validation, device, restart)
-            _announce(opened, halves, chosen.validation)
-            _reconstruct(halves)
-            with show_steps("Phasing the run of all frames"):
-                phase_run(opened, chosen.phase, device)
-            with show_steps("Validating"):
-                found = put_to_the_test(opened, chosen.validation, chosen.phase, device=device, halves=halves)
+            with RunLock(run, VALIDATION, "validating this run"):
+                halves = begin_halves(opened, chosen.validation, device, restart)
+                _announce(opened, halves, chosen.validation)
+                _reconstruct(halves)
+                _phase_whole(opened, chosen.phase, device)
+                with show_steps("Validating"):
+                    found = put_to_the_test(
+                        opened, chosen.validation, chosen.phase, device=device, halves=halves
+                    )
     except RunStopped as stopped:
         with suppress(OSError):  # the terminal may be gone
             messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
@@ -104,6 +108,18 @@ def _reconstruct(halves: "Halves") -> None:
         with closing(run.iterate()) as steps, show_reconstruction(title) as show:
             for step in steps:
                 show(cast(Step, step))
+
+
+def _phase_whole(run: "Run", settings: "PhaseSettings", device: DeviceName) -> None:
+    """The density of all frames, to which the claim belongs; one that is there is left alone."""
+    from orienteer.cli.phase_folder import to_oneself
+    from orienteer.phase.result import DESCRIPTION
+    from orienteer.validate.half_phasing import phase_run
+
+    if (run.path / DESCRIPTION).exists():
+        return
+    with to_oneself(run.path), show_steps("Phasing the run of all frames"):
+        phase_run(run, settings, device)
 
 
 def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> None:

@@ -12,7 +12,7 @@
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
-| ``lock``, ``phasing.lock`` | there while a process works on the run, or phases it |
+| ``lock``, ``phasing.lock``, ``validation.lock`` | there while a process works on it, phases, validates |
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from orienteer.compute.reading import reading
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.lock import NAME as LOCK
-from orienteer.run.lock import PHASING as PHASING_LOCK
+from orienteer.run.lock import PHASING, VALIDATION
 from orienteer.run.settings_file import hash_settings, lasting, read_settings, settings_tree, write_settings
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "orienteer-run", 1
 _LIBRARIES = ("numpy", "scipy", "numba", "h5py", "finufft", "cupy-cuda13x", "cupy-cuda12x")
 _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
+_LOCKS = (LOCK, PHASING, VALIDATION)
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
-    "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, LOCK, PHASING_LOCK,
+    "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, *_LOCKS,
     "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
     "open_in_chimerax.cxc",
 }  # fmt: skip
@@ -109,7 +110,7 @@ class RunDirectory:
         try:
             self._description.unlink(missing_ok=True)  # first: from now on, no run is here
             for entry in [*self.path.iterdir(), *self._outputs()]:
-                if entry.name not in (LOCK, PHASING_LOCK) and entry.is_file() and _is_own(entry.name):
+                if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
             with suppress(OSError):  # there is none, or it holds other things
                 (self.path / "dragonfly").rmdir()

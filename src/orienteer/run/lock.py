@@ -24,8 +24,8 @@ from orienteer.compute.atomic import unwritable
 from orienteer.errors import FileError
 
 NAME = "lock"
-# A run is phased into its folder beside whatever else is done to it.
-PHASING = "phasing.lock"
+# A run is phased and validated beside whatever else is done to it.
+PHASING, VALIDATION = "phasing.lock", "validation.lock"
 RENEW_EVERY_S = 5.0
 WATCH_S = 30.0
 _NO_LOCKS_HERE = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOLCK)
