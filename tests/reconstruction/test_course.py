@@ -141,3 +141,27 @@ def test_a_model_that_shows_nothing_ends_the_run_with_its_stage() -> None:
     assert course.give_up("next stage") == "end"
     assert course.found_nothing
     assert "no better than a round object" in course.reason
+
+
+def test_while_models_are_few_the_first_stage_ends_in_judging_their_number_whatever_the_halves_say() -> None:
+    course = Course(2, 1, 400, grows=True)
+    settled = progress(-100.0, agreement=0.01)
+    assert turns(course, settled, settled) == ["go on", "judge states"]
+    course.enter(0)
+    # One that is to be split need not be perfect.
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(16)])
+    assert found == ["go on"] * 15 + ["judge states"]
+    course.enter(0)
+    course.grows = False
+    assert turns(course, progress(-1.0), progress(-1.0)) == ["go on", "next stage"]
+
+
+def test_the_number_of_models_grows_from_the_best_start() -> None:
+    course = Course(2, 2, 400, grows=True)
+    assert turns(course, progress(-2.0), progress(-2.0))[-1] == "next start"
+    course.start = 1
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "best start"
+    course.has_start = True
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "judge states"

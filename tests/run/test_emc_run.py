@@ -21,7 +21,7 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.run import Run
 
 # The icosahedral group leaves few poses, so that stages are over soon.
-SETTINGS = EmcSettings(symmetry="I", diameter_A=200, models=2, junk_classes=1, starts=3)
+SETTINGS = EmcSettings(symmetry="I", diameter_A=200, models=2, junk_classes=1, starts=2)
 FLAGS = (
     "--symmetry",
     "I",
@@ -32,7 +32,7 @@ FLAGS = (
     "--junk-classes",
     "1",
     "--starts",
-    "3",
+    "2",
     "--device",
     "cpu",
 )

@@ -17,6 +17,8 @@ _RATIO_SHARE = 0.3
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
 FEWEST = 3
 _MOST, _MOST_LAST = 60, 40
+# And at most while the number of models grows: one that is to be split need not be perfect.
+_MOST_GROWING = 15
 # Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
 _NO_SIGNAL, _NOTHING_FOUND = 0.05, 0.1
 
@@ -82,6 +84,13 @@ class Course:
         """Whether there is nothing finer."""
         return self.stage == self.n_stages - 1
 
+    @property
+    def patience(self) -> int:
+        """Iterations after annealing that a stage has at most."""
+        if self.stage == 0 and self.grows and (self.has_start or self.n_starts == 1):
+            return _MOST_GROWING
+        return _MOST_LAST if self.is_last_stage else _MOST
+
     def enter(self, stage: int) -> None:
         """A stage begins; likelihoods of other pixels cannot be compared with its own."""
         self.stage = stage
@@ -121,7 +130,7 @@ class Course:
             gain >= _SMALL_GAIN or agreement - self.last_agreement >= _SMALL_AGREEMENT or rest >= _SMALL_REST
         )
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
-        out_of_patience = now.iterations_done >= (_MOST_LAST if self.is_last_stage else _MOST)
+        out_of_patience = now.iterations_done >= self.patience
         self.since_best += 1
         if now.iterations_done == 0 or now.log_likelihood > self.best_log_likelihood - _SMALL_GAIN:
             self.since_best = 0
