@@ -19,16 +19,16 @@ from orienteer.phase.course import LARGEST_SUPPORT, Course
 from orienteer.phase.held_out import Foretold, foretell
 from orienteer.phase.schedule import parse_schedule
 
-_SCHEDULE = parse_schedule("150*dm 80*raar(0.87) 20*er")
+_SCHEDULE = parse_schedule("120*dm 60*raar(0.87) 20*er")
 # From one volume to the next, at first and then around the choice.
-_COARSE, _FINE = 1.35, 1.1
+_COARSE, _FINE = 1.5, 1.15
 # Starts at each volume: one may fail, and two still tell how far good ones differ.
 _STARTS = 3
 # The number of the first start of all, which no start of a phasing has.
 _NUMBER = 10**6
 # Volumes that are tried, in those of a ball of the particle's diameter: soft bodies reach beyond what shows
 # in the autocorrelation, and long ones fill little of the ball.
-_LARGEST, _SMALLEST = 2.0, 0.025
+_LARGEST, _SMALLEST = 2.0, 0.03
 # A volume is worse than the best where it is so by more standard errors than this.
 _ERRORS = 2.0
 # No support is smaller, in voxels.
