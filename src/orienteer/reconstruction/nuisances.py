@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compare.shells import shell_index
 from orienteer.compute.arrays import to_numpy
@@ -52,8 +53,7 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
             by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
             odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
         else:
-            # A state of few frames is known so badly that anything explains its frames nearly as well.
-            odds += _STRANGE_NATS
+            odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel) + _STRANGE_NATS
         odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
     if emc.estimates_fluence:
@@ -86,6 +86,21 @@ def update_nuisances(emc: "Emc", deposits: list[Deposit]) -> None:
     work.update_prior(mass)
     if emc.junk is not None:
         emc.junk = emc.noise.solve_junk(deposits, work, emc.junk)
+
+
+def odds_in_states(
+    odds: NDArray[np.float64], model: NDArray[np.int64], learns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Odds (N,), in a state that explains most of its frames badly those against its typical frame.
+
+    A state of few frames is known so badly that anything explains its frames as well: half of them stay.
+    model : (N,) state of each frame, -1: none; learns : (N,) bool, frames that say what is typical.
+    """
+    relative = odds.copy()
+    for m in np.unique(model[learns & (model >= 0)]):
+        own = model == m
+        relative[own] -= min(0.0, float(np.median(odds[own & learns])))
+    return relative
 
 
 def _leave_out_strangers(emc: "Emc") -> None:
