@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from orienteer.compare.alignment import align_intensities
+from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.run.run import Run
@@ -131,3 +132,44 @@ def test_merging_pixel_by_pixel_finds_what_the_grid_finds(frames_of_blobs: Simpl
     assert (a * b).sum() > 0.97 * np.sqrt((a * a).sum() * (b * b).sum())
     assert grid[inside].mean() == pytest.approx(exact[inside].mean(), rel=0.05)
     assert (b * b).sum() == pytest.approx((a * a).sum(), rel=0.25)
+
+
+@pytest.mark.parametrize("oversampling", [3.0, 6.0])
+def test_the_truth_stays_put_whatever_the_oversampling(
+    oversampling: float, frames_of_blobs: SimpleNamespace
+) -> None:
+    """Slices and merges speak of the same places: frames of the truth do not move it."""
+    settings = MtipSettings(diameter_A=320.0, level=4, oversampling=oversampling, phasing=False)
+    mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+    mtip._enter(1)
+    grid, work = mtip._grid, mtip.work
+    axis = (np.arange(grid.edge) - grid.edge // 2) * grid.voxel_inv_A
+    length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    intensity = frames_of_blobs.intensity(grid.edge, grid.voxel_inv_A)
+    seen = length < work.stage.scored_inv_A
+    # The simulated photons have a scale of their own.
+    intensity *= mtip.profile(length)[seen].sum() / intensity[seen].sum()
+    z = grid.autocorrelation(np.where(seen, intensity / mtip.profile(length), 1.0)) * grid.support
+    true = grid.intensity(z)
+    sharp = np.maximum(grid.intensity(z * grid.sharpening), 0.02).astype(np.float32)
+    mtip.models = np.stack([sharp[None]] * 2)
+    mtip.full = true[None].astype(np.float32)
+    for _ in range(2):
+        _, found = mtip.new_models(mtip.noise.likelihood(work), 1.0)
+        mtip.take_models(found)
+    now = np.stack([mtip.models[0, 0], sharp])[:, length < 0.7 * work.stage.scored_inv_A]
+    assert np.corrcoef(now)[0, 1] > 0.95
+    contrast = now.std(axis=1) / now.mean(axis=1)
+    assert contrast[0] == pytest.approx(contrast[1], rel=0.15)
+
+
+@pytest.mark.gpu
+def test_the_gpu_does_the_same(frames_of_blobs: SimpleNamespace) -> None:
+    found = []
+    devices: tuple[DeviceName, ...] = ("cpu", "cuda")
+    for device in devices:
+        mtip = Mtip(frames_of_blobs.source, SETTINGS, seed=1, device=device)
+        steps = [mtip.step() for _ in range(3)]
+        found.append((steps[-1].log_likelihood, to_numpy(mtip.full)))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-4)
+    assert np.corrcoef(found[0][1].ravel(), found[1][1].ravel())[0, 1] > 0.999

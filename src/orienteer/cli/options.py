@@ -94,7 +94,11 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
 
 
 def in_section(override: str, section: str) -> Override:
-    """A flag of one method as a setting of another that has it, too."""
+    """A flag of one method as a setting of another that has it, too.
+
+    >>> in_section("emc.level=4", "mtip")
+    'mtip.level=4'
+    """
     typed = override.typed if isinstance(override, Override) else override
     return Override(f"{section}.{override.split('.', 1)[1]}", typed)
 
