@@ -5,7 +5,6 @@ away.  A mask is itself alike in both densities, though, and a sharp one makes t
 hence the edge, and the correction of :mod:`orienteer.compare.phase_randomisation`.
 """
 
-
 import numpy as np
 
 from orienteer.compare.fsc import check_density

@@ -45,7 +45,8 @@ class RoundPart:
         # Lines through means miss some of a curve; a second time finds most of it.
         for _ in range(2):
             mean = (self._sums(centred - same)[0] / self._number)[: self._end]
-            same = same + xp.interp(self.radius, self._radii, xp.asarray(mean))
+            joined = xp.interp(xp.reshape(self.radius, (-1,)), self._radii, xp.asarray(mean))
+            same = same + xp.reshape(joined, self.radius.shape)
         return same * xp.conj(self._to_middle)
 
     def taken_off(self, density: Array, first_shell: int) -> Array:
