@@ -105,3 +105,10 @@ def test_far_distances_are_rare_and_those_beyond_the_diameter_impossible() -> No
     assert (np.diff(along) < 0).all()
     assert along[-1] < 0.2
     assert not grid.spread[0, 0, 0]
+
+
+def test_half_of_the_grid_holds_the_same_intensity() -> None:
+    grid = grid_of(25)
+    z = random_autocorrelation(grid)
+    whole = np.fft.ifftshift(grid.intensity(z))
+    assert np.allclose(grid.intensity_of_half(z), whole[..., :13], atol=1e-9)

@@ -7,7 +7,7 @@ other half tell which of the results to use, and whether any of them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -43,6 +43,7 @@ class LoopPhasing:
     envelope : radial envelope that relative intensities were divided by.
     measured_inv_A : smallest and largest \\|q\\| that pixels have seen.
     settings : symmetry and diameter of the particle.
+    first : (n, n, n) the first autocorrelation, by which supports begin; None before it.
     state : B densities on their way, one for each volume; None before the first.
     """
 
@@ -51,6 +52,7 @@ class LoopPhasing:
     measured_inv_A: tuple[float, float]
     settings: PhaseSettings
     seed: int
+    first: Array = None
     state: PhaseState | None = None
 
     def follow(self, autocorrelation: Array) -> Array:
@@ -58,8 +60,9 @@ class LoopPhasing:
 
         Returns the relative autocorrelations (B, n, n, n) float64 of what the densities have come to.
         """
-        data = self._data(autocorrelation)
-        course = Course.of(data, self.settings)
+        if self.first is None:
+            self.first = autocorrelation
+        course = Course.of(self._data(autocorrelation), self.settings)
         if self.state is None:
             volume = np.array(_VOLUMES) * course.first_volume
             self.state = course.start(range(len(volume)), volume, self.seed)
@@ -77,6 +80,7 @@ class LoopPhasing:
         return {
             **{name: to_numpy(getattr(self.state, name)) for name in names},
             "volume": self.state.volume,
+            "first": to_numpy(self.first),
         }
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
@@ -84,6 +88,7 @@ class LoopPhasing:
         xp = array_namespace(self.grid.support)
         density, support, background = (xp.asarray(arrays[n]) for n in ("density", "support", "background"))
         volume = np.array(arrays["volume"], dtype=np.float64)
+        self.first = xp.asarray(arrays["first"])
         self.state = PhaseState(density, support, background, volume, self.settings.positivity)
 
     def _of_densities(self, densities: Array) -> Array:
@@ -99,7 +104,7 @@ class LoopPhasing:
         for density in densities:
             box[:own, :own, :own] = density  # where in the box does not matter
             transform = transform_of(box)
-            relative = (transform.real**2 + transform.imag**2) / self._envelope_of_half
+            relative = (transform.real**2 + transform.imag**2) / self._envelope_of_grid
             relative = xp.minimum(relative, _BRIGHTEST)
             found.append(self.grid.autocorrelation_of_half(relative) * self.grid.support)
         return xp.stack(found)
@@ -110,21 +115,41 @@ class LoopPhasing:
         return coarse_grid(self.grid)
 
     def _data(self, autocorrelation: Array) -> PhasingData:
+        """The data of phasing with the amplitudes of an autocorrelation."""
+        known = self._known
+        xp = array_namespace(known.amplitudes)
+        relative = self.coarse.intensity_of_half(autocorrelation).clip(0, _BRIGHTEST)
+        amplitudes = xp.sqrt(relative * self._envelope_of_coarse).astype(xp.float32) * known.measured
+        target = xp.where(known.measured, amplitudes, known.target)
+        return replace(known, amplitudes=amplitudes, target=target)
+
+    @cached_property
+    def _known(self) -> PhasingData:
+        """What does not change: where there are pixels, and the shape of the first autocorrelation."""
         coarse = self.coarse
         axis = (np.arange(coarse.edge) - coarse.edge // 2) * coarse.voxel_inv_A
         length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
-        intensity = to_numpy(coarse.intensity(autocorrelation)).clip(0, _BRIGHTEST) * self.envelope(length)
+        intensity = to_numpy(coarse.intensity(self.first)).clip(0, _BRIGHTEST) * self.envelope(length)
         low, high = self.measured_inv_A
         half = coarse.voxel_inv_A / 2  # a pixel speaks for voxels up to half a voxel away
         intensity[(length < low - half) | (length > high + half)] = np.nan
         volume = Volume(intensity.astype(np.float32), coarse.voxel_inv_A, "reciprocal")
-        data = phasing_data(volume, self.settings, seed=self.seed, device=self.grid.device)
-        return data.with_all_voxels()
+        known = phasing_data(volume, self.settings, seed=self.seed, device=self.grid.device)
+        assert known.n == coarse.box
+        return known.with_all_voxels()
 
     @cached_property
-    def _envelope_of_half(self) -> Array:
-        whole, half = frequencies(self.grid.box)
-        length = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2) * self.grid.voxel_inv_A
+    def _envelope_of_coarse(self) -> Array:
+        return self._envelope(self.coarse)
+
+    @cached_property
+    def _envelope_of_grid(self) -> Array:
+        return self._envelope(self.grid)
+
+    def _envelope(self, grid: RelativeGrid) -> Array:
+        """The envelope (m, m, m // 2 + 1) on the box of a grid, in the order of a real FFT."""
+        whole, half = frequencies(grid.box)
+        length = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2) * grid.voxel_inv_A
         return to_device(self.envelope(length), self.grid.device)
 
 

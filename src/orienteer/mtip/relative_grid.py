@@ -85,6 +85,14 @@ class RelativeGrid:
         wrapped[self._places(self.n, m)] = autocorrelation
         return self._transformed(wrapped)[self._places(self.edge, m)] * float(m) ** 3
 
+    def intensity_of_half(self, autocorrelation: Array) -> Array:
+        """J (m, m, m // 2 + 1) float64 on the whole grid of the box, in the order of a real FFT."""
+        m = self.box
+        xp = array_namespace(autocorrelation)
+        wrapped = xp.zeros((m, m, m), dtype=xp.float64)
+        wrapped[self._places(self.n, m)] = autocorrelation
+        return self._transformed(wrapped)[..., : m // 2 + 1] * float(m) ** 3
+
     def autocorrelation(self, intensity: Array) -> Array:
         """z (n, n, n) float64 of J (edge, edge, edge), which is round beyond its cube."""
         return self.round_start() + self._around(intensity - 1, self.n) / float(self.box) ** 3
