@@ -96,11 +96,10 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     if wrong is not None and len(wrong.q_inv_A):
         axes.plot(wrong.q_inv_A, wrong.by_shell, color=COLOURS[1], lw=1.1, ls="--", label="R-factor")
     axes.axhline(THRESHOLD, color="0.3", lw=0.8, ls=":")
-    across = axes.get_yaxis_transform()
-    axes.text(1.0, THRESHOLD, "1/e ", fontsize=SMALL, va="bottom", ha="right", color="0.3", transform=across)
+    axes.text(0.0, THRESHOLD, " 1/e", fontsize=SMALL, va="bottom", color="0.3")
     if curve.n_starts > 1:
         axes.axhspan(0, curve.floor, color="0.94", lw=0, zorder=0)
-        axes.text(0.0, curve.floor, " random phases", fontsize=SMALL, va="bottom", color="0.5")
+        axes.text(0.0, curve.floor - 0.01, " random phases", fontsize=SMALL, va="top", color="0.5")
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
     axes.set(xlim=(0, None), ylim=(0, 1.05), xlabel="q = 1/d (1/Å)")
