@@ -44,8 +44,7 @@ def listed_scores(
     """
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
-    in_panels = isinstance(operand, Panels)
-    n_rows = operand.n_rows if in_panels else operand.shape[1 if product.by_pixel else 0]
+    n_rows = operand.n_rows if isinstance(operand, Panels) else operand.shape[1 if product.by_pixel else 0]
     if int(block_start[-1]) > n_rows:
         raise OrienteerError(f"the blocks need {int(block_start[-1])} rows; the operand has {n_rows}.")
     values = array_namespace(product.frames.squares).empty(n_values, dtype=np.float32)

@@ -208,7 +208,8 @@ def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         mates[-1] = 1.0
     distance = _distances(m, False)
     weights = np.broadcast_to(mates, distance.shape)
-    return mates, np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
+    number = np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
+    return mates, np.asarray(number, dtype=np.float64)
 
 
 def fast_length(n: int) -> int:

@@ -149,7 +149,7 @@ class Problem:
             expected[batch.places] = to_numpy(photons)
             log_perplexity += float(posterior.entropy.sum())
         with part("compress"):
-            new = corrected(model, both_friedel(sums[0].finish()))
+            new = xp.maximum(corrected(model, both_friedel(sums[0].finish())), 0)
         with part("fluence"):
             if self.estimates_fluence:
                 photons = np.concatenate([to_numpy(frames.scored_photons) for _, frames, _ in self._prepared])

@@ -101,6 +101,7 @@ def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
         together = _mean([solved[h][m] for h in range(len(sums))], [half[m][..., 1] for half in sums])
         if len(sums) == 1:
             correlations.append(np.ones(n_shells_of(together)))
+            together = xp.maximum(together, xp.float32(0))
             new.append([together])
             whole.append((together, exposure, None))
             continue

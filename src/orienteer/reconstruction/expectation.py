@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
-from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.background import merged_signal, weights_of_pixels
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.expected import subtract_expected
 from orienteer.likelihood.fluence import expected_photons
@@ -268,12 +268,6 @@ class Deposit:
     row_mass: Array
     models: Array | None = None
 
-    def expander(self, orienting: Expander) -> Expander:
-        """Slices of the models that the frames correct, where those that orient them give others."""
-        if self.models is None:
-            return orienting
-        return Expander(self.models, orienting.points, orienting.junk)
-
     def add(
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
         pixel_weights: Array, by_pixel: bool, weights: Array | None = None,
@@ -336,14 +330,7 @@ def merge(
     expected = xp.zeros(len(batch), dtype=xp.float64)
     # The product of a pair is in its score, where no pixel is missing.
     rescores = likelihood.needs_product_to_merge and all(g.frames.missing is None for g in batch.groups)
-    sees_slices = (likelihood.needs_product_to_merge and not rescores) or (
-        likelihood.pixels.background is not None
-    )
-    # Which share of a photon is signal is asked of the model that the frames correct: asked of the one that
-    # orients them, the noise of the other half would be merged into this one.
-    with_signal = expander
-    if likelihood.pixels.background is not None:
-        with_signal = deposit.expander(expander)
+    sees_slices = likelihood.needs_product_to_merge and not rescores
     with part("posterior"):
         mass = store.row_mass()
         # One look at all of it: the GPU is not waited for in every tile.
@@ -359,7 +346,7 @@ def merge(
                 states.add(tile.model, tile.first, responsibilities)
         signal = expander.signal(tile)
         with part("expand"):
-            slices = with_signal.slices(rows, tile, by_pixel) if sees_slices else None
+            slices = expander.slices(rows, tile, by_pixel) if sees_slices else None
             if signal is None:
                 sliced = expander.slices(rows, tile, by_pixel)
                 signal = likelihood.pixels.scored_signal(sliced, by_pixel=by_pixel)
@@ -388,7 +375,8 @@ def _deposited(
     likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array,
     scores: Array | None, offsets: Array | None, largest_offset: float | None,
 ) -> tuple[Array, Array, Array | None]:  # fmt: skip
-    """Numerators in the layout of slices, weights of the rows, and full weights where pixels are missing.
+    """Numerators in the layout of slices, weights of the rows, and full weights where these are no products:
+    pixels are missing, or have a background.
 
     scores, offsets : (T, D), (T,), from which a likelihood that needs it gets its product; None: from slices.
     """
@@ -396,7 +384,9 @@ def _deposited(
     by_pixel = batch.by_pixel
     values: Array = None
     row_weights: Array = None
-    taken = denominator = None
+    full: Array | None = None
+    has_missing = any(group.frames.missing is not None for group in batch.groups)
+    pixels = likelihood.pixels
     for group in batch.groups:
         own = xp.ascontiguousarray(responsibilities[:, group.columns])
         if batch.weight is not None:
@@ -412,19 +402,19 @@ def _deposited(
             scores=None if scores is None else xp.ascontiguousarray(scores[:, group.columns]),
         )  # fmt: skip
         merged = group.product.merge(weights.numerator, largest=weights.largest)
-        if likelihood.pixels.background is not None:
-            # Of every photon only the signal's share is merged; the rest is background.
-            merged *= signal_share(slices, likelihood.pixels, group.fluence, by_pixel)
-        values = merged if values is None else values + merged
-        row_weights = weights.row if row_weights is None else row_weights + weights.row
+        lost, of_pixels = None, pixel_weights
         if group.frames.missing is not None and weights.denominator is not None:
             lost = group.product.missing_merge(weights.denominator)
-            taken = lost if taken is None else taken + lost
-    if taken is not None:
-        full = (
-            pixel_weights[:, None] * (row_weights[None, :] - taken)
-            if by_pixel
-            else (row_weights[:, None] - taken) * pixel_weights[None, :]
-        )
-        denominator = full.astype(xp.float32)
-    return values, row_weights, denominator
+        if pixels.background is not None:
+            shown = weights.numerator.sum(axis=1)
+            if group.frames.missing is not None:
+                hidden = group.product.missing_merge(weights.numerator)
+                shown = (shown[None, :] if by_pixel else shown[:, None]) - hidden
+            merged, share = merged_signal(merged, shown, pixels, group.fluence, by_pixel)
+            of_pixels = pixel_weights * share
+        values = merged if values is None else values + merged
+        row_weights = weights.row if row_weights is None else row_weights + weights.row
+        if has_missing or pixels.background is not None:
+            own_weights = weights_of_pixels(of_pixels, weights.row, lost, by_pixel)
+            full = own_weights if full is None else full + own_weights
+    return values, row_weights, full

@@ -26,7 +26,6 @@ from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.expectation import Batch, Deposit, Expander, Poses, RowSpace, expect
 from orienteer.reconstruction.listed_rows import (
     merge_listed,
-    needs_slices_to_merge,
     owners_of,
     pair_of_values,
     score_listed,
@@ -187,13 +186,13 @@ class FineSearch:
         likely = xp.bincount(pair_of_values(blocks)[found.probability > 0], minlength=blocks.n_pairs) > 0
         kept = take_pairs(blocks, likely)
         probability = found.probability[kept.values]
-        sees_slices = needs_slices_to_merge(likelihood)
-        with_signal = expander if likelihood.needs_product_to_merge else deposit.expander(expander)
         first_value = 0
         for tile, model in self._tiles(kept.blocks):
             own = probability[first_value : first_value + tile.n_values]
             first_value += tile.n_values
-            slices = self._slices(with_signal, tile, model, batch.by_pixel) if sees_slices else None
+            slices = None
+            if likelihood.needs_product_to_merge:
+                slices = self._slices(expander, tile, model, batch.by_pixel)
             merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
             if model is None:
                 deposit.add_junk(

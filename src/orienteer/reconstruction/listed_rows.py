@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
-from orienteer.likelihood.background import signal_share
+from orienteer.likelihood.background import merged_signal, weights_of_pixels
 from orienteer.likelihood.base import Likelihood, fluence_steps
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.product import SparseProduct, listed_merge, listed_scores
@@ -161,13 +161,16 @@ def merge_listed(
 ) -> Merged:  # fmt: skip
     """Frames put together on the listed rows, each with its probability.
 
-    slices : of the chosen rows; needed only with a background or by the Gaussian likelihood.
+    slices : of the chosen rows; needed only by the Gaussian likelihood.
     probability : (n_values,) float32.
     """
     xp = array_namespace(probability)
     by_pixel, T = batch.by_pixel, blocks.n_rows
     shape = (len(pixel_weights), T) if by_pixel else (T, len(pixel_weights))
-    total = lost = None
+    total = weights = None
+    has_weights = likelihood.pixels.background is not None or any(
+        group.frames.missing is not None for group in batch.groups
+    )
     row_weights = xp.zeros(T, dtype=np.float64)
     for group in batch.groups:
         part, places = _of_group(blocks, group, len(batch))
@@ -177,30 +180,28 @@ def merge_listed(
         rows = slice(None) if places.rows is None else places.rows
         where = (slice(None), rows) if by_pixel else (rows, slice(None))
         sliced = None if slices is None else _rows(slices, places.rows, by_pixel)
-        merged, weight, taken = _merge_group(likelihood, sliced, batch, group, part, own)
+        merged, weight, of_pixels, lost = _merge_group(
+            likelihood, sliced, batch, group, part, own, pixel_weights
+        )
         row_weights[rows] += weight
         if places.rows is None and total is None:
             total = merged
         else:
             total = xp.zeros(shape, dtype=np.float32) if total is None else total
             total[where] += merged
-        if taken is not None:
-            lost = xp.zeros(shape, dtype=np.float32) if lost is None else lost
-            lost[where] += taken
+        if has_weights:
+            weights = xp.zeros(shape, dtype=np.float32) if weights is None else weights
+            weights[where] += weights_of_pixels(of_pixels, weight, lost, by_pixel)
     if total is None:
         total = xp.zeros(shape, dtype=np.float32)
-    if lost is None:
-        return Merged(total, row_weights, None)
-    row, pixel = (
-        (row_weights[None, :], pixel_weights[:, None]) if by_pixel else (row_weights[:, None], pixel_weights)
-    )
-    return Merged(total, row_weights, (pixel * (row - lost)).astype(np.float32))
+    return Merged(total, row_weights, weights)
 
 
 def _merge_group(
     likelihood: Likelihood, slices: Array | None, batch: Batch, group: Group, blocks: BlockList,
-    probability: Array,
-) -> tuple[Array, Array, Array | None]:  # fmt: skip
+    probability: Array, pixel_weights: Array,
+) -> tuple[Array, Array, Array, Array | None]:  # fmt: skip
+    """Merged photons, weights of rows (T,) and of pixels (P,), and what rows lose at forbidden pixels."""
     by_pixel, owners = batch.by_pixel, owners_of(blocks)
     lists = *blocks.on_host, blocks.frame
     product = None
@@ -215,19 +216,23 @@ def _merge_group(
     )  # fmt: skip
     denominator: Any = weights.denominator
     merged = listed_merge(group.product, weights.numerator[0], *lists)  # type: ignore[arg-type]
-    if likelihood.pixels.background is not None:
-        # Of every photon only the signal's share is merged; the rest is background.
-        merged *= signal_share(slices, likelihood.pixels, group.fluence, by_pixel)
-    taken = None
+    lost = None
     if group.frames.missing is not None:
-        taken = listed_merge(_missing_of(group.frames), denominator[0], *lists)
-        taken = taken if by_pixel else taken.T
-    return merged, sum_by(owners.row, denominator[0], blocks.n_rows), taken
+        lost = _hidden(group, denominator[0], lists, by_pixel)
+    if likelihood.pixels.background is not None:
+        shown = sum_by(owners.row, weights.numerator[0], blocks.n_rows)
+        if group.frames.missing is not None:
+            hidden = _hidden(group, weights.numerator[0], lists, by_pixel)
+            shown = (shown[None, :] if by_pixel else shown[:, None]) - hidden
+        merged, share = merged_signal(merged, shown, likelihood.pixels, group.fluence, by_pixel)
+        pixel_weights = pixel_weights * share
+    return merged, sum_by(owners.row, denominator[0], blocks.n_rows), pixel_weights, lost
 
 
-def needs_slices_to_merge(likelihood: Likelihood) -> bool:
-    """Whether :func:`merge_listed` wants to see the slices again."""
-    return likelihood.pixels.background is not None or likelihood.needs_product_to_merge
+def _hidden(group: Group, values: Array, lists: tuple[Any, ...], by_pixel: bool) -> Array:
+    """The listed values summed where their frames forbid pixels, in the layout of the batch."""
+    hidden = listed_merge(_missing_of(group.frames), values, *lists)
+    return hidden if by_pixel else hidden.T
 
 
 def _of_group(blocks: BlockList, group: Group, n_frames: int) -> tuple[BlockList, Taken]:

@@ -80,9 +80,7 @@ class Growth:
         self.evidence = held_out.evidence
         if len(self.evidence) < _FEWEST:
             self.verdict = "keep"
-            return (
-                f"{len(self.evidence)} sentinels are too few to tell whether there is more than one state."
-            )
+            return f"{len(self.evidence)} sentinels are too few to tell whether there is more than one state."
         if n_models == 1:
             self.verdict = "split"
             return "Are there two states?"

@@ -112,15 +112,12 @@ def merge_refined(
     poses = turned(refined.quaternions[:, None], offsets)
     scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
     probability, perplexity = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
-    own_models = deposit.expander(expander).models
     for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
         own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
         matrices = _matrices(poses[part])
         seen = None
         if likelihood.needs_product_to_merge:
             seen = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
-        if likelihood.pixels.background is not None:
-            seen = slice_volume(own_models[m], expander.points, matrices, by_pixel=batch.by_pixel)
         weights = xp.ascontiguousarray(probability[part].reshape(-1).astype(np.float32))
         merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
         deposit.add(

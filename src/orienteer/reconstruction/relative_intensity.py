@@ -41,12 +41,13 @@ def corrected(model: Array, sums: Array) -> Array:
 
     The mean of frames put back by interpolation is blurred, and slices of it once more.  Frames that hardly
     know their pose mostly give back the model that oriented them: they would blur it further in every
-    iteration.  A correction vanishes when the slices of the model are right.
+    iteration.  A correction vanishes when the slices of the model are right.  Where a background was taken
+    off, noise may leave less than nothing; that is cut off only when it is known what is noise.
     """
     xp = array_namespace(sums)
     excess, expected = sums[..., 0], sums[..., 1]
     moved = model + (excess + PRIOR_PHOTONS * (1 - model)) / (expected + PRIOR_PHOTONS)
-    return xp.maximum(moved, 0).astype(xp.float32)
+    return moved.astype(xp.float32)
 
 
 def shells_of(values: Array) -> Array:
