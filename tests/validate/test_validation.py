@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orienteer.compare.criteria import Resolution
 from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
@@ -213,6 +214,15 @@ def test_phases_that_do_not_repeat_so_far_are_told(good: Validation) -> None:
     assert good.halves[0].phasing_remarks
     unsure = replace(good, halves=(replace(good.halves[0], phases_repeat_to_A=150.0), good.halves[1]))
     assert "The phases of half_1 repeat from start to start only to 150 A." in unsure.remarks
+
+
+def test_phasing_is_blamed_where_intensities_agree_and_densities_do_not(good: Validation) -> None:
+    words = "it is the phasing that limits the claim"
+    assert not any(words in remark for remark in good.remarks)
+    assert good.maps is not None
+    coarse = Resolution(3 * good.maps.resolutions["0.143"].resolution_A, 0.0, False, "")  # type: ignore[operator]
+    worse = replace(good.maps, resolutions={**good.maps.resolutions, "0.143": coarse})
+    assert any(words in remark for remark in replace(good, maps=worse).remarks)
 
 
 def test_halves_that_cannot_be_phased_agree_on_nothing(good: Validation) -> None:

@@ -21,6 +21,7 @@ from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
+from orienteer.validate.remarks import is_doubt, is_trouble, words_of_coverage, words_of_phasing
 from orienteer.validate.sentinel_poses import PoseAgreement
 from orienteer.volume.opening import write_volume
 
@@ -29,8 +30,6 @@ DESCRIPTION = "validation.json"
 CRITERION = "0.143"
 # Poses that differ by more than this share of what chance gives were not found.
 _NOT_FOUND = 0.5
-# Directions of which less than this share of even coverage is known are worth a word.
-_THIN = 0.1
 # Resolutions that differ by less than this factor say the same.
 _COARSER = 1.15
 
@@ -180,14 +179,16 @@ class Validation:
                 f"The particle looks alike at {poses.n_alike} rotations, which count as one in the poses; if "
                 "that is a symmetry, give it: reconstruct --symmetry."
             )
+        if self.maps is not None:
+            told += words_of_phasing(self.densities_agree_to_A, self.speckles_agree_to_A)
         if self.coverage is not None:
-            told += _words_of_coverage(self.coverage)
+            told += words_of_coverage(self.coverage)
         for half in self.halves:
             repeat_A, claim_A = half.phases_repeat_to_A, self.resolution_A
             if repeat_A is not None and claim_A is not None and repeat_A > _COARSER * claim_A:
                 told.append(f"The phases of {half.path} repeat from start to start only to {repeat_A:.3g} A.")
-            told += [f"{half.path}: {remark}" for remark in half.phasing_remarks if _is_doubt(remark)]
-            if _is_trouble(half.reason):
+            told += [f"{half.path}: {remark}" for remark in half.phasing_remarks if is_doubt(remark)]
+            if is_trouble(half.reason):
                 told.append(f"{half.path} ended: {half.reason}")
         return [*told, *(self.maps.alignment.remarks if self.maps is not None else ())]
 
@@ -273,24 +274,3 @@ def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
     belongs_to = told.get("belongs_to")
     why = outdated(belongs_to, Path(run)) if isinstance(belongs_to, Mapping) else ""
     return {**told, "statement": f"{why} It said: {told.get('statement', '')}"} if why else told
-
-
-def _words_of_coverage(coverage: Coverage) -> list[str]:
-    """A sentence about directions with few data, where there are any."""
-    if coverage.largest_gap_deg <= coverage.cell_deg and coverage.worst_density >= _THIN:
-        return []
-    what = "Some directions have few data"
-    if coverage.empty_share:
-        what = f"{coverage.empty_share:.0%} of all directions have no data"
-    x, y, z = coverage.worst_direction
-    return [f"{what} at {1 / coverage.q_inv_A:.3g} A; least is known along ({x:.2f}, {y:.2f}, {z:.2f})."]
-
-
-def _is_trouble(reason: str) -> bool:
-    """Whether a half has ended for a reason that a reader should know."""
-    return any(words in reason.lower() for words in ("agree on nothing", "a round object", "limit"))
-
-
-def _is_doubt(remark: str) -> bool:
-    """Whether what a phasing has to say puts its density in doubt."""
-    return "phasing had not seen" in remark

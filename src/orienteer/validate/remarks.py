@@ -1,0 +1,43 @@
+"""Sentences about what a reader of a claim has to know."""
+
+from orienteer.validate.coverage import Coverage
+
+# Directions of which less than this share of even coverage is known are worth a word.
+_THIN = 0.1
+# Densities that agree to a resolution coarser by this factor than their intensities were not phased well.
+_PHASING_FAILS = 1.5
+
+
+def words_of_phasing(densities_A: float | None, speckles_A: float | None) -> list[str]:
+    """A sentence where intensities agree much further than the densities that were phased from them.
+
+    densities_A, speckles_A : full period to which each agree; None: nowhere.
+    """
+    if speckles_A is None or (densities_A is not None and densities_A <= _PHASING_FAILS * speckles_A):
+        return []
+    how_far = "nowhere" if densities_A is None else f"only to {densities_A:.3g} A"
+    return [
+        f"The intensities of the halves agree to {speckles_A:.3g} A, but their densities {how_far}: "
+        "it is the phasing that limits the claim, not the data."
+    ]
+
+
+def words_of_coverage(coverage: Coverage) -> list[str]:
+    """A sentence about directions with few data, where there are any."""
+    if coverage.largest_gap_deg <= coverage.cell_deg and coverage.worst_density >= _THIN:
+        return []
+    what = "Some directions have few data"
+    if coverage.empty_share:
+        what = f"{coverage.empty_share:.0%} of all directions have no data"
+    x, y, z = coverage.worst_direction
+    return [f"{what} at {1 / coverage.q_inv_A:.3g} A; least is known along ({x:.2f}, {y:.2f}, {z:.2f})."]
+
+
+def is_trouble(reason: str) -> bool:
+    """Whether a half has ended for a reason that a reader should know."""
+    return any(words in reason.lower() for words in ("agree on nothing", "a round object", "limit"))
+
+
+def is_doubt(remark: str) -> bool:
+    """Whether what a phasing has to say puts its density in doubt."""
+    return "phasing had not seen" in remark
