@@ -115,7 +115,7 @@ def test_a_wrong_density_draws_nothing(dim: tuple[np.ndarray, Merged]) -> None:
 
 def test_models_are_sharpened_for_slices_and_results_are_not(dim: tuple[np.ndarray, Merged]) -> None:
     _, merged = dim
-    found = sliceable(GRID, [merged])
+    found = sliceable(GRID, [merged], np.ones((EDGE,) * 3))
     plain = [GRID.intensity(z) for z in merged.autocorrelations]
     assert found.models.shape == (2, 1, EDGE, EDGE, EDGE)
     assert found.models.dtype == np.float32
@@ -123,3 +123,18 @@ def test_models_are_sharpened_for_slices_and_results_are_not(dim: tuple[np.ndarr
     sharp = GRID.intensity(merged.autocorrelations[0] * GRID.sharpening)
     assert np.allclose(found.models[0, 0], np.maximum(sharp, 0.02), atol=1e-5)
     assert np.allclose(found.half_correlation[2:10], half_correlation(*plain, merged.exposure)[2:10])
+
+
+def test_halves_that_share_nothing_but_rings_do_not_agree() -> None:
+    """Within a shell of one voxel a steep ring rises and falls, in both halves alike."""
+    axis = (np.arange(EDGE) - EDGE // 2) * GRID.voxel_inv_A
+    length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    rings = 1 + 0.8 * np.cos(2 * np.pi * length * 60.0)
+    # Each half has its own faint speckles, and the same rings.
+    speckles = [0.9 + 0.1 * GRID.intensity(truth(seed)) for seed in (1, 2)]
+    halves = [GRID.autocorrelation(rings * each) for each in speckles]
+    half = half_of(truth(), 1.0, 1)
+    merged = Merged(np.stack(halves), (half, half), 1.0)
+    told = [sliceable(GRID, [merged], flat).half_correlation[3:11].mean() for flat in (rings, 0 * rings + 1)]
+    assert abs(told[0]) < 0.2
+    assert told[1] > 0.4

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import orienteer
 from orienteer.compare.alignment import align_intensities
 from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
+from orienteer.particle.bodies import sphere
 from orienteer.run.run import Run
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
@@ -173,3 +175,15 @@ def test_the_gpu_does_the_same(frames_of_blobs: SimpleNamespace) -> None:
         found.append((steps[-1].log_likelihood, to_numpy(mtip.full)))
     assert found[0][0] == pytest.approx(found[1][0], rel=1e-4)
     assert np.corrcoef(found[0][1].ravel(), found[1][1].ravel())[0, 1] > 0.999
+
+
+def test_a_model_of_noise_explains_sentinels_no_better_than_a_round_particle() -> None:
+    """Frames of a ball say nothing about orientations; its rings belong to a round particle, too."""
+    detector = orienteer.square_detector(14, edge_resolution_A=65.0, wavelength_A=2.5, pixel_size_m=5e-4)
+    simulated = orienteer.SimulateSettings(frames=80, photons_per_frame=3000, seed=3)
+    beam = orienteer.Beam(wavelength_A=2.5)
+    frames = orienteer.simulate(sphere(100.0), beam, detector, simulated, device="cpu").read()
+    source = InMemorySource(frames, detector.frame_shape).with_detector(detector)
+    settings = MtipSettings(diameter_A=200.0, level=4, sentinels=0.3, likelihood="poisson")
+    mtip = Mtip(source, settings, seed=1, device="cpu")
+    assert mtip.step().sentinel_gain_nats < 3

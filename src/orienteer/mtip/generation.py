@@ -204,8 +204,12 @@ def _surprise(intensity: Array, half: HalfSums) -> float:
     return float((intensity * (half.exposure * intensity - 2 * half.photons)).sum())
 
 
-def sliceable(grid: RelativeGrid, merged: list[Merged]) -> Compressed:
-    """Relative intensities of autocorrelations: as they are, and sharpened for slices."""
+def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Compressed:
+    """Relative intensities of autocorrelations: as they are, and sharpened for slices.
+
+    roundness : (edge,)^3, J of a round particle.  Halves agree about its rings in any case: what counts is
+        what they have beside them.
+    """
     xp = array_namespace(merged[0].exposure)
     n_halves = len(merged[0].autocorrelations)
     models: list[list[Array]] = [[] for _ in range(n_halves)]
@@ -215,7 +219,7 @@ def sliceable(grid: RelativeGrid, merged: list[Merged]) -> Compressed:
         for half, z in zip(models, each.autocorrelations, strict=True):
             half.append(_bright(grid.intensity(z * grid.sharpening)))
         together.append((_bright(sum(plain) / n_halves), each.exposure, None))
-        agreements.append(_agreement(plain, each.exposure))
+        agreements.append(_agreement([J / roundness for J in plain], each.exposure))
     weights = [float(each.exposure.sum()) + 1 for each in merged]
     return Compressed(
         xp.stack([xp.stack(half) for half in models]),
@@ -231,9 +235,9 @@ def _natural_weight(grid: RelativeGrid) -> float:
     return float((grid.spread**2).sum())
 
 
-def _agreement(plain: list[Array], exposure: Array) -> NDArray[np.float64]:
+def _agreement(halves: list[Array], exposure: Array) -> NDArray[np.float64]:
     """Correlation of the halves by shell; the centre, a single voxel, is as its neighbour."""
-    agreement = half_correlation(plain[0], plain[-1], exposure)
+    agreement = half_correlation(halves[0], halves[-1], exposure)
     agreement[0] = agreement[1]
     return agreement
 

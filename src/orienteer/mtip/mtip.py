@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from orienteer.compute.arrays import DeviceName, to_numpy
+from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.mtip.envelope import envelope_of
 from orienteer.mtip.exact_deposit import ExactDeposit, ExactSums
@@ -37,6 +38,8 @@ from orienteer.source.base import Source
 
 # Mean correlation of the halves from which on there is something to phase.
 _WORTH_PHASING = 0.3
+# A round particle has dark rings, but nowhere nothing.
+_LEAST_ROUNDNESS = 0.02
 
 
 class Mtip(Emc):
@@ -68,11 +71,12 @@ class Mtip(Emc):
         matched = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
         merged = [self._merge(matched, model) for model in range(self.n_models)]
         phased = [self._phase(each, model) for model, each in enumerate(merged)]
-        return matched, sliceable(self._grid, phased)
+        return matched, sliceable(self._grid, phased, self._roundness)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind, with no phasing."""
-        return sliceable(self._grid, [self._merge(deposits, model) for model in range(self.n_models)])
+        merged = [self._merge(deposits, model) for model in range(self.n_models)]
+        return sliceable(self._grid, merged, self._roundness)
 
     def _merge(self, deposits: list[Deposit], model: int) -> Merged:
         """The autocorrelations of a model that fit the frames of each half best."""
@@ -112,11 +116,20 @@ class Mtip(Emc):
         exact = [ExactSums(self._grid, points, counted, turns) for _ in deposit.sums]
         return ExactDeposit(deposit.sums, deposit.junk, deposit.row_mass, deposit.models, exact)
 
+    def round_slice(self) -> Array:
+        """(P,) float32, every slice of a round particle: its radial mean over the envelope."""
+        return self._round_at(self.work.length_inv_A).astype(np.float32)
+
+    def _round_at(self, length_inv_A: NDArray[np.float64]) -> Array:
+        ratio = self._radial_mean(length_inv_A) / self._first_envelope(length_inv_A)
+        return self.xp.asarray(np.maximum(ratio, _LEAST_ROUNDNESS))
+
     # Stages and states ------------------------------------------------------------------------------------
 
     def _begin_start(self, start: int) -> None:
         if start == 0:
-            self.profile = envelope_of(self.profile, self.diameter_A)
+            self._radial_mean = self.profile
+            self.profile = self._first_envelope = envelope_of(self.profile, self.diameter_A)
         super()._begin_start(start)
 
     def _enter(self, stage: int, *, is_new: bool = True) -> None:
@@ -125,6 +138,8 @@ class Mtip(Emc):
         self._grid = RelativeGrid(
             work.edge_voxels, work.stage.voxel_inv_A, self.diameter_A, self.device
         )  # fmt: skip
+        axis = (np.arange(work.edge_voxels) - work.edge_voxels // 2) * work.stage.voxel_inv_A
+        self._roundness = self._round_at(np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2))
         self._phasings = {}
 
     def take_models(self, found: Compressed) -> None:

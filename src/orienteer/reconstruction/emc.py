@@ -211,6 +211,10 @@ class Emc(Preparation):
         row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
         return Deposit(sums, junk, row_mass, self.models[half])
 
+    def round_slice(self) -> Array:
+        """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""
+        return self.xp.ones(len(self.work.places), dtype=np.float32)
+
     def take_models(self, found: Compressed) -> None:
         """Go on with new models."""
         self.models, self.half_correlation = found.models, found.half_correlation

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.arrays import Array, to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
@@ -75,7 +75,7 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
         return None
     work = emc.work
     reach_deg = 2 * covering_bound_deg(work.stage.first_level)
-    poses, gains = [], []
+    poses, gains, round_slice = [], [], emc.round_slice()
     for models in emc.models:
         expander = Expander(models, work.points, work.junk(emc.junk))
         found = []
@@ -90,7 +90,9 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
             emc.table.note(work, likelihood, batch, posterior, states)
             best = emc.table.quaternion[batch.places]
             found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
-            gains.append(to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch)))
+            gains.append(
+                to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch, round_slice))
+            )
         poses.append(np.concatenate(found))
     apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
     gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
@@ -105,9 +107,7 @@ def is_flat(emc: "Emc") -> bool:
     return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
 
 
-def _round_scores(likelihood: Likelihood, batch: Batch) -> Array:
-    """Log-likelihoods (D,) of a model that is its radial mean everywhere."""
-    xp = array_namespace(batch.fluence)
-    n_pixels = likelihood.pixels.n_pixels
-    shape = (n_pixels, 1) if batch.by_pixel else (1, n_pixels)
-    return score_tile(likelihood, xp.ones(shape, dtype=np.float32), batch)[0].astype(np.float64)
+def _round_scores(likelihood: Likelihood, batch: Batch, round_slice: Array) -> Array:
+    """Log-likelihoods (D,) of a model that is its radial mean everywhere, so that every slice is this one."""
+    slices = round_slice[:, None] if batch.by_pixel else round_slice[None]
+    return score_tile(likelihood, slices, batch)[0].astype(np.float64)
