@@ -180,3 +180,20 @@ def test_reading_is_hidden_behind_work(tiny: Any, tmp_path: Path, no_memory: Non
         seconds.append(time.monotonic() - began)
     assert len(kept) == 5
     assert 0.24 < min(seconds) < 0.36
+
+
+def test_the_fluence_at_which_a_frame_is_scored_does_not_depend_on_its_batch(tiny: Any) -> None:
+    fluence = np.exp(np.random.default_rng(2).normal(0, 0.8, len(tiny.patterns)))
+    found = []
+    for size in (7, 40, 1000):
+        frames = stage(tiny.source(), "sparse", True, fluence)
+        frames = replace(frames, plan=replace(frames.plan, batch_frames=size))
+        of_group = np.zeros(len(fluence))
+        for batch in Batches(frames.keep(np.arange(len(fluence))), fluence, np):
+            for group in batch.groups:
+                of_group[batch.places[group.columns]] = group.fluence
+        found.append(of_group)
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[2])
+    assert np.abs(np.log(found[2] / fluence)).max() < np.log(2)
+    assert len(np.unique(found[2])) > 3

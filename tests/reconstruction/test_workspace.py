@@ -22,8 +22,9 @@ def test_every_frame_is_in_one_batch_and_groups_are_narrow(emc: Any) -> None:
             for group in batch.groups:
                 own = emc.fluence[batch.places[group.columns]]
                 assert own.max() <= 2.0001 * own.min()
-                assert group.fluence == pytest.approx(own.mean())
-                assert group.is_even == (np.ptp(own) == 0)
+                # That of all frames alike, in whatever batch.
+                assert own.max() / 2.0001 <= group.fluence <= 2.0001 * own.min()
+                assert not group.is_even or np.ptp(own) == 0
     assert sorted(np.concatenate(seen).tolist()) == list(range(len(emc.fluence)))
 
 

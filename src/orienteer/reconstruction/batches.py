@@ -70,6 +70,15 @@ class StageFrames:
         """Whether frames of different fluence are kept apart."""
         return bool(np.ptp(self.grouping_fluence) > 0)
 
+    @cached_property
+    def group_of(self) -> NDArray[np.int64]:
+        """(N,) the group of every frame, whatever batch it comes in: batches change no score."""
+        number = np.zeros(len(self.grouping_fluence), dtype=np.int64)
+        if self.is_grouped:
+            groups = fluence_groups(self.grouping_fluence, _FLUENCE_RATIO)
+            number[groups.order] = np.repeat(np.arange(len(groups.bounds) - 1), np.diff(groups.bounds))
+        return number
+
     def keep(self, frames: NDArray[np.int64]) -> KeptFrames:
         """The frames (D,) in batches of the size that was planned, kept where it was planned."""
         # Frames on disk stay in their order there, in which they can be read fast.
@@ -86,9 +95,10 @@ class StageFrames:
         """The frames (D,) of one batch, put into groups."""
         if not self.is_grouped:
             return Chunk(frames, (slice(0, len(frames)),))
-        groups = fluence_groups(self.grouping_fluence[frames], _FLUENCE_RATIO)
-        bounds = pairwise(groups.bounds.tolist())
-        return Chunk(frames[groups.order], tuple(slice(*ends) for ends in bounds if ends[1] > ends[0]))
+        frames = frames[np.argsort(self.grouping_fluence[frames], kind="stable")]
+        edges = np.flatnonzero(np.diff(self.group_of[frames])) + 1
+        bounds = pairwise([0, *edges.tolist(), len(frames)])
+        return Chunk(frames, tuple(slice(*ends) for ends in bounds if ends[1] > ends[0]))
 
     def prepare(self, chunk: Chunk, patterns: Patterns | None = None) -> "PreparedFrames":
         """The frames of a chunk on the device.  patterns : they themselves, if they have been read."""
@@ -103,6 +113,7 @@ class StageFrames:
                 (columns, batch, product_of(batch, self.plan.precision))  # type: ignore[arg-type]
                 for columns, batch in zip(chunk.columns, batches, strict=True)
             ],
+            self.group_of,
         )
 
     def frame_batches(
@@ -117,10 +128,16 @@ class StageFrames:
 
 
 class PreparedFrames:
-    """Frames on the device; with the fluences of the moment they make a batch."""
+    """Frames on the device; with the fluences of the moment they make a batch.
 
-    def __init__(self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]]) -> None:
-        self.places, self.parts = places, parts
+    group_of : (N,) the group of every frame of the data set.
+    """
+
+    def __init__(
+        self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]],
+        group_of: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        self.places, self.parts, self.group_of = places, parts, group_of
 
     def batch(
         self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
@@ -128,12 +145,12 @@ class PreparedFrames:
         """The batch at these fluences (N,), and with these weights (N,) in the merge."""
         own = fluence[self.places]
         # At the mean fluence of a group the signal's share of all its photons is right.
-        groups = tuple(
-            Group(columns, frames, product, float(own[columns].mean()), not np.ptp(own[columns]) > 0)
-            for columns, frames, product in self.parts
-        )
+        groups = []
+        for columns, frames, product in self.parts:
+            alike = fluence[self.group_of == self.group_of[self.places[columns.start]]]
+            groups.append(Group(columns, frames, product, float(alike.mean()), not np.ptp(alike) > 0))
         weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
-        return Batch(self.places, groups, xp.asarray(own), weights)
+        return Batch(self.places, tuple(groups), xp.asarray(own), weights)
 
 
 class FramesInHostMemory:
