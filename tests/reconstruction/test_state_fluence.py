@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 
-from orienteer.reconstruction.state_fluence import means_by_state, normalise_by_state, spread_within_states
+from orienteer.reconstruction.state_fluence import (
+    are_peaks_of_states,
+    means_by_state,
+    normalise_by_state,
+    spread_within_states,
+)
 
 
 @pytest.fixture
@@ -47,3 +52,22 @@ def test_states_of_few_frames_have_the_mean_of_all() -> None:
     )
     assert means[1] == pytest.approx((60 + 5) / 31)
     assert found[-1] == pytest.approx(5 / means[1])
+
+
+def test_states_of_unequal_brightness_are_peaks_even_before_frames_are_in_the_right_one(
+    model: np.ndarray,
+) -> None:
+    photons = np.random.default_rng(4).poisson(np.where(model == 0, 20.0, 80.0)).astype(float)
+    assert are_peaks_of_states(photons, np.array([33.0, 70.0]))
+    # Nearer together they may be one wide peak.
+    near = np.random.default_rng(5).poisson(np.where(model == 0, 45.0, 60.0)).astype(float)
+    assert not are_peaks_of_states(near, np.array([45.0, 60.0]))
+
+
+@pytest.mark.parametrize("mean", [50.0, 1000.0])
+@pytest.mark.parametrize("spread", [0.2, 0.5, 1.0])
+def test_fluences_that_differ_are_no_peaks(mean: float, spread: float) -> None:
+    rng = np.random.default_rng(6)
+    photons = rng.poisson(mean * np.exp(rng.normal(0, spread, 4000))).astype(float)
+    assert not are_peaks_of_states(photons, np.quantile(photons, [0.25, 0.75]))
+    assert not are_peaks_of_states(photons, np.quantile(photons, [0.1, 0.5, 0.9]))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Frames of a state from which on their mean says something.
 _FEWEST = 10
+# Standard deviations between peaks of photon numbers that nobody takes for one; rounds to find the peaks.
+_APART, _ROUNDS = 4.0, 30
 
 
 def normalise_by_state(
@@ -64,6 +66,26 @@ def spread_within_states(
     return float(np.sqrt(max(scatter - 1, 0.0) / max(np.median(photons), 1.0)))
 
 
+def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]) -> bool:
+    """Whether photon numbers (N,) lie in separate peaks, one for each state, no wider than counting makes.
+
+    means : (M,) photons of the states, more or less: where the search for the peaks begins.
+    Fluences that differ have one wide peak, of which some mixture of narrow ones may be a fair likeness; but
+    narrow ones that lie apart they do not have.
+    """
+    peaks = np.sort(np.maximum(means, 1e-3))
+    for _ in range(_ROUNDS):
+        log_odds = photons[:, None] * np.log(peaks) - peaks
+        share = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        weight = np.maximum(share.sum(axis=0), 1e-12)
+        peaks = np.maximum(share.T @ photons / weight, 1e-3)
+    if (weight < _FEWEST).any() or (np.diff(np.sqrt(np.sort(peaks))) * 2 < _APART).any():
+        return False
+    scatter = (share * (photons[:, None] - peaks) ** 2).sum(axis=0) / weight
+    return bool(((scatter / peaks - 1) / peaks <= LEAST_SPREAD**2).all())
+
+
 def settle_fluence(emc: "Emc") -> None:
     """Fluences are all 1 from now on, where the states explain why frames differ in brightness."""
     if not emc.estimates_fluence or emc.settings.fluence != "auto" or emc.noise.background is not None:
@@ -71,6 +93,9 @@ def settle_fluence(emc: "Emc") -> None:
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown >= 0) & (table.expected > 0)
     photons = emc.work.scored_photons(emc.frames)
-    if spread_within_states(photons[told], table.expected[told], table.shown[told]) <= LEAST_SPREAD:
+    shown = table.shown[told]
+    is_narrow = spread_within_states(photons[told], table.expected[told], shown) <= LEAST_SPREAD
+    means = np.array([photons[told][shown == m].mean() for m in np.unique(shown)])
+    if is_narrow or (len(means) == emc.n_models and are_peaks_of_states(photons[told], means)):
         emc.estimates_fluence = False
         emc.fluence = np.ones(len(emc.fluence))
