@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -164,3 +165,15 @@ def test_one_thread_and_two_give_the_same_bits(tiny: Any, tmp_path: Path) -> Non
         )  # fmt: skip
         found.add(done.stdout.strip())
     assert len(found) == 1
+
+
+def test_a_run_that_goes_on_with_another_plan_says_so(tiny: Any) -> None:
+    first, same, other = (tiny.emc(symmetry="I", level=2) for _ in range(3))
+    first.step()
+    told = len(first.remarks)
+    other.plan = replace(other.plan, batch_frames=11)
+    for emc in (same, other):
+        emc.restore(first.state())
+    assert len(same.remarks) == told
+    assert "11 frames at a time" in other.remarks[-1]
+    assert other.step().log_likelihood == pytest.approx(first.step().log_likelihood, rel=1e-4)

@@ -390,6 +390,7 @@ class Emc(Preparation):
             **candidates,
             "n_candidates": len(self.candidates),
             "watch": None if self.watch is None else np.array(astuple(self.watch)),
+            "plan": self.plan.order_of_sums,
             "profile": self.profile.log_mean,
             "grouping_fluence": self.work.grouping_fluence,
             "log_prior": to_numpy(self.work.rows.log_prior),
@@ -426,7 +427,12 @@ class Emc(Preparation):
         self.noise.restore(learnt)
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same run, bit for bit."""
+        """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
+        if (begun := str(state["plan"])) != self.plan.order_of_sums:
+            self.remarks.append(
+                f"This run was last planned with {begun}, and goes on with {self.plan.order_of_sums}: "
+                "results are the same up to rounding, but not to the bit."
+            )
         starts = [f"candidates/{i}/" for i in range(int(state["n_candidates"]))]
         self.candidates = [
             {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}

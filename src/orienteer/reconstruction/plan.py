@@ -119,6 +119,14 @@ class Plan:
             return "on disk, read in every iteration"
         return "in memory" if self.frames_on_device else "in host memory, copied in every iteration"
 
+    @property
+    def order_of_sums(self) -> str:
+        """In words, what decides in which order and precision sums are made: bits depend on it."""
+        return (
+            f"{self.device}, {self.layout}, {self.precision}, {self.tile_rows} orientations and "
+            f"{self.batch_frames} frames at a time"
+        )
+
     def to_json(self) -> dict[str, Any]:
         """All numbers by name."""
         return asdict(self)
