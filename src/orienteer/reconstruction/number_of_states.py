@@ -17,6 +17,7 @@ from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.expectation import Batch, Expander, expect
 from orienteer.reconstruction.refinement import local_scores, refine_poses
+from orienteer.reconstruction.state_fluence import fluence_in_state
 from orienteer.reconstruction.state_posterior import StatePosterior
 from orienteer.reconstruction.state_summary import occupancy
 
@@ -133,26 +134,34 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
         return HeldOut(np.zeros(0), np.zeros((0, emc.n_models)))
     for own, models in zip(found, emc.models, strict=True):
         expander = Expander(models, work.points, work.junk(emc.junk))
-        for batch in work.batches("sentinel", emc.fluence):
-            by_state = _log_evidence_by_state(emc, likelihood, expander, batch)
-            whole = np.logaddexp.reduce(by_state, axis=0)
-            own[batch.places, 0] = whole + emc.table.constants(likelihood, batch)
-            for m in range(emc.n_models):
-                rest = np.logaddexp.reduce(np.delete(by_state, m, axis=0), axis=0)
-                # The others become as much more frequent.
-                rest -= np.log(max(1 - occupancy(emc)[m], 1e-12))
-                own[batch.places, 1 + m] = np.minimum(whole - rest, _LARGEST_LOSS)
+        by_state = np.full((emc.n_models + 1, len(emc.sentinel)), -np.inf)
+        for m in range(emc.n_models):
+            for batch in work.batches("sentinel", fluence_in_state(emc, m)):
+                constants = emc.table.constants(likelihood, batch)
+                evidence, junk = _log_evidence(emc, likelihood, expander, batch, m)
+                by_state[m, batch.places] = evidence + constants
+                by_state[-1, batch.places] = junk + constants
+        whole = np.logaddexp.reduce(by_state, axis=0)
+        own[:, 0] = whole
+        for m in range(emc.n_models):
+            rest = np.logaddexp.reduce(np.delete(by_state, m, axis=0), axis=0)
+            # The others become as much more frequent.
+            rest -= np.log(max(1 - occupancy(emc)[m], 1e-12))
+            lost = np.full(len(rest), _LARGEST_LOSS)
+            own[:, 1 + m] = np.subtract(whole, rest, out=lost, where=np.isfinite(rest)).clip(
+                None, _LARGEST_LOSS
+            )
     mean = found[:, emc.sentinel].mean(axis=0)
     return HeldOut(mean[:, 0], mean[:, 1:])
 
 
-def _log_evidence_by_state(
-    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch
-) -> NDArray[np.float64]:
-    """ln P of the frames of a batch in each state, and as junk, but for a constant, (M + 1, D).
+def _log_evidence(
+    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, state: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """ln P of the frames of a batch in one state, and as junk, but for a constant, (D,) each.
 
-    Two models of one state that lie half a step of the grid apart fit more poses than one does.  So of every
-    state the evidence of the grid grows by what its best pose gains when it leaves the grid.
+    Two models of one state that lie half a step of the grid apart fit more poses than one does.  So the
+    evidence of the grid grows by what the best pose gains when it leaves the grid.
     """
     work, D, tile_rows = emc.work, len(batch), emc.plan.tile_rows
     store = ScoreStore(len(work.rows), D, emc.device, kept_mass=1.0)
@@ -161,15 +170,13 @@ def _log_evidence_by_state(
     states.add_all(store, work.rows)
     share = to_numpy(states.probability)
     junk = np.maximum(1 - share.sum(axis=0), 0.0) if work.rows.n_junk else np.zeros(D)
-    found = log_evidence + np.log(np.maximum(np.vstack([share, junk]), 1e-300))
-    quaternions = work.quaternions[to_numpy(states.best_row) % len(work.poses)]
-    step_deg = covering_bound_deg(work.stage.first_level)
-    for m in range(emc.n_models):
-        frames, model = np.arange(D), np.full(D, m)
-        climbed = refine_poses(
-            likelihood, expander, batch, frames, model, quaternions[m], step_deg, tile_rows=tile_rows
-        )
-        poses = emc.xp.asarray(quaternions[m])[:, None]
-        on_grid = local_scores(likelihood, expander, batch, climbed.frames, climbed.model, poses, tile_rows)
-        found[m] += to_numpy(climbed.score) - to_numpy(on_grid)[:, 0]
-    return np.asarray(found)
+    begun = work.quaternions[to_numpy(states.best_row[state]) % len(work.poses)]
+    climbed = refine_poses(
+        likelihood, expander, batch, np.arange(D), np.full(D, state), begun,
+        covering_bound_deg(work.stage.first_level), tile_rows=tile_rows,
+    )  # fmt: skip
+    poses = emc.xp.asarray(begun)[:, None]
+    on_grid = local_scores(likelihood, expander, batch, climbed.frames, climbed.model, poses, tile_rows)
+    gain = to_numpy(climbed.score) - to_numpy(on_grid)[:, 0]
+    own, other = (log_evidence + np.log(np.maximum(x, 1e-300)) for x in (share[state], junk))
+    return own + gain, other

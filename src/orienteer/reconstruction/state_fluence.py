@@ -86,6 +86,20 @@ def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]
     return bool(((scatter / peaks - 1) / peaks <= LEAST_SPREAD**2).all())
 
 
+def fluence_in_state(emc: "Emc", state: int) -> NDArray[np.float64]:
+    """Fluences (N,) that frames have if they all show one state; those of merged frames say what it expects.
+
+    Where fluences are not estimated, they are as they are.
+    """
+    table = emc.table
+    told = table.merged & ~emc.sentinel & (table.shown == state) & (table.expected > 0)
+    if not emc.estimates_fluence or emc.n_models == 1 or told.sum() < _FEWEST:
+        return emc.fluence
+    behind = emc.noise.background_photons(emc.work)
+    signal = np.maximum(emc.work.scored_photons(emc.frames) - behind, 1e-3)
+    return np.asarray(signal / np.median(signal[told] / emc.fluence[told]))
+
+
 def settle_fluence(emc: "Emc") -> None:
     """Fluences are all 1 from now on, where the states explain why frames differ in brightness."""
     if not emc.estimates_fluence or emc.settings.fluence != "auto" or emc.noise.background is not None:
