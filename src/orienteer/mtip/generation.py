@@ -109,11 +109,10 @@ def most_exposed(grid: RelativeGrid) -> float:
     return _MOST_EXPOSED * _natural_weight(grid) / float(grid.box) ** 3
 
 
-def merge_halves(grid: RelativeGrid, halves: list[HalfSums], start: Array, tolerance: float) -> Merged:
+def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -> Merged:
     """Solve the equations of each half, or of all frames.
 
-    start : (n, n, n) of a round particle.  Solutions are drawn to it, as far as frames of the other half are
-        then foretold better.
+    Solutions are drawn to a round particle, as far as frames of the other half are then foretold better.
     """
     xp = array_namespace(halves[0].before)
     equations = [half.equations for half in halves]
@@ -121,7 +120,7 @@ def merge_halves(grid: RelativeGrid, halves: list[HalfSums], start: Array, toler
     tried = _TRIED * _natural_weight(grid) / max(unit, 1e-300)
     options: dict[str, Any] = {
         "support": grid.spread, "tolerance": tolerance, "max_iterations": _MOST_ITERATIONS,
-        "start": start,
+        "start": grid.round_start(),
     }  # fmt: skip
     if len(halves) == 1:
         single = merge(equations[0], tried, **options)
@@ -205,24 +204,23 @@ def _surprise(intensity: Array, half: HalfSums) -> float:
     return float((intensity * (half.exposure * intensity - 2 * half.photons)).sum())
 
 
-def sliceable(grid: RelativeGrid, merged: list[Merged], start: Array) -> Compressed:
+def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Compressed:
     """Relative intensities of autocorrelations: as they are, and sharpened for slices.
 
-    start : (n, n, n) of a round particle, to which solutions were drawn.  Halves agree about it in any case:
-        what counts is what they have beside it.
+    roundness : (edge,)^3, J of a round particle.  Halves agree about its rings in any case, as far as they
+        are exposed, and about nothing elsewhere: what counts is what they have beside that.
     """
     xp = array_namespace(merged[0].exposure)
     n_halves = len(merged[0].autocorrelations)
     models: list[list[Array]] = [[] for _ in range(n_halves)]
-    roundness = grid.intensity(start)
-    level = roundness.clip(_LEAST_INTENSITY, None)
     together, agreements = [], []
     for each in merged:
         plain = [grid.intensity(z) for z in each.autocorrelations]
         for half, z in zip(models, each.autocorrelations, strict=True):
             half.append(_bright(grid.intensity(z * grid.sharpening)))
         together.append((_bright(sum(plain) / n_halves), each.exposure, None))
-        agreements.append(_agreement([(J - roundness) / level for J in plain], each.exposure))
+        expected = _expected_of_round(grid, each, roundness)
+        agreements.append(_agreement([J / expected for J in plain], each.exposure))
     weights = [float(each.exposure.sum()) + 1 for each in merged]
     return Compressed(
         xp.stack([xp.stack(half) for half in models]),
@@ -236,6 +234,13 @@ def sliceable(grid: RelativeGrid, merged: list[Merged], start: Array) -> Compres
 def _natural_weight(grid: RelativeGrid) -> float:
     """One over the variance that speckles of full contrast give to the voxel in the middle."""
     return float((grid.spread**2).sum())
+
+
+def _expected_of_round(grid: RelativeGrid, merged: Merged, roundness: Array) -> Array:
+    """J that a half of the frames of a round particle would have given, drawn to 1 where they are few."""
+    exposure = merged.exposure / len(merged.halves)
+    drawn = merged.regularisation * _natural_weight(grid) / float(grid.box) ** 3
+    return 1 + (roundness - 1) * exposure / (exposure + drawn)
 
 
 def _agreement(halves: list[Array], exposure: Array) -> NDArray[np.float64]:

@@ -71,18 +71,18 @@ class Mtip(Emc):
         matched = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
         merged = [self._merge(matched, model) for model in range(self.n_models)]
         phased = [self._phase(each, model) for model, each in enumerate(merged)]
-        return matched, sliceable(self._grid, phased, self._round_start)
+        return matched, sliceable(self._grid, phased, self._roundness)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind, with no phasing."""
         merged = [self._merge(deposits, model) for model in range(self.n_models)]
-        return sliceable(self._grid, merged, self._round_start)
+        return sliceable(self._grid, merged, self._roundness)
 
     def _merge(self, deposits: list[Deposit], model: int) -> Merged:
         """The autocorrelations of a model that fit the frames of each half best."""
         grid, q_max = self._grid, self.work.stage.merged_inv_A
         halves = [sums_of_half(grid, deposit, model, self.group, q_max) for deposit in deposits]
-        return merge_halves(grid, halves, self._round_start, self.settings.tolerance)
+        return merge_halves(grid, halves, self.settings.tolerance)
 
     def _phase(self, merged: Merged, model: int) -> Merged:
         """Let the densities of each half follow its autocorrelation, which is then drawn to theirs."""
@@ -139,8 +139,7 @@ class Mtip(Emc):
             work.edge_voxels, work.stage.voxel_inv_A, self.diameter_A, self.device
         )  # fmt: skip
         axis = (np.arange(work.edge_voxels) - work.edge_voxels // 2) * work.stage.voxel_inv_A
-        roundness = self._round_at(np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2))
-        self._round_start = self._grid.autocorrelation(roundness) * self._grid.support
+        self._roundness = self._round_at(np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2))
         self._phasings = {}
 
     def take_models(self, found: Compressed) -> None:
