@@ -8,6 +8,7 @@ because it foretells voxels well foretells them somewhat too well, so that the o
 any choice, judges the result.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -105,9 +106,11 @@ class Foretold:
 def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:
     """Log-likelihoods of the voxels ``use`` (n, n, n // 2 + 1) under densities (B, n, n, n).
 
-    The amplitude of a voxel is Gaussian around that of the density.  Its variance is the likeliest one in
-    each shell, but not below the error of the data: so faint shells and bright ones have the same say, and
-    none is fitted better than it is known.  Amplitudes are in units of their mean square in the shell.
+    The amplitude of a voxel is Gaussian around that of the density, which has the mean and the contrast in
+    each shell that fit best: so a density is judged by where it is bright and dark.  The variance is the
+    likeliest one in each shell, but not below the error of the data: so faint shells and bright ones have the
+    same say, and none is fitted better than it is known.  Amplitudes are in units of their mean square in the
+    shell.
     """
     xp: Any = array_namespace(density)
     counts = to_numpy(xp.broadcast_to(xp.asarray(voxel_counts(data.n)), use.shape)[use])
@@ -128,10 +131,27 @@ def foretell(density: Array, background: Array, data: "PhasingData", use: Array)
     for start in range(len(density)):
         found = to_numpy(transform_of(density[start])[use])
         modulus = np.sqrt(found.real.astype(np.float64) ** 2 + found.imag**2 + below[start])
-        wrong = (modulus - amplitude) ** 2
+        wrong = (_in_contrast(modulus, amplitude, shell, means) - amplitude) ** 2
         variance = np.maximum(np.maximum(means(wrong) / power, known), 1e-12)
         result[start] = -(np.log(variance[shell]) + wrong / (power * variance)[shell]) / 2
     return Foretold(result, counts, speckle)
+
+
+def _in_contrast(
+    modulus: NDArray[np.float64],
+    amplitude: NDArray[np.float64],
+    shell: NDArray[np.int64],
+    means: Callable[[NDArray[Any]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Moduli (V,) brought to the mean and the contrast that fit the amplitudes of each shell best.
+
+    A reconstruction keeps of noisy shells only as much contrast as it knows, so that a right density has more
+    of it than the data.
+    """
+    middle, level = means(modulus), means(amplitude)
+    spread = means(modulus**2) - middle**2
+    slope = np.maximum(means(modulus * amplitude) - middle * level, 0) / np.maximum(spread, 1e-300)
+    return np.asarray(level[shell] + slope[shell] * (modulus - middle[shell]))
 
 
 def _places(n: int, width: float, use: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

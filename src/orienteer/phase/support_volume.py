@@ -97,12 +97,17 @@ def _try(
 
 
 def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArray[np.float64]]:
-    """The last of falling volumes at which held-out voxels are foretold as well as by the best.
+    """The last of falling volumes, counted from the best, before held-out voxels are foretold worse.
+
+    What comes after it is not asked: where voxels tell little, some far smaller volume may do as well by
+    chance, and would ruin the density.  A volume that is too large does no harm.
 
     scatter : by how much scores of good starts at one volume differ.
     Returns its number, and the standard error (K,) of how far each is below the best: it comes from the
     scatter of speckles, which are few, and from that of starts.
     """
-    below, by_speckles = found.below(int(np.argmax(found.mean)))
+    best = int(np.argmax(found.mean))
+    below, by_speckles = found.below(best)
     error = np.hypot(by_speckles, scatter)
-    return int(np.flatnonzero(below <= _ERRORS * error)[-1]), error
+    worse = np.flatnonzero(below[best:] > _ERRORS * error[best:])
+    return (best + int(worse[0]) - 1 if len(worse) else len(below) - 1), error
