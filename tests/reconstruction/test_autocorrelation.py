@@ -148,7 +148,7 @@ def test_dark_places_of_the_whole_are_dark() -> None:
 
 
 def test_halves_that_contradict_each_other_in_some_shells_correlate_by_no_less_than_minus_one() -> None:
-    """A filter that gains much made -20 of such shells, and their mean said that the halves agree on nothing."""
+    """A filter that gains much made -20 of such a shell, and the mean said that halves agree on nothing."""
     truth = _speckles(reach=4, seed=1)
     first, second = _halves(truth, 0.5, seed=2)
     index = shell_index(_N)
