@@ -51,7 +51,8 @@ def test_shells_that_say_nothing_can_be_left_out() -> None:
 def test_a_shell_without_content_ends_what_can_be_claimed() -> None:
     found = resolution_at(curve(0.9, 0.8, np.nan, 0.9), "0.5")
     assert found.resolution_A == pytest.approx(50)
-    assert "both have content" in found.words
+    assert "tells nothing" in found.words
+    assert "both have content" in resolution_at(curve(0.9, 0.8, np.nan), "0.5").words
 
 
 def test_the_half_bit_curve_asks_for_a_half_bit() -> None:
@@ -106,3 +107,11 @@ def test_noise_passes_no_shell_that_nothing_could_pass() -> None:
         fsc = Fsc(np.arange(len(voxels)) * 0.005, draw.normal(0, 0.1, len(voxels)), voxels, 5.0)
         for order in (1, 60):
             assert resolution_at(fsc, "half-bit", filled=0.1, order=order).resolution_A is None
+
+
+def test_a_gap_in_a_curve_that_goes_on_is_no_edge_of_the_data() -> None:
+    found = resolution_at(curve(0.99, 0.98, np.nan, 0.05, 0.02), "0.143")
+    assert found.resolution_A == pytest.approx(1 / 0.02)
+    assert not found.reaches_edge
+    assert "tells nothing" in found.words
+    assert resolution_at(curve(0.99, 0.98, np.nan, np.nan), "0.143").reaches_edge

@@ -105,3 +105,24 @@ def test_sentinels_are_likelier_with_the_model_of_their_particle(simulated: Any,
     emc.models = np.ones_like(emc.models)
     gains = found - ask_sentinels(emc).evidence
     assert gains.mean() > 3 * gains.std() / np.sqrt(len(gains))
+
+
+@pytest.mark.parametrize("photons", [300, 30_000])
+def test_a_model_that_is_there_twice_tells_no_more_and_a_wrong_one_takes_nothing_away(
+    simulated: Any, tiny: Any, photons: float
+) -> None:
+    """Bright frames put thousands of nats between states: each must be asked by itself."""
+    data = simulated(tiny.particle, 14, 65.0, frames=120, photons_per_frame=photons)
+    emc = data.emc(level=3, sentinels=0.2)
+    for _ in range(3):
+        emc.step()
+    alone = ask_sentinels(emc).evidence
+    shares = np.array([0.6, 0.4])
+    right, none = emc.models, np.ones_like(emc.models)
+    for other, gain in ((right, 0.0), (none, np.log(0.6))):
+        emc.models = np.concatenate([right, other], axis=1)
+        emc.n_models = 2
+        emc.table.take_states(2)
+        emc.work.take_models(shares * len(emc.table.model))
+        told = ask_sentinels(emc).evidence - alone
+        assert np.median(told) == pytest.approx(gain, abs=0.02 if photons > 1000 or not gain else 0.5)

@@ -21,10 +21,12 @@ PLAIN: dict[str, Any] = {"likelihood": "poisson", "fluence": "constant", "diamet
 
 def is_finite(emc: Emc) -> bool:
     """Whether nothing that goes on into the next iteration is NaN or infinite."""
-    skipped = ("course/", "growth/verdict", "junk")
-    return all(
-        np.isfinite(value).all() for name, value in emc.state().items() if not name.startswith(skipped)
-    )
+    numbers = [
+        value
+        for name, value in emc.state().items()
+        if not name.startswith("course/") and not isinstance(value, str | None)
+    ]
+    return len(numbers) > 10 and all(np.isfinite(value).all() for value in numbers)
 
 
 def models_after(source: Any, n_steps: int = 2, **settings: Any) -> Any:

@@ -300,7 +300,8 @@ def verdict(kind: str, seed: int, folder: Path, damage: Damage) -> tuple[str, st
         if path.name not in str(error):
             return done, f"an error that does not name the file: {error}"
         # The HDF5 library itself refuses metadata of absurd size; that is an answer in words, too.
-        ran_out = "memory" in str(error) and "on disk image buffer" not in str(error)
+        words = str(error).replace("memory_GiB", "")  # the name of a setting
+        ran_out = "memory" in words and "on disk image buffer" not in str(error)
         return done, f"out of memory: {error}" if ran_out else "refused"
     except BaseException as error:
         return done, f"{type(error).__name__}: {error}"

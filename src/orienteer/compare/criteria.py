@@ -74,11 +74,14 @@ def resolution_at(
             f"The curve stays above {name} up to the edge, {resolution_A:.4g} A: the voxels are the limit, "
             "and the resolution is that or better."
         )
-    elif found.is_cut_off:
+    elif found.is_cut_off and np.isnan(fsc.correlation[found.shell :]).all():
         words = f"The curve is above {name} wherever both have content, up to {resolution_A:.4g} A."
+    elif found.is_cut_off:
+        words = f"The curve is above {name} up to {resolution_A:.4g} A; beyond, the next shell tells nothing."
     else:
         words = f"The curve falls below {name} at {resolution_A:.4g} A."
-    return Resolution(resolution_A, found.q, found.shell is None or found.is_cut_off, words)
+    is_at_edge = found.shell is None or bool(np.isnan(fsc.correlation[found.shell :]).all())
+    return Resolution(resolution_A, found.q, is_at_edge, words)
 
 
 def threshold_curve(

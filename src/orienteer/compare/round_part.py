@@ -45,7 +45,8 @@ class RoundPart:
         # Lines through means miss some of a curve; a second time finds most of it.
         for _ in range(2):
             mean = (self._sums(centred - same)[0] / self._number)[: self._end]
-            joined = xp.interp(xp.reshape(self.radius, (-1,)), self._radii, xp.asarray(mean))
+            # Beyond the last shell, in the corners, nothing is known to be round.
+            joined = xp.interp(xp.reshape(self.radius, (-1,)), self._radii, xp.asarray(mean), right=0.0)
             same = same + xp.reshape(joined, self.radius.shape)
         return same * xp.conj(self._to_middle)
 

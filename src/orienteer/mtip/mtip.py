@@ -156,7 +156,7 @@ class Mtip(Emc):
                 self.profile,
                 (float(work.length_inv_A.min()), work.stage.merged_inv_A),
                 PhaseSettings(diameter_A=self.diameter_A, symmetry=settings.symmetry, background=False),
-                self.seed,
+                _seed_of(self.seed, half, model),
             )
         return self._phasings[half, model]
 
@@ -178,3 +178,8 @@ class Mtip(Emc):
         self._phasings = {}
         for key, arrays in found.items():
             self._phasing(*key).restore(arrays)
+
+
+def _seed_of(seed: int, half: int, model: int) -> int:
+    """Densities of the halves begin differently: what the data leave open must not be alike in both."""
+    return int(np.random.SeedSequence(seed, spawn_key=(3, half, model)).generate_state(1, np.uint32)[0])

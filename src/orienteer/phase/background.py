@@ -41,7 +41,7 @@ def dark_level(data: PhasingData) -> DarkLevel:
     out, speckles have no dark places there, and bright shells would take the particle for a background.
     """
     values, shell = to_numpy(data.amplitudes).astype(np.float64) ** 2, rounded_radii(data.n)
-    measured = to_numpy(data.measured)
+    measured = to_numpy(data.measured & ~data.held_out)
     last = int(shell[measured].max())
     dark_of_speckles = -np.log(1 - _DARK_SHARE)
     darks, means = [], []
@@ -76,13 +76,12 @@ class BackgroundFit:
     @classmethod
     def of(cls, data: PhasingData) -> "BackgroundFit":
         """The fit to the voxels that the iterations see."""
-        shell, measured = rounded_radii(data.n), to_numpy(data.measured)
+        shell, measured = rounded_radii(data.n), to_numpy(data.measured & ~data.held_out)
         values = to_numpy(data.amplitudes).astype(np.float64) ** 2
         number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
         means = np.bincount(shell[measured], weights=values[measured], minlength=len(number)) / number
         means = np.maximum(means, 1e-6 * means.max())
-        used = measured & ~to_numpy(data.held_out)
-        weight = np.where(used, voxel_counts(data.n) / means[shell] ** 2, 0)
+        weight = np.where(measured, voxel_counts(data.n) / means[shell] ** 2, 0)
         weight /= weight.sum()
         on_device = to_device(weight.astype(np.float32), data.device)
         return cls(dark_level(data), on_device, float((weight * values).sum()))

@@ -15,10 +15,9 @@ from orienteer.compute.arrays import to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
-from orienteer.reconstruction.expectation import Batch, Expander, expect
+from orienteer.reconstruction.expectation import Batch, Expander, RowSpace, expect
 from orienteer.reconstruction.refinement import local_scores, refine_poses
 from orienteer.reconstruction.state_fluence import fluence_in_state
-from orienteer.reconstruction.state_posterior import StatePosterior
 from orienteer.reconstruction.state_summary import occupancy
 
 if TYPE_CHECKING:
@@ -138,9 +137,12 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
         for m in range(emc.n_models):
             for batch in work.batches("sentinel", fluence_in_state(emc, m)):
                 constants = emc.table.constants(likelihood, batch)
-                evidence, junk = _log_evidence(emc, likelihood, expander, batch, m)
-                by_state[m, batch.places] = evidence + constants
-                by_state[-1, batch.places] = junk + constants
+                by_state[m, batch.places] = constants + _log_evidence(emc, likelihood, expander, batch, m)
+        if work.rows.n_junk:
+            for batch in work.batches("sentinel", emc.fluence):
+                constants = emc.table.constants(likelihood, batch)
+                junk = _log_evidence_of_junk(emc, likelihood, expander, batch)
+                by_state[-1, batch.places] = constants + junk
         whole = np.logaddexp.reduce(by_state, axis=0)
         own[:, 0] = whole
         for m in range(emc.n_models):
@@ -157,26 +159,33 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
 
 def _log_evidence(
     emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, state: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """ln P of the frames of a batch in one state, and as junk, but for a constant, (D,) each.
+) -> NDArray[np.float64]:
+    """ln P of the frames of a batch in one state, but for a constant, (D,).
 
     Two models of one state that lie half a step of the grid apart fit more poses than one does.  So the
     evidence of the grid grows by what the best pose gains when it leaves the grid.
     """
-    work, D, tile_rows = emc.work, len(batch), emc.plan.tile_rows
-    store = ScoreStore(len(work.rows), D, emc.device, kept_mass=1.0)
-    log_evidence = to_numpy(expect(likelihood, expander, work.rows, batch, 1.0, store).log_evidence)
-    states = StatePosterior(emc.n_models, D, emc.xp)
-    states.add_all(store, work.rows)
-    share = to_numpy(states.probability)
-    junk = np.maximum(1 - share.sum(axis=0), 0.0) if work.rows.n_junk else np.zeros(D)
-    begun = work.quaternions[to_numpy(states.best_row[state]) % len(work.poses)]
+    work, K, tile_rows = emc.work, len(emc.work.poses), emc.plan.tile_rows
+    # Each state by itself: beside another that fits far better, its own probabilities would all be 0.
+    own = Expander(expander.models[state : state + 1], expander.points)
+    log_prior = work.rows.log_prior[state * K : (state + 1) * K]
+    rows = RowSpace(work.poses, 1, log_prior, tile_rows=work.rows.tile_rows)
+    found = expect(likelihood, own, rows, batch, 1.0, ScoreStore(K, len(batch), emc.device))
+    begun = work.quaternions[to_numpy(found.best_row)]
     climbed = refine_poses(
-        likelihood, expander, batch, np.arange(D), np.full(D, state), begun,
+        likelihood, expander, batch, np.arange(len(batch)), np.full(len(batch), state), begun,
         covering_bound_deg(work.stage.first_level), tile_rows=tile_rows,
     )  # fmt: skip
     poses = emc.xp.asarray(begun)[:, None]
     on_grid = local_scores(likelihood, expander, batch, climbed.frames, climbed.model, poses, tile_rows)
-    gain = to_numpy(climbed.score) - to_numpy(on_grid)[:, 0]
-    own, other = (log_evidence + np.log(np.maximum(x, 1e-300)) for x in (share[state], junk))
-    return own + gain, other
+    return np.asarray(to_numpy(found.log_evidence) + to_numpy(climbed.score) - to_numpy(on_grid)[:, 0])
+
+
+def _log_evidence_of_junk(
+    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch
+) -> NDArray[np.float64]:
+    """ln P of the frames of a batch in any of the junk classes, but for a constant, (D,)."""
+    work = emc.work
+    rows = RowSpace(work.poses, 0, work.rows.log_prior[-work.rows.n_junk :], work.rows.n_junk)
+    found = expect(likelihood, expander, rows, batch, 1.0, ScoreStore(len(rows), len(batch), emc.device))
+    return np.asarray(to_numpy(found.log_evidence))

@@ -29,15 +29,15 @@ def split_state(emc: "Emc") -> None:
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
     odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
     parent, is_seed = choose_seeds(odds, np.where(table.merged & ~emc.sentinel, table.shown, -1))
+    counts = _frames_of_states(emc)
+    n_seeds = float(is_seed.sum())
+    counts[parent] = max(counts[parent] - n_seeds, 0.0)
     weights = [np.where(is_seed, 0.0, table.weight), np.where(is_seed, table.weight, 0.0)]
     beta, halves = emc.annealing.inverse, range(emc.n_halves)
     rest, seeded = (
         emc.solve([emc.orient_and_merge(half, likelihood, beta, weight) for half in halves])
         for weight in weights
     )
-    counts = np.bincount(table.shown[table.shown >= 0], minlength=emc.n_models).astype(np.float64)
-    n_seeds = float(is_seed.sum())
-    counts[parent] -= n_seeds
     emc.n_models += 1
     found = rest.joined(seeded, parent)
     # Both halves begin with the same, as at the start of a run: where chance has a part in which frames fit
@@ -55,8 +55,13 @@ def drop_state(emc: "Emc", model: int) -> None:
     emc.models, emc.full = emc.models[:, kept], emc.full[kept]
     emc.n_models -= 1
     table.take_states(emc.n_models)
-    counts = np.bincount(table.model[table.model >= 0], minlength=emc.n_models)
-    emc.work.take_models(counts.astype(np.float64))
+    emc.work.take_models(_frames_of_states(emc))
+
+
+def _frames_of_states(emc: "Emc") -> NDArray[np.float64]:
+    """Merged frames that show each model, (M,)."""
+    shown = np.where(emc.table.merged & ~emc.sentinel, emc.table.shown, -1)
+    return np.bincount(shown[shown >= 0], minlength=emc.n_models).astype(np.float64)
 
 
 def choose_seeds(odds: NDArray[np.float64], model: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:

@@ -93,7 +93,7 @@ def fluence_in_state(emc: "Emc", state: int) -> NDArray[np.float64]:
     """
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown == state) & (table.expected > 0)
-    if not emc.estimates_fluence or emc.n_models == 1 or told.sum() < _FEWEST:
+    if not emc.estimates_fluence or told.sum() < _FEWEST:
         return emc.fluence
     behind = emc.noise.background_photons(emc.work)
     signal = np.maximum(emc.work.scored_photons(emc.frames) - behind, 1e-3)

@@ -60,13 +60,18 @@ def half_runs(
     device : where they are worked on; by default where the run was.
     restart : begin anew, and lose what the halves have done.
     """
-    if getattr(run.settings, "models", 1) != 1:
+    n_models = getattr(run.settings, "models", 1)
+    if n_models == "auto":
+        n_models = len(run.volumes())
+    if n_models > 1:
         raise OrienteerError(
-            f"{run.path} has {run.settings.models} models, and only runs of one model can be validated.",
+            f"{run.path} has {n_models} models, and only runs of one model can be validated.",
             "Reconstruct the frames of each model by themselves first.",
         )
     place = run.path / FOLDER if folder is None else folder
     section = run.settings
+    if getattr(section, "models", 1) != 1:  # all frames have shown one state; so do those of a half
+        section = section.model_copy(update={"models": 1})
     if getattr(section, "dragonfly_output", False):
         section = section.model_copy(update={"dragonfly_output": False})
     first, second = (
