@@ -41,7 +41,7 @@ symmetry = "I"
 resolution_A = 30
 
 [phase]
-starts = 8
+starts = 5
 
 [validation]
 replicates = 8

@@ -230,8 +230,11 @@ def _sentinels(
     first, second = models
     if not len(first.poses):
         return None
-    alike = look_alikes(volume, intensity)
-    return pose_agreement(first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat, alike)
+    said = first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat
+    # Whoever gave a symmetry knows at which rotations the particle looks alike.
+    if as_point_group(symmetry).order > 1:
+        return pose_agreement(*said)
+    return pose_agreement(*said, look_alikes(volume, intensity))
 
 
 def _coverage(run: Run, found: Validation) -> Coverage:
