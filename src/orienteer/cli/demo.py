@@ -41,7 +41,7 @@ symmetry = "I"
 resolution_A = 30
 
 [phase]
-starts = 5
+starts = 7
 
 [validation]
 replicates = 8
