@@ -29,10 +29,10 @@ from orienteer.detector.beam import Beam
 from orienteer.detector.square import square_detector
 from orienteer.orientation.six_hundred_cell import n_rotations
 from orienteer.particle.named_bodies import random_blobs
-from orienteer.reconstruction.course import Course, Progress
+from orienteer.reconstruction.course.course import Course, Progress
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.expectation import Expander
-from orienteer.reconstruction.search import TwoPasses, WholeGrid, choose_search
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.search import TwoPasses, WholeGrid, choose_search
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.simulation.experiment import simulate

@@ -39,9 +39,9 @@ from orienteer.orientation.quaternion import to_matrix
 from orienteer.particle.base import Particle
 from orienteer.particle.named_bodies import random_blobs, two_domains, virus
 from orienteer.particle.opening import open_structure
-from orienteer.reconstruction.autocorrelation import WienerFilter
-from orienteer.reconstruction.radial_profile import estimate_profile
-from orienteer.reconstruction.relative_intensity import both_friedel, solve
+from orienteer.reconstruction.model.autocorrelation import WienerFilter
+from orienteer.reconstruction.model.radial_profile import estimate_profile
+from orienteer.reconstruction.model.relative_intensity import both_friedel, solve
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.slicing.trilinear import insert_slices

@@ -55,9 +55,9 @@ from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
 from orienteer.orientation.quaternion import to_matrix
-from orienteer.reconstruction.autocorrelation import WienerFilter
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.relative_intensity import both_friedel, solve
+from orienteer.reconstruction.model.autocorrelation import WienerFilter
+from orienteer.reconstruction.model.relative_intensity import both_friedel, solve
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings

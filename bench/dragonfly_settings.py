@@ -41,9 +41,9 @@ from orienteer.orientation.quaternion import compose, inverse, to_matrix
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.particle.structure import Structure, blobs
 from orienteer.reconstruction.benchmark import Problem, time_state
-from orienteer.reconstruction.pixels import pixel_table
-from orienteer.reconstruction.radial_profile import estimate_profile
-from orienteer.reconstruction.relative_intensity import both_friedel, random_start
+from orienteer.reconstruction.frames.pixels import pixel_table
+from orienteer.reconstruction.model.radial_profile import estimate_profile
+from orienteer.reconstruction.model.relative_intensity import both_friedel, random_start
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.slicing.trilinear import insert_slices, slice_volume

@@ -40,7 +40,8 @@ from orienteer.orientation.quaternion import to_matrix
 from orienteer.orientation.super_fibonacci import super_fibonacci
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.benchmark import made_up
-from orienteer.reconstruction.expectation import Expander, Poses, RowSpace
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.stopwatch import Stopwatch
 from orienteer.run.run import Run

@@ -3,7 +3,7 @@
 import numpy as np
 
 from orienteer.mtip.envelope import envelope_of
-from orienteer.reconstruction.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile
 
 
 def test_the_transform_of_a_nearly_round_particle_ends_at_its_diameter() -> None:

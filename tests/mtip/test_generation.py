@@ -5,7 +5,7 @@ import pytest
 
 from orienteer.mtip.generation import HalfSums, Merged, drawn_to_phased, half_sums, merge_halves, sliceable
 from orienteer.mtip.relative_grid import RelativeGrid
-from orienteer.reconstruction.relative_intensity import half_correlation
+from orienteer.reconstruction.model.relative_intensity import half_correlation
 
 EDGE = 25
 GRID = RelativeGrid(EDGE, 1 / 400, 100.0, "cpu")

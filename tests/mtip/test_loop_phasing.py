@@ -9,8 +9,8 @@ from orienteer.mtip.envelope import envelope_of
 from orienteer.mtip.loop_phasing import LoopPhasing, coarse_grid
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.phase.settings import PhaseSettings
-from orienteer.reconstruction.radial_profile import RadialProfile
-from orienteer.reconstruction.relative_intensity import half_correlation
+from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.model.relative_intensity import half_correlation
 
 DIAMETER_A = 320.0  # with the tails of its blobs
 

@@ -8,7 +8,9 @@ import pytest
 from orienteer.mtip.matching import match
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.benchmark import made_up
-from orienteer.reconstruction.expectation import Expander, RowSpace, expect
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect
+from orienteer.reconstruction.orienting.rows import RowSpace
 
 
 @pytest.mark.parametrize("kind", ["poisson", "gaussian"])

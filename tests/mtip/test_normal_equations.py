@@ -69,7 +69,9 @@ def test_a_pixel_without_weight_may_hold_anything(problem: SimpleNamespace) -> N
     clean = sums(problem, 6)
     problem.frames[:, 4] = np.nan
     dirty = sums(problem, 6)
-    assert np.array_equal(dirty.right_side, clean.right_side)
+    # Threads of the transform add in an order of their own.
+    scale = np.abs(clean.right_side).max()
+    assert dirty.right_side == pytest.approx(clean.right_side, abs=1e-9 * scale)
     assert dirty.n_values == 288
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orienteer.orientation.quaternion import random_uniform, to_matrix
-from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums
 from orienteer.slicing.trilinear import insert_slices, slice_volume

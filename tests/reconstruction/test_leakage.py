@@ -3,7 +3,7 @@
 import numpy as np
 
 from orienteer.compare.shells import shell_index
-from orienteer.reconstruction.autocorrelation import WienerFilter
+from orienteer.reconstruction.model.autocorrelation import WienerFilter
 
 _N = 61
 

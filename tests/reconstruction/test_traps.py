@@ -11,7 +11,8 @@ from orienteer.detector.masks import PixelUse
 from orienteer.particle.named_bodies import random_blobs, virus
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.expectation import Expander, expect, score_tile
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect, score_tile
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.truth import ShotKind
 from orienteer.source.patterns import FRAME_MASK

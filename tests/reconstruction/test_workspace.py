@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orienteer.reconstruction.expectation import Expander, score_tile
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import score_tile
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import orienteer
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import random_uniform, to_matrix
-from orienteer.reconstruction.pixels import pixel_table
+from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
 from orienteer.validate.bootstrap import FEWEST_FRAMES, Bootstrap, _Spread, bootstrap_intensity

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import orienteer
 from orienteer.errors import OrienteerError
-from orienteer.reconstruction.halves import half_of_events, sentinels_of_events
+from orienteer.reconstruction.model.halves import half_of_events, sentinels_of_events
 from orienteer.run.input import describe_input
 from orienteer.source.base import Source
 from orienteer.source.in_memory import InMemorySource

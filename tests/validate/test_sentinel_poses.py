@@ -10,7 +10,7 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, from_axis_angle, inverse, random_uniform
-from orienteer.reconstruction.sentinels import is_flat
+from orienteer.reconstruction.orienting.sentinels import is_flat
 from orienteer.run.run import Run
 from orienteer.validate.intensities import compare_intensities
 from orienteer.validate.sentinel_poses import finished_emc, pose_agreement, poses_against

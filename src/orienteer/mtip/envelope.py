@@ -6,7 +6,7 @@ the quotient does not end where the autocorrelation of the particle ends, and no
 
 import numpy as np
 
-from orienteer.reconstruction.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile
 
 # Standard deviation of the smoothing in speckles.
 _SMOOTHING = 0.7

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.relative_grid import RelativeGrid
-from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 

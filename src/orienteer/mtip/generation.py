@@ -13,16 +13,16 @@ from orienteer.mtip.merging import merge
 from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.orientation.point_group import PointGroup
-from orienteer.reconstruction.compression import Compressed
-from orienteer.reconstruction.expectation import Deposit
-from orienteer.reconstruction.relative_intensity import (
+from orienteer.reconstruction.model.compression import Compressed
+from orienteer.reconstruction.model.relative_intensity import (
     both_friedel,
     by_shell,
     half_correlation,
     shell_sums,
     smoothed,
 )
-from orienteer.reconstruction.symmetry import symmetrise_sums
+from orienteer.reconstruction.model.symmetry import symmetrise_sums
+from orienteer.reconstruction.orienting.deposit import Deposit
 
 # Speckles deviate from their mean by as much as they are bright: a variance of 1 that is spread over the
 # voxels of the autocorrelation.  One over the variance of a voxel is the weight that draws it to the start,

@@ -22,7 +22,7 @@ from orienteer.phase.half_grid import frequencies, transform_of
 from orienteer.phase.schedule import parse_schedule
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.state import PhaseState
-from orienteer.reconstruction.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.volume.volume import Volume
 
 # Edge of the box over the diameter; twice would do if the diameter were known well.

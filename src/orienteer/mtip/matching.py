@@ -10,7 +10,10 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.likelihood.base import Likelihood
-from orienteer.reconstruction.expectation import Batch, Expander, RowSpace, can_fuse, score_tile
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import can_fuse, score_tile
+from orienteer.reconstruction.orienting.rows import RowSpace
 
 
 @dataclass(frozen=True, eq=False)

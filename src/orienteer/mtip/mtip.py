@@ -30,9 +30,9 @@ from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.mtip.settings import MtipSettings
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.phase.settings import PhaseSettings
-from orienteer.reconstruction.compression import Compressed
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.expectation import Deposit
+from orienteer.reconstruction.model.compression import Compressed
+from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 

@@ -32,19 +32,13 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import even_sample, inverse_temperature_for_perplexity
-from orienteer.reconstruction.expectation import (
-    Batch,
-    Deposit,
-    Expander,
-    Group,
-    Poses,
-    RowSpace,
-    expect,
-    merge,
-    score_tile,
-)
+from orienteer.reconstruction.frames.batch import Batch, Group
+from orienteer.reconstruction.model.relative_intensity import both_friedel, corrected, random_start
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect, merge, score_tile
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.plan import Plan, make_plan
-from orienteer.reconstruction.relative_intensity import both_friedel, corrected, random_start
 from orienteer.reconstruction.stopwatch import Stopwatch, part
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums

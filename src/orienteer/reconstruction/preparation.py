@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.orientation.point_group import as_point_group
-from orienteer.reconstruction.first_estimates import first_estimates
-from orienteer.reconstruction.frame_store import FrameStore
-from orienteer.reconstruction.halves import half_of_events, refuse_empty_parts, sentinels_of_events
-from orienteer.reconstruction.ladder import ladder
-from orienteer.reconstruction.noise_model import NoiseModel
-from orienteer.reconstruction.number_of_states import most_models
-from orienteer.reconstruction.pixels import pixel_table
+from orienteer.reconstruction.course.ladder import ladder
+from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.frames.pixels import pixel_table
+from orienteer.reconstruction.model.halves import half_of_events, refuse_empty_parts, sentinels_of_events
+from orienteer.reconstruction.model.radial_profile import estimate_profile
+from orienteer.reconstruction.model.speckle import choose_diameter
+from orienteer.reconstruction.nuisances.first_estimates import first_estimates
+from orienteer.reconstruction.nuisances.noise_model import NoiseModel
+from orienteer.reconstruction.nuisances.unknown_background import uneven_background
 from orienteer.reconstruction.plan import Plan, count_poses, make_plan
-from orienteer.reconstruction.radial_profile import estimate_profile
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.reconstruction.speckle import choose_diameter
-from orienteer.reconstruction.unknown_background import uneven_background
+from orienteer.reconstruction.states.number_of_states import most_models
 from orienteer.source.base import Source
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.reconstruction.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.volume.volume import Volume
 
 # The correlation of two halves above which they show the same.

@@ -12,15 +12,16 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.posterior.tempering import even_sample
-from orienteer.reconstruction.batches import Batches, KeptFrames, PreparedFrames, StageFrames
-from orienteer.reconstruction.expectation import Batch, Poses, RowSpace
-from orienteer.reconstruction.fine_search import FineSearch
-from orienteer.reconstruction.frame_store import FrameStore
-from orienteer.reconstruction.ladder import Stage
+from orienteer.reconstruction.course.ladder import Stage
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.frames.batches import Batches, KeptFrames, PreparedFrames, StageFrames
+from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.orienting.fine_search import FineSearch
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.slicing.patches import PointPatches
 
 if TYPE_CHECKING:
-    from orienteer.reconstruction.emc import Emc
+    from orienteer.reconstruction.carried import Carried
 
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
@@ -39,7 +40,7 @@ class Workspace:
     edge_voxels : edge of the cube that holds all merged pixels.
     """
 
-    def __init__(self, emc: "Emc", stage: Stage) -> None:
+    def __init__(self, emc: "Carried", stage: Stage) -> None:
         self.stage, self.xp = stage, emc.xp
         pixels = emc.pixels
         self.places, self.n_scored = pixels.choose(stage.scored_inv_A, stage.merged_inv_A)

@@ -30,7 +30,7 @@ from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.machine import memory_GiB
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup, as_point_group
-from orienteer.reconstruction.pixels import PixelTable
+from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.source.base import Source
 from orienteer.validate.remerging import Remerging
 from orienteer.volume.volume import Volume

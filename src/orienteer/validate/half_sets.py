@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.compute.arrays import DeviceName
 from orienteer.errors import OrienteerError
-from orienteer.reconstruction.halves import hash_of_events
+from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns, concatenate
 

@@ -18,10 +18,10 @@ from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import inverse, to_matrix
-from orienteer.reconstruction.halves import hash_of_events
-from orienteer.reconstruction.pixels import PixelTable
-from orienteer.reconstruction.relative_intensity import both_friedel
-from orienteer.reconstruction.symmetry import symmetrise_sums
+from orienteer.reconstruction.frames.pixels import PixelTable
+from orienteer.reconstruction.model.halves import hash_of_events
+from orienteer.reconstruction.model.relative_intensity import both_friedel
+from orienteer.reconstruction.model.symmetry import symmetrise_sums
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums
 from orienteer.slicing.trilinear import insert_slices, slice_volume

@@ -20,13 +20,14 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import compose, inverse, random_uniform
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
-from orienteer.reconstruction.batches import Batches, StageFrames
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.expectation import Expander, expect
-from orienteer.reconstruction.frame_store import FrameStore
-from orienteer.reconstruction.frame_table import FrameTable
-from orienteer.reconstruction.refinement import refine_poses
-from orienteer.reconstruction.sentinels import is_flat
+from orienteer.reconstruction.frames.batches import Batches, StageFrames
+from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.frames.frame_table import FrameTable
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect
+from orienteer.reconstruction.orienting.refinement import refine_poses
+from orienteer.reconstruction.orienting.sentinels import is_flat
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.method import find_method
 

@@ -20,7 +20,7 @@ from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.pixels import PixelTable, pixel_table
+from orienteer.reconstruction.frames.pixels import PixelTable, pixel_table
 from orienteer.reconstruction.stopwatch import part
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.measured_intensity import measured_intensity

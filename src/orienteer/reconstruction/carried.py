@@ -1,0 +1,252 @@
+"""What is carried from one iteration to the next, through stages and starts, into a checkpoint and back."""
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, to_numpy
+from orienteer.reconstruction.course.course import Course
+from orienteer.reconstruction.frames.frame_table import FrameTable
+from orienteer.reconstruction.model.compression import Compressed
+from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
+from orienteer.reconstruction.model.symmetry import symmetric_start
+from orienteer.reconstruction.nuisances.updating import take_off_background
+from orienteer.reconstruction.orienting.sentinels import Watch
+from orienteer.reconstruction.orienting.temperature import Annealing
+from orienteer.reconstruction.preparation import Preparation
+from orienteer.reconstruction.results import intensity_volumes
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.states.number_of_states import Growth
+from orienteer.reconstruction.workspace import Workspace
+from orienteer.source.base import Source
+from orienteer.volume.volume import Volume
+
+# Order of a point group from which on poses are few and wrong basins many, and the starts it then gets.
+_HIGH_ORDER, _STARTS = 12, 4
+
+
+class Carried(Preparation):
+    """Models, fluences, junk, the table of frames and the course: all that the next iteration begins with."""
+
+    def __init__(
+        self,
+        source: Source,
+        settings: EmcSettings | None = None,
+        *,
+        seed: int = 0,
+        device: DeviceName = "auto",
+    ) -> None:
+        super().__init__(source, settings or EmcSettings(), device)
+        self.seed = seed
+        n_starts = self.settings.starts or (_STARTS if self.group.order >= _HIGH_ORDER else 1)
+        # Several models begin as one, which is split.
+        self.n_models, self.growth = 1, Growth(self.settings.models)
+        self.course = Course(
+            len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1
+        )
+        self.table = FrameTable(self.frames.n_frames)
+        self.candidates: list[dict[str, Any]] = []
+        self.models: Array = None
+        self._found: Compressed
+        self._full: Array | None = None
+        self.junk: Array | None = None
+        self.work: Workspace
+        self.annealing: Annealing
+        self.watch: Watch | None = None
+        self._begin_start(0)
+
+    # Models -----------------------------------------------------------------------------------------------
+
+    def take_models(self, found: Compressed) -> None:
+        """Go on with new models."""
+        self.models, self.half_correlation = found.models, found.half_correlation
+        self._found, self._full = found, None
+
+    @property
+    def full(self) -> Array:
+        """(M, n, n, n) the models of all frames together, made when they are asked for."""
+        if self._full is None:
+            self._full = self._found.full()
+        return self._full
+
+    @full.setter
+    def full(self, full: Array) -> None:
+        self._full = full
+
+    def correlation_of(self, model: int) -> NDArray[np.float64]:
+        """The correlation of the halves of one model that was taken last, (shells + 1,)."""
+        return self._found.correlation_of(model)
+
+    def brighten(self, factor: NDArray[np.float64] | float) -> None:
+        """Multiply the models that were taken last, each by its factor (M,) or all by one."""
+        self.take_models(self._found.brighter(factor))
+
+    # Stages -----------------------------------------------------------------------------------------------
+
+    def _begin_start(self, start: int) -> None:
+        self.course.start, self.models = start, None
+        self.table.weight = self.first_weight.copy()
+        self.fluence = self.first_fluence()
+        self._enter(0)
+        n = self.work.edge_voxels
+        speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
+        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
+        # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
+        first = self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
+        self.models = self.xp.stack([first] * self.n_halves)
+        self.full = first
+        self.junk = None
+        if self.settings.junk_classes:
+            self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
+        self.noise.forget()
+        self.half_correlation = np.ones(n_shells_of(first[0]))
+
+    def _enter(self, stage: int, *, is_new: bool = True) -> None:
+        if stage > 0 and self.models is not None and self.settings.background == "estimate":
+            take_off_background(self)
+        zoom = 1.0
+        if self.models is not None:
+            zoom = self.work.stage.voxel_inv_A / self.stages[stage].voxel_inv_A
+            self.noise.rescale_shells(zoom)
+        self.course.enter(stage)
+        self.work = Workspace(self, self.stages[stage])
+        self.annealing = Annealing(len(self.work.poses), is_first=is_new and stage == 0)
+        self.table.forget_merge()
+        if self.models is not None:
+            n, xp = self.work.edge_voxels, self.xp
+            self.models = xp.stack([xp.stack([resized(m, n, zoom) for m in half]) for half in self.models])
+            self.full = xp.stack([resized(m, n, zoom) for m in self.full])
+
+    @property
+    def iteration(self) -> int:
+        """Iterations done."""
+        return self.course.iteration
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over."""
+        return self.course.finished
+
+    @property
+    def reason(self) -> str:
+        """Why it is over, in one sentence."""
+        return self.course.reason
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether it is over because of the limit of iterations, and a higher one would let it go on."""
+        return self.course.after_limit != ""
+
+    @property
+    def best_model(self) -> NDArray[np.int64]:
+        """The model of every frame's likeliest pose, (N,); -1: junk."""
+        return self.table.shown
+
+    # Results ----------------------------------------------------------------------------------------------
+
+    def volumes(self) -> list[Volume]:
+        """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
+        stage = self.work.stage
+        return intensity_volumes(self.full, self.profile, stage.voxel_inv_A, stage.merged_inv_A)
+
+    def orientations(self) -> dict[str, NDArray[Any]]:
+        """One row per frame."""
+        table = self.table
+        return {
+            "event_id": self.frames.event_id,
+            "quaternion": table.quaternion,
+            "confidence": table.confidence,
+            "fluence": self.fluence,
+            "model": table.shown,
+            **({"state_probability": table.state_probability} if self.n_models > 1 else {}),
+            "log_likelihood": table.log_likelihood,
+            "perplexity": table.perplexity,
+            "half": self.half,
+            "sentinel": self.sentinel,
+        }
+
+    # State ------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything the next iteration depends on, as arrays and numbers."""
+        candidates = {
+            f"candidates/{i}/{name}": value
+            for i, candidate in enumerate(self.candidates)
+            for name, value in candidate.items()
+        }
+        return {
+            **self._learnt(),
+            **candidates,
+            "n_candidates": len(self.candidates),
+            "watch": None if self.watch is None else np.array(astuple(self.watch)),
+            "plan": self.plan.order_of_sums,
+            "profile": self.profile.log_mean,
+            "grouping_fluence": self.work.grouping_fluence,
+            "log_prior": to_numpy(self.work.rows.log_prior),
+            **self.course.state(),
+            **self.table.state(),
+            **self.annealing.state(),
+            **self.growth.state(),
+        }
+
+    def _learnt(self) -> dict[str, Any]:
+        """What the frames have taught so far: models and their agreement, junk, fluences, noise."""
+        return {
+            "models": to_numpy(self.models),
+            "full": to_numpy(self.full),
+            "junk": None if self.junk is None else to_numpy(self.junk),
+            "fluence": self.fluence,
+            "estimates_fluence": self.estimates_fluence,
+            "weight": self.table.weight,
+            "half_correlation": self.half_correlation,
+            **self.noise.state(),
+        }
+
+    def _take(self, learnt: Mapping[str, Any]) -> None:
+        xp = self.xp
+        self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
+        if self.n_models != len(self.full):
+            self.n_models = len(self.full)
+            self.table.take_states(self.n_models)
+        self.junk = None if learnt["junk"] is None else xp.asarray(learnt["junk"], dtype=np.float32)
+        self.fluence = np.array(learnt["fluence"], dtype=np.float64)
+        self.estimates_fluence = bool(learnt["estimates_fluence"])
+        self.table.weight = np.array(learnt["weight"], dtype=np.float64)
+        self.half_correlation = np.array(learnt["half_correlation"], dtype=np.float64)
+        self.noise.restore(learnt)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
+        if (begun := str(state["plan"])) != self.plan.order_of_sums:
+            self.remarks.append(
+                f"This run was last planned with {begun}, and goes on with {self.plan.order_of_sums}: "
+                "results are the same up to rounding, but not to the bit."
+            )
+        starts = [f"candidates/{i}/" for i in range(int(state["n_candidates"]))]
+        self.candidates = [
+            {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
+            for start in starts
+        ]
+        # Frames are sorted by the fluences that held when the stage began.
+        self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
+        self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
+        self.noise.restore(state)
+        self.models, self.n_models = None, len(state["full"])
+        self._enter(int(state["course/stage"]))
+        self._take(state)
+        self.watch = None
+        if state["watch"] is not None:
+            agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
+            self.watch = Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
+        self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
+        for part in (self.course, self.table, self.annealing, self.growth):
+            part.restore(state)
+
+
+def _seed(seed: int, start: int, model: int) -> int:
+    state = np.random.SeedSequence(seed, spawn_key=(start, model)).generate_state(1, np.uint64)
+    return int(state[0])

@@ -1,0 +1,1 @@
+"""Stages, starts, and when a run is over."""

@@ -1,0 +1,42 @@
+"""How long a run will still take, from how long its last iteration took."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from orienteer.reconstruction.course.course import FEWEST, Course
+from orienteer.reconstruction.course.ladder import Stage
+from orienteer.reconstruction.frames.pixels import PixelTable
+from orienteer.reconstruction.orienting.temperature import Annealing
+
+# Iterations that a later stage takes, as a rule.
+_ITERATIONS_OF_STAGE = 5
+
+
+def seconds_left(
+    seconds: float,
+    course: Course,
+    annealing: Annealing,
+    stages: Sequence[Stage],
+    pixels: PixelTable,
+    group_order: int,
+) -> float:
+    """Time to the end, if later iterations take as long for each pose and pixel as this one did.
+
+    seconds : of an iteration of the present stage.
+    group_order : of the particle's symmetry, which leaves one pose in so many.
+    """
+    if course.finished:
+        return 0.0
+    # In two passes the coarse grid costs most: of the fine one each frame meets only a few poses.
+    n_poses = [replace(stage, level=stage.first_level).n_poses(group_order) for stage in stages]
+    cost = [
+        n * len(pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
+        for n, stage in zip(n_poses, stages, strict=True)
+    ]
+    here = annealing.iterations_left + max(1, FEWEST + 1 - annealing.iterations_done)
+    work = here * cost[course.stage] + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :])
+    if course.stage == 0:
+        whole = Annealing(round(n_poses[0]), is_first=True)
+        work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
+    n_left = course.most_iterations - course.iteration
+    return seconds * min(work, n_left * max(cost[course.stage :])) / cost[course.stage]

@@ -1,0 +1,1 @@
+"""Frames near the device, their table, and how each fits."""

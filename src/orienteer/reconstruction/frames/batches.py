@@ -1,0 +1,223 @@
+"""The frames of a stage in batches: sorted into groups of similar fluence, on the device in their turn.
+
+They are kept as near to the device as the plan allows: in its memory; in host memory, where each batch is
+copied while the one before is worked on; or on disk, where each is read while the one before is worked on.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.compute.host_block import HostBlock, copied_ahead
+from orienteer.compute.prefetch import Prefetched
+from orienteer.likelihood.fluence import fluence_groups
+from orienteer.likelihood.frames import FrameBatch, Layout
+from orienteer.likelihood.product import Product, product_of
+from orienteer.reconstruction.frames.batch import Batch, Group
+from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.plan import Plan
+from orienteer.source.patterns import Patterns
+
+# Frames whose fluences differ by less than this factor share their slices; to first order each is scored at
+# its own fluence.
+_FLUENCE_RATIO = 2.0
+# Bytes of a lit pixel in a list; a pixel of an array has one at least.
+_LISTED_BYTES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """The frames of one batch: ``places`` (D,) in the data set, and the ``columns`` of each group."""
+
+    places: NDArray[np.int64]
+    columns: tuple[slice, ...]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+class KeptFrames(Protocol):
+    """Frames in batches, wherever they are kept; a batch is valid until the next is asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> "Iterator[PreparedFrames]": ...
+
+
+@dataclass(frozen=True, eq=False)
+class StageFrames:
+    """The frames of a store over the pixels of one stage.
+
+    pixels : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
+    grouping_fluence : (N,) float64, by which frames are sorted into groups.
+    """
+
+    store: FrameStore
+    pixels: NDArray[np.int64]
+    n_scored: int
+    device: DeviceName
+    plan: Plan
+    grouping_fluence: NDArray[np.float64]
+
+    @cached_property
+    def is_grouped(self) -> bool:
+        """Whether frames of different fluence are kept apart."""
+        return bool(np.ptp(self.grouping_fluence) > 0)
+
+    @cached_property
+    def group_of(self) -> NDArray[np.int64]:
+        """(N,) the group of every frame, whatever batch it comes in: batches change no score."""
+        number = np.zeros(len(self.grouping_fluence), dtype=np.int64)
+        if self.is_grouped:
+            groups = fluence_groups(self.grouping_fluence, _FLUENCE_RATIO)
+            number[groups.order] = np.repeat(np.arange(len(groups.bounds) - 1), np.diff(groups.bounds))
+        return number
+
+    def keep(self, frames: NDArray[np.int64]) -> KeptFrames:
+        """The frames (D,) in batches of the size that was planned, kept where it was planned."""
+        # Frames on disk stay in their order there, in which they can be read fast.
+        if self.is_grouped and self.store.is_in_memory:
+            frames = frames[np.argsort(self.grouping_fluence[frames], kind="stable")]
+        chunks = [self.chunk(part) for part in self.store.chunks(frames, self.plan.batch_frames)]
+        if not self.store.is_in_memory:
+            return FramesOnDisk(self, chunks)
+        if not self.plan.frames_on_device:
+            return FramesInHostMemory(self, chunks)
+        return [self.prepare(chunk) for chunk in chunks]
+
+    def chunk(self, frames: NDArray[np.int64]) -> Chunk:
+        """The frames (D,) of one batch, put into groups."""
+        if not self.is_grouped:
+            return Chunk(frames, (slice(0, len(frames)),))
+        frames = frames[np.argsort(self.grouping_fluence[frames], kind="stable")]
+        edges = np.flatnonzero(np.diff(self.group_of[frames])) + 1
+        bounds = pairwise([0, *edges.tolist(), len(frames)])
+        return Chunk(frames, tuple(slice(*ends) for ends in bounds if ends[1] > ends[0]))
+
+    def prepare(self, chunk: Chunk, patterns: Patterns | None = None) -> "PreparedFrames":
+        """The frames of a chunk on the device.  patterns : they themselves, if they have been read."""
+        batches = self.frame_batches(chunk, patterns, self.device, self.plan.layout)
+        return self.prepared(chunk, batches)
+
+    def prepared(self, chunk: Chunk, batches: Iterable[FrameBatch]) -> "PreparedFrames":
+        """The groups of a chunk, which are on the device, with their products."""
+        return PreparedFrames(
+            chunk.places,
+            [
+                (columns, batch, product_of(batch, self.plan.precision))  # type: ignore[arg-type]
+                for columns, batch in zip(chunk.columns, batches, strict=True)
+            ],
+            self.group_of,
+        )
+
+    def frame_batches(
+        self, chunk: Chunk, patterns: Patterns | None, device: DeviceName, layout: Layout
+    ) -> list[FrameBatch]:
+        """One batch of frames for every group of the chunk."""
+        patterns = self.store.patterns(chunk.places) if patterns is None else patterns
+        return [
+            self.store.prepare(patterns[columns], self.pixels, self.n_scored, device, layout)
+            for columns in chunk.columns
+        ]
+
+
+class PreparedFrames:
+    """Frames on the device; with the fluences of the moment they make a batch.
+
+    group_of : (N,) the group of every frame of the data set.
+    """
+
+    def __init__(
+        self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]],
+        group_of: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        self.places, self.parts, self.group_of = places, parts, group_of
+
+    def batch(
+        self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
+    ) -> Batch:
+        """The batch at these fluences (N,), and with these weights (N,) in the merge."""
+        own = fluence[self.places]
+        # At the mean fluence of a group the signal's share of all its photons is right.
+        groups = []
+        for columns, frames, product in self.parts:
+            alike = fluence[self.group_of == self.group_of[self.places[columns.start]]]
+            groups.append(Group(columns, frames, product, float(alike.mean()), not np.ptp(alike) > 0))
+        weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
+        return Batch(self.places, tuple(groups), xp.asarray(own), weights)
+
+
+class FramesInHostMemory:
+    """Batches that wait in host memory, as small integers or lists, and are copied one turn ahead."""
+
+    def __init__(self, stage: StageFrames, chunks: Sequence[Chunk]) -> None:
+        self._stage, self._chunks = stage, chunks
+        # As few bytes as possible wait and travel: they are spread on the device.
+        lists_are_short = stage.store.is_counts and _LISTED_BYTES * stage.store.lit_share < 1
+        layout: Layout = "sparse" if lists_are_short else stage.plan.layout
+        self._blocks: list[HostBlock] = []
+        self._waiting: list[list[FrameBatch]] = []
+        for chunk in chunks:
+            batches = stage.frame_batches(chunk, None, "cpu", layout)
+            block = HostBlock([array for batch in batches for array in batch.arrays], stage.device)
+            self._blocks.append(block)
+            self._waiting.append(_with_arrays(batches, block.arrays(block.memory)))
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def __iter__(self) -> Iterator[PreparedFrames]:
+        copies = copied_ahead(self._blocks, self._stage.device)
+        for chunk, waiting, arrays in zip(self._chunks, self._waiting, copies, strict=True):
+            batches = _with_arrays(waiting, arrays)
+            yield self._stage.prepared(chunk, [batch.in_layout(self._stage.plan.layout) for batch in batches])
+
+
+class FramesOnDisk:
+    """Batches that are read when their turn comes, each while the one before is worked on."""
+
+    def __init__(self, stage: StageFrames, chunks: Sequence[Chunk]) -> None:
+        self._stage, self._chunks = stage, chunks
+
+    def __len__(self) -> int:
+        return len(self._chunks)
+
+    def __iter__(self) -> Iterator[PreparedFrames]:
+        store = self._stage.store
+        read: Iterable[Patterns] = (store.patterns(chunk.places) for chunk in self._chunks)
+        for chunk, patterns in zip(
+            self._chunks, Prefetched(read) if store.reads_ahead else read, strict=True
+        ):
+            yield self._stage.prepare(chunk, patterns)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Kept frames as batches with the fluences (N,) and the weights in the merge (N,) of the moment.
+
+    What a batch holds may be overwritten once the next has begun.
+    """
+
+    kept: KeptFrames
+    fluence: NDArray[np.float64]
+    xp: Any
+    weight: NDArray[np.float64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for prepared in self.kept:
+            yield prepared.batch(self.fluence, self.xp, self.weight)
+
+
+def _with_arrays(batches: Sequence[FrameBatch], arrays: Sequence[Any]) -> list[FrameBatch]:
+    """The same batches over copies of all their arrays, which stand one after the other."""
+    left = iter(arrays)
+    return [batch.with_arrays([next(left) for _ in batch.arrays]) for batch in batches]

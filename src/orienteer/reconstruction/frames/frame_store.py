@@ -1,0 +1,179 @@
+"""The frames of a run: read once, kept where they fit, given by batch over the pixels of a stage."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName, to_numpy
+from orienteer.compute.machine import memory_GiB
+from orienteer.compute.progress import steps
+from orienteer.errors import OrienteerError
+from orienteer.likelihood.frames import FrameBatch, Layout
+from orienteer.reconstruction.frames.count_check import CountCheck
+from orienteer.reconstruction.frames.pixels import PixelTable
+from orienteer.source.base import Source
+from orienteer.source.file_source import FileSource
+from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
+
+_READ_BYTES = 128 * 2**20
+# Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
+_SHARE_OF_MEMORY = 0.4
+# Frames that are read, and dropped, rather than left out between two that are wanted.
+_GAP = 8
+
+
+class FrameStore:
+    """All frames of a source, and what one look at them tells.
+
+    event_id : (N,) uint64.
+    photons : (N,) float64 on usable pixels.
+    pixel_photons : (U,) float64, sum over the frames of every usable pixel.
+    pixel_frames : (U,) float64, frames in which the pixel was not forbidden.
+    lit_share : share of usable pixels that are not dark, on average.
+    largest : largest count of a pixel.
+    largest_square : largest sum of a frame's squared counts.
+    count_check : what is doubtful about their counts.
+    """
+
+    def __init__(self, source: Source, pixels: PixelTable) -> None:
+        if source.n_frames is None:
+            raise OrienteerError("a stream without an end cannot be reconstructed as a whole.")
+        self.source, self.pixels = source, pixels
+        self.n_frames = int(source.n_frames)
+        n = len(pixels)
+        self.event_id = np.zeros(self.n_frames, dtype=np.uint64)
+        self.photons = np.zeros(self.n_frames)
+        self.pixel_photons, self.pixel_frames = np.zeros(n), np.zeros(n)
+        lit, self.largest, self.largest_square = 0.0, 0.0, 0.0
+        parts: list[Patterns] | None = []
+        self.is_counts = True
+        held, limit = 0, _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30
+        size = max(1, int(_READ_BYTES // max(4 * source.n_pixels, 1)))
+        never = np.ones(source.n_pixels, dtype=bool)
+        never[pixels.index] = False
+        self.count_check = CountCheck("these data" if source.path is None else str(source.path))
+        first = 0
+        for batch, _ in zip(
+            source.batches(size), steps(range(-(-self.n_frames // size)), "Reading frames"), strict=False
+        ):
+            frames = slice(first, first + len(batch))
+            _refuse_bad(batch, never, first)
+            self.count_check.add(batch, pixels.index)
+            self.is_counts &= _is_counts(batch)
+            whole = FrameBatch.prepare(
+                batch, pixels.index, n, "cpu", "sparse" if _is_counts(batch) else "dense"
+            )
+            self.event_id[frames] = batch.event_id
+            self.photons[frames] = whole.photons_total
+            self._look(whole)
+            lit += self._n_lit
+            self.largest = max(self.largest, self._batch_largest)
+            self.largest_square = max(self.largest_square, float(whole.squares.max(initial=0)))
+            first += len(batch)
+            held += _bytes_of(batch)
+            parts = None if parts is None or held > limit else [*parts, batch]
+        if len(np.unique(self.event_id)) < self.n_frames:
+            raise OrienteerError(
+                "some frames have the same event id, so that results could not be told apart.",
+                "Convert the data with new ids, or join runs whose ids differ.",
+            )
+        if not self.photons.sum() > 0:
+            raise OrienteerError(
+                "there is not one photon on the pixels that may be used.",
+                "Look at data and mask: orienteer inspect DATA.",
+            )
+        self.count_check.n_empty = int((self.photons == 0).sum())
+        self.lit_share = lit / (self.n_frames * n)
+        self._patterns = None if parts is None else concatenate(parts)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether single frames forbid pixels."""
+        return bool((self.pixel_frames < self.n_frames).any())
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the frames are kept in memory; otherwise they are read again in every iteration."""
+        return self._patterns is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the frames as they were read, in bytes; 0 where they are not kept."""
+        return 0 if self._patterns is None else _bytes_of(self._patterns)
+
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether a second thread may read: from files, but not where frames are made by parallel kernels."""
+        return isinstance(self.source, FileSource)
+
+    def batch(
+        self,
+        frames: NDArray[np.int64],
+        places: NDArray[np.int64],
+        n_scored: int,
+        device: DeviceName,
+        layout: Layout,
+    ) -> FrameBatch:
+        """The chosen frames over the chosen pixels, ready on the device.
+
+        frames : (D,) places in the data set; places : (P,) places in the table of pixels, scored ones first.
+        """
+        return self.prepare(self.patterns(frames), places, n_scored, device, layout)
+
+    def patterns(self, frames: NDArray[np.int64]) -> Patterns:
+        """The chosen frames (D,), from memory or from disk."""
+        if self._patterns is not None:
+            return self._patterns[frames]
+        ordered, back = np.unique(frames, return_inverse=True)
+        most = max(1, _READ_BYTES // (4 * self.source.n_pixels))
+        # A half is every second frame or so: reading the others with them is faster than leaving them out.
+        apart = (np.diff(ordered) > _GAP) | (np.diff(ordered // most) > 0)
+        runs = np.split(ordered, np.flatnonzero(apart) + 1)
+        parts = [self.source.read(slice(int(run[0]), int(run[-1]) + 1))[run - run[0]] for run in runs]
+        return concatenate(parts)[back]
+
+    def prepare(
+        self, patterns: Patterns, places: NDArray[np.int64], n_scored: int, device: DeviceName, layout: Layout
+    ) -> FrameBatch:
+        """Frames of this store over the chosen pixels, ready on the device."""
+        return FrameBatch.prepare(patterns, self.pixels.index[places], n_scored, device, layout)
+
+    def chunks(self, frames: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
+        """The frames in runs of at most ``size``, all nearly equal."""
+        n_parts = max(1, -(-len(frames) // size))
+        yield from (part for part in np.array_split(frames, n_parts) if len(part))
+
+    def _look(self, whole: FrameBatch) -> None:
+        n = len(self.pixels)
+        if whole.photons is not None:
+            pixel, count = to_numpy(whole.photons.pixel), to_numpy(whole.photons.count)
+            self.pixel_photons += np.bincount(pixel, weights=count, minlength=n)
+            self._n_lit, self._batch_largest = len(pixel), float(count.max(initial=0))
+        else:
+            dense = to_numpy(whole.dense)
+            self.pixel_photons += dense.sum(axis=0, dtype=np.float64)
+            self._n_lit, self._batch_largest = int(np.count_nonzero(dense)), float(dense.max(initial=0))
+        self.pixel_frames += len(whole)
+        if whole.missing is not None:
+            self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)
+
+
+def _is_counts(patterns: Patterns) -> bool:
+    return patterns.is_sparse or patterns.frames.dtype.kind in "iu"
+
+
+def _refuse_bad(batch: Patterns, never: NDArray[np.bool_], first: int) -> None:
+    bad = first_bad_frame(batch, never)
+    if bad is not None:
+        raise OrienteerError(
+            f"frame {first + bad[0]} {bad[1]}.",
+            "Mask the pixel, or leave the frame out: orienteer convert --help.",
+        )
+
+
+def _bytes_of(patterns: Patterns) -> int:
+    frames: Any = patterns.frames
+    arrays = (frames.start, frames.pixel, frames.count) if patterns.is_sparse else (frames,)
+    return int(sum(a.nbytes for a in arrays) + sum(c.nbytes for c in patterns.columns.values()))

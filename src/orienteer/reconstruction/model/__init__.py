@@ -1,0 +1,1 @@
+"""From deposits to models of the intensity, relative to its radial mean."""

@@ -1,0 +1,133 @@
+"""Compression: from what the frames have left behind to new models, and how far the halves agree."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.model.autocorrelation import WienerFilter
+from orienteer.reconstruction.model.relative_intensity import (
+    PRIOR_PHOTONS,
+    both_friedel,
+    corrected,
+    n_shells_of,
+    solve,
+)
+from orienteer.reconstruction.model.symmetry import symmetrise_sums
+from orienteer.reconstruction.orienting.deposit import Deposit
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    """M models of n^3 voxels, relative to their radial mean.
+
+    models : (H, M, n, n, n) float32, one set per half, without what the halves disagree about.
+    together : of each model the cube of all frames, their exposure, and the filter; None without halves.
+    half_correlation : (shells + 1,) float64, mean over the models, by their photons; 1 without halves.
+    exposure : (n, n, n), photons that the radial mean would have given to the first model.
+    brightness : what ``together`` is yet to be multiplied with, (M,) or a number.
+    by_model : (M, shells + 1) float64, the half correlation of each model; None: that of all.
+    """
+
+    models: Array
+    together: tuple[tuple[Array, Array, WienerFilter | None], ...]
+    half_correlation: NDArray[np.float64]
+    exposure: Array
+    brightness: NDArray[np.float64] | float = 1.0
+    by_model: NDArray[np.float64] | None = None
+
+    def full(self) -> Array:
+        """(M, n, n, n) float32, of all frames together, filtered in the same way; no iteration needs it."""
+        xp = array_namespace(self.models)
+        filtered = [
+            values if keep_signal is None else keep_signal(values, exposure, is_half=False)
+            for values, exposure, keep_signal in self.together
+        ]
+        return xp.stack(filtered) * _of_models(self.brightness, self.models)
+
+    def brighter(self, factor: NDArray[np.float64] | float) -> "Compressed":
+        """The models multiplied, each by its own factor (M,), or all by the same."""
+        models = self.models * _of_models(factor, self.models)
+        return replace(self, models=models, brightness=self.brightness * factor)
+
+    def correlation_of(self, model: int) -> NDArray[np.float64]:
+        """The correlation of the halves of one model, (shells + 1,)."""
+        return self.half_correlation if self.by_model is None else np.asarray(self.by_model[model])
+
+    def joined(self, other: "Compressed", model: int) -> "Compressed":
+        """With one more model, taken from another set of them."""
+        xp = array_namespace(self.models)
+        correlations = [self.correlation_of(m) for m in range(len(self.together))]
+        return Compressed(
+            xp.concatenate([self.models, other.models[:, model : model + 1]], axis=1),
+            (*self.together, other.together[model]),
+            self.half_correlation,
+            self.exposure,
+            by_model=np.stack([*correlations, other.correlation_of(model)]),
+        )
+
+    def change_from(self, models: Array) -> float:
+        """Relative rms change of the models of the first half since ``models``, weighted by exposure."""
+        difference = contrast = 0.0
+        for m, (_, exposure, _) in enumerate(self.together):
+            new = self.models[0, m]
+            difference += float((exposure * (new - models[0, m]) ** 2).sum())
+            contrast += float((exposure * (new - 1) ** 2).sum())
+        return float(np.sqrt(difference / max(contrast, 1e-300)))
+
+
+def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
+    sums = [
+        [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
+        for deposit in deposits
+    ]
+    n_models = len(sums[0])
+    total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
+    solved = [
+        [
+            solve(part) if deposit.models is None else corrected(deposit.models[m], part)
+            for m, part in enumerate(half)
+        ]
+        for deposit, half in zip(deposits, sums, strict=True)
+    ]
+    xp = array_namespace(solved[0][0])
+    new, correlations = [], []
+    whole: list[tuple[Array, Array, WienerFilter | None]] = []
+    for m in range(n_models):
+        exposure = total[m][..., 1]
+        together = _mean([solved[h][m] for h in range(len(sums))], [half[m][..., 1] for half in sums])
+        if len(sums) == 1:
+            correlations.append(np.ones(n_shells_of(together)))
+            together = xp.maximum(together, xp.float32(0))
+            new.append([together])
+            whole.append((together, exposure, None))
+            continue
+        keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure, group.order)
+        correlations.append(keep_signal.correlation)
+        new.append(keep_signal.filtered([(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]))
+        whole.append((together, exposure, keep_signal))
+    return Compressed(
+        xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
+        tuple(whole),
+        np.average(correlations, axis=0, weights=[float(part[..., 1].sum()) + 1 for part in total]),
+        total[0][..., 1],
+        by_model=np.stack(correlations),
+    )
+
+
+def _of_models(factor: NDArray[np.float64] | float, models: Array) -> Array:
+    """A factor of each model, or one for all, as it multiplies cubes."""
+    factors = array_namespace(models).asarray(np.asarray(factor, dtype=np.float32))
+    return factors.reshape(-1, 1, 1, 1)
+
+
+def _mean(cubes: list[Array], exposures: list[Array]) -> Array:
+    """The mean of cubes (n, n, n) float32, weighted by their exposures."""
+    total = sum(exposures[1:]) + exposures[0] + len(cubes) * PRIOR_PHOTONS
+    weighted = [
+        cube * ((exposure + PRIOR_PHOTONS) / total) for cube, exposure in zip(cubes, exposures, strict=True)
+    ]
+    return (sum(weighted[1:]) + weighted[0]).astype(np.float32)

@@ -1,0 +1,179 @@
+"""From merged sums to the intensity relative to its radial mean, and how far two halves agree about it."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import n_shells, shell_index
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.grouped_sums import Groups
+from orienteer.slicing.trilinear import slice_volume
+from orienteer.volume.friedel import friedel_symmetrise
+
+# Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
+PRIOR_PHOTONS = 0.25
+
+
+def both_friedel(sums: Array) -> Array:
+    """Sums (n, n, n, 2) with those of -q added: W(-q) = W(q)."""
+    xp = array_namespace(sums)
+    return xp.stack([friedel_symmetrise(sums[..., i]) for i in (0, 1)], axis=-1)
+
+
+def solve(sums: Array) -> Array:
+    """Relative intensity (n, n, n) float32: merged over expected photons; 1 where both are few.
+
+    sums : (n, n, n, 2): merged photons, and photons that the radial mean would have given.
+    """
+    xp = array_namespace(sums)
+    photons, expected = sums[..., 0], sums[..., 1]
+    return ((photons + PRIOR_PHOTONS) / (expected + PRIOR_PHOTONS)).astype(xp.float32)
+
+
+def corrected(model: Array, sums: Array) -> Array:
+    """A relative intensity (n, n, n) float32, moved by what frames have more than its slices.
+
+    sums : (n, n, n, 2): photons merged less those that the model's slices expect, and photons that the radial
+        mean would have given.
+
+    The mean of frames put back by interpolation is blurred, and slices of it once more.  Frames that hardly
+    know their pose mostly give back the model that oriented them: they would blur it further in every
+    iteration.  A correction vanishes when the slices of the model are right.  Where a background was taken
+    off, noise may leave less than nothing; that is cut off only when it is known what is noise.
+    """
+    xp = array_namespace(sums)
+    excess, expected = sums[..., 0], sums[..., 1]
+    moved = model + (excess + PRIOR_PHOTONS * (1 - model)) / (expected + PRIOR_PHOTONS)
+    return moved.astype(xp.float32)
+
+
+def shells_of(values: Array) -> Array:
+    """(n, n, n) shell of every voxel of a cube; those beyond the largest whole shell are one more."""
+    return _shells_of_cube(len(values), is_on_gpu(values))
+
+
+@lru_cache(maxsize=2)
+def _shells_of_cube(n: int, on_gpu: bool) -> Array:
+    index = shell_index(n)
+    return to_device(np.where(index < 0, n_shells(n), index), "cuda" if on_gpu else "cpu")
+
+
+@lru_cache(maxsize=2)
+def _voxels_of_shells(n: int) -> Groups:
+    """The voxels of a cube on the GPU, shell by shell."""
+    return Groups(_shells_of_cube(n, True), n_shells(n) + 1)
+
+
+def n_shells_of(values: Array) -> int:
+    """Number of sums that :func:`shell_sums` gives for a cube (n, n, n)."""
+    return n_shells(len(values)) + 1
+
+
+def n_voxels_of_shells(values: Array) -> NDArray[np.float64]:
+    """Voxels in every shell of a cube (n, n, n), and in the rest, (shells + 1,)."""
+    return _n_voxels(len(values))
+
+
+@lru_cache(maxsize=2)
+def _n_voxels(n: int) -> NDArray[np.float64]:
+    return np.bincount(_shells_of_cube(n, False).ravel()).astype(np.float64)
+
+
+def shell_moments(cubes: Sequence[Array], weight: Array) -> NDArray[np.float64]:
+    """Sums of w; of w, w a; or of w, w a, w b, w a b, w a a, w b b over every shell, and over the rest.
+
+    cubes : none, one (a) or two (a, b) of (n, n, n); weight : (n, n, n).  Returns (shells + 1, 1, 2 or 6).
+    """
+    xp, n_shells = array_namespace(weight), n_shells_of(weight)
+    if not is_on_gpu(weight):
+        from orienteer.reconstruction.model import _shell_moments_numba as twin
+
+        return twin.shell_moments(shells_of(weight), n_shells, list(cubes), weight)
+    w, *values = (cube.astype(xp.float64) for cube in (weight, *cubes))
+    terms = [w, *(w * a for a in values)]
+    if len(values) == 2:
+        (a, b), (_, wa, wb) = values, terms
+        terms += [wa * b, wa * a, wb * b]
+    return _voxels_of_shells(len(weight)).sums(*terms)
+
+
+def shell_sums(values: Array) -> NDArray[np.float64]:
+    """Sum of a cube (n, n, n) over its shells of one voxel, and over the rest, (shells + 1,)."""
+    return shell_moments([], values)[:, 0]
+
+
+def shell_covariances(first: Array, second: Array, exposure: Array) -> tuple[NDArray[np.float64], ...]:
+    """Covariance of two cubes about their shell means, and the variance of each; each (shells + 1,).
+
+    Weighted by exposure; 0 without any.
+    """
+    total, a, b, ab, aa, bb = shell_moments([first, second], exposure).T
+    total = np.maximum(total, 1e-300)
+    a, b = a / total, b / total
+    return ab / total - a * b, np.maximum(aa / total - a * a, 0.0), np.maximum(bb / total - b * b, 0.0)
+
+
+def half_correlation(first: Array, second: Array, exposure: Array) -> NDArray[np.float64]:
+    """Correlation of two halves in every shell about its mean, weighted by exposure, (shells,)."""
+    cross, square_a, square_b = shell_covariances(first, second, exposure)
+    return np.asarray(cross / np.sqrt(np.maximum(square_a * square_b, 1e-300)))
+
+
+def shell_means(values: Array, exposure: Array) -> Array:
+    """The mean of its shell at every voxel of a cube (n, n, n), weighted by exposure; 1 without any."""
+    total, of_shell = shell_moments([values], exposure).T
+    mean = np.where(total > 0, of_shell / np.maximum(total, 1e-300), 1.0)
+    return by_shell(mean, values)
+
+
+def by_shell(curve: NDArray[Any], cube: Array) -> Array:
+    """The value of a curve (shells + 1,) at every voxel of a cube, (n, n, n) float32."""
+    xp = array_namespace(cube)
+    return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
+
+
+def smoothed(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of three neighbours of a curve over shells."""
+    padded = np.pad(curve, 1, mode="edge")
+    return np.asarray((padded[:-2] + padded[1:-1] + padded[2:]) / 3)
+
+
+def resized(values: Array, n: int, zoom: float = 1.0) -> Array:
+    """The cube in a cube of n voxels with the same centre; what is new is 1, the radial mean.
+
+    zoom : edge of an old voxel over that of a new one.
+    """
+    xp = array_namespace(values)
+    old = len(values)
+    if zoom != 1:
+        return _zoomed(values, n, zoom)
+    out = xp.ones((n, n, n), dtype=xp.float32)
+    shift = n // 2 - old // 2
+    low, high = max(0, -shift), min(old, n - shift)
+    inside = slice(low, high)
+    target = slice(low + shift, high + shift)
+    out[target, target, target] = values[inside, inside, inside]
+    return out
+
+
+def _zoomed(values: Array, n: int, zoom: float) -> Array:
+    """As :func:`resized`, by trilinear interpolation about the radial mean."""
+    xp = array_namespace(values)
+    axis = ((np.arange(n) - n // 2) / zoom).astype(np.float32)
+    points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    identity = xp.asarray(np.eye(3, dtype=np.float32)[None])
+    # Points outside of the cube are 0.
+    return slice_volume(values - np.float32(1), xp.asarray(points), identity).reshape(n, n, n) + np.float32(1)
+
+
+def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:
+    """A random relative intensity with speckles of the right size: where blind reconstructions begin."""
+    from scipy.ndimage import gaussian_filter
+
+    noise = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))).normal(size=(n, n, n))
+    noise = gaussian_filter(noise, 0.4 * voxels_per_speckle)
+    noise = noise + noise[::-1, ::-1, ::-1] if n % 2 else friedel_symmetrise(noise)
+    return np.asarray(np.exp(contrast * noise / noise.std()), dtype=np.float32)

@@ -1,0 +1,1 @@
+"""What is unknown besides orientations: fluence, background, noise, junk."""

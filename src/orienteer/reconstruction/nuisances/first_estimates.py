@@ -1,0 +1,118 @@
+"""What frames say before there is a model: which look alike, how bright each was, their radial mean.
+
+A few very bright shots of something else hold more photons than all others together.  So frames that are
+unlike the others say nothing here, and no frame says more than ten typical ones.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.fluence import expected_fluence
+from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.nuisances.fluence_spread import fluence_spread
+from orienteer.reconstruction.nuisances.screening import ring_photons, unlike_others
+from orienteer.reconstruction.settings import EmcSettings
+
+# Fluences that vary by less than this share need not be known.
+LEAST_SPREAD = 0.08
+# No frame counts for more than so many of median brightness.
+_BRIGHTEST = 10.0
+_FRAMES_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class FirstEstimates:
+    """All frames, (N,) each.
+
+    weight : 1 for frames that may be of one particle, by their radial profile, and 0 for others.
+    fluence : of mean 1 over such frames; all 1 where fluences are not estimated.
+    fluence_spread : relative standard deviation of the fluence.
+    estimates_fluence : whether every frame gets a fluence of its own.
+    """
+
+    weight: NDArray[np.float64]
+    fluence: NDArray[np.float64]
+    fluence_spread: float
+    estimates_fluence: bool
+
+    def sums(self, frames: FrameStore) -> tuple[NDArray[np.float64], ...]:
+        """Photons, frames and fluence summed over the frames at every usable pixel, (U,) each, by weight."""
+        weight = bounded_weights(self.weight, self.fluence)
+        if (weight == 1).all():
+            return frames.pixel_photons, frames.pixel_frames, frames.pixel_frames
+        return _weighted_sums(frames, weight, self.fluence)
+
+
+def first_estimates(
+    frames: FrameStore, settings: EmcSettings, background: NDArray[np.float64] | None,
+    learns: NDArray[np.bool_],
+) -> FirstEstimates:  # fmt: skip
+    """What all frames say together before the first iteration.
+
+    background : (U,) photons per shot, or None.
+    learns : (N,) bool, frames that may decide about others.
+    """
+    rings = ring_photons(frames, background)
+    weight = np.ones(frames.n_frames)
+    # A few frames that are unlike the others may be a state of their own.
+    if settings.reject_junk and settings.models == 1:
+        weight = np.where(unlike_others(rings), 0.0, 1.0)
+    told = np.where(learns, weight, 0.0)
+    spread = fluence_spread(rings.of(told > 0))
+    differ = spread.least > LEAST_SPREAD
+    estimates = settings.fluence == "estimate" or (settings.fluence == "auto" and differ)
+    fluence = np.ones(frames.n_frames)
+    if estimates:
+        fluence = _first_fluence(frames.photons, float(rings.background.sum()), told, spread.value)
+    return FirstEstimates(weight, fluence, spread.value, estimates)
+
+
+def bounded_weights(weight: NDArray[np.float64], fluence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weights (N,) in the merge, such that no frame brings more photons than ten of median fluence do.
+
+    weight : (N,) how likely each frame shows the particle.
+    """
+    shown = (weight >= 0.5) & (fluence > 0)
+    if not shown.any():
+        return weight
+    most = _BRIGHTEST * float(np.median(fluence[shown]))
+    return np.asarray(weight * most / np.maximum(fluence, most))
+
+
+def _first_fluence(
+    photons: NDArray[np.float64], behind: float, told: NDArray[np.float64], spread: float
+) -> NDArray[np.float64]:
+    """Fluences (N,) by the photons of the frames, of mean 1 over those of which ``told`` is not 0."""
+    weights = told if told.any() else np.ones(len(told))
+    typical = float(np.average(photons, weights=weights))
+    # Without a particle there is still noise: less than that is nobody's signal.
+    mean = max(typical - behind, np.sqrt(typical), 1e-12)
+    least = np.sqrt(np.maximum(photons, 1.0)) if behind else 1e-3 * mean
+    signal = np.maximum(photons - behind, least)
+    fluence = expected_fluence(signal / mean, photons / signal**2, spread, weights)
+    return np.asarray(fluence / np.average(fluence, weights=weights))
+
+
+def _weighted_sums(
+    frames: FrameStore, weight: NDArray[np.float64], fluence: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
+    n = len(frames.pixels)
+    photons = np.zeros(n)
+    lost = np.zeros((2, n))
+    used = np.flatnonzero(weight > 0)
+    for chosen in frames.chunks(used, _FRAMES_AT_ONCE):
+        batch = frames.batch(chosen, np.arange(n), n, "cpu", "sparse" if frames.is_counts else "dense")
+        own = weight[chosen]
+        if batch.photons is not None:
+            of_frame = np.repeat(own, np.diff(to_numpy(batch.photons.start)))
+            photons += np.bincount(batch.photons.pixel, of_frame * batch.photons.count, minlength=n)
+        else:
+            photons += own @ np.asarray(batch.dense, dtype=np.float64)
+        if batch.missing is not None:
+            n_missing = np.diff(to_numpy(batch.missing.start))
+            for row, values in zip(lost, (own, own * fluence[chosen]), strict=True):
+                row += np.bincount(batch.missing.pixel, np.repeat(values, n_missing), minlength=n)
+    return photons, weight.sum() - lost[0], (weight * fluence).sum() - lost[1]

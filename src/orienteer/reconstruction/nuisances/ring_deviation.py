@@ -1,0 +1,83 @@
+"""Rings of frames against the model: something else has too many photons in some and too few in others.
+
+Pixel by pixel a faint frame says little, and a shot of something similar passes for one of the particle.  Its
+radial profile is off by as much in all pixels of a ring, and the photons of a whole ring tell.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.reconstruction.frames.frame_fit import (
+    expected_photons,
+    log_probability,
+    pieces,
+    signal_at_poses,
+)
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.workspace import Workspace
+
+_MOST_RINGS = 40
+# Frames that can tell how far others deviate.
+_FEWEST_FRAMES = 20
+# Relative variances by which the rings of something else deviate from the model.
+_DEVIATIONS = (0.1, 0.3)
+# Median of the square of a standard normal number.
+_MEDIAN_OF_SQUARE = 0.4549
+
+
+class RingSums(NamedTuple):
+    """Photons of frames in rings of scored pixels, (N, R) float32 each: seen, expected, and of the particle.
+
+    The particle's are those expected less the background.
+    """
+
+    seen: NDArray[np.float32]
+    expected: NDArray[np.float32]
+    signal: NDArray[np.float32]
+
+
+def ring_sums(
+    work: "Workspace", models: Array, quaternions: NDArray[np.float64], model: NDArray[np.int64],
+    fluence: NDArray[np.float64],
+) -> RingSums:  # fmt: skip
+    """What rings of all frames show, and what the model of the other half expects there.
+
+    Arguments as in :func:`orienteer.reconstruction.frames.frame_fit.fit_frames`.
+    """
+    xp, shell = work.xp, work.shell[: work.n_scored]
+    n_shells = int(shell.max()) + 1
+    ring = shell * min(n_shells, _MOST_RINGS) // n_shells
+    member = np.zeros((len(ring), int(ring.max()) + 1), dtype=np.float32)
+    member[np.arange(len(ring)), ring] = 1
+    of_ring = xp.asarray(member[:, member.any(axis=0)])
+    sums = RingSums(*np.zeros((3, len(fluence), of_ring.shape[1]), dtype=np.float32))
+    for part, own_models in work.parts(models):
+        for batch in work.batches(part, fluence):
+            for places, frames in pieces(batch, work.n_scored):
+                signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
+                expected = expected_photons(work, frames, signal, fluence[places])
+                bright = signal * xp.asarray(fluence[places, None].astype(np.float32))
+                for column, values in zip(sums, (frames.counts, expected, bright), strict=True):
+                    column[places] = to_numpy(values @ of_ring)
+    return sums
+
+
+def ring_odds(sums: RingSums, learns: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """ln P(rings | particle) - ln P(rings | something whose radial profile deviates), (N,), in nats.
+
+    learns : (N,) bool, frames that tell by how much the rings of the particle itself deviate, because the
+        model is not perfect yet; it is a median, which the others among them hardly change.
+    """
+    if learns.sum() < _FEWEST_FRAMES:
+        return np.zeros(len(learns))
+    seen, expected, signal = (array.astype(np.float64) for array in sums)
+    square = (seen - expected)[learns] ** 2 / _MEDIAN_OF_SQUARE
+    beyond_noise = (square - expected[learns]) / np.maximum(signal[learns], 1e-12) ** 2
+    ordinary = np.maximum(np.median(beyond_noise, axis=0), 0.0)
+    share = (signal / np.maximum(expected, 1e-30)) ** 2
+    others = [log_probability(seen, expected, (ordinary + more) * share) for more in _DEVIATIONS]
+    return np.asarray(log_probability(seen, expected, ordinary * share) - np.max(others, axis=0))

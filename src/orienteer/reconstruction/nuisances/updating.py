@@ -1,0 +1,134 @@
+"""What is learnt about the frames beside their poses: fluence, junk, background, noise, share of classes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compare.shells import shell_index
+from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.fluence import (
+    bound_fluence,
+    expected_fluence,
+    update_fluence,
+)
+from orienteer.reconstruction.frames.frame_fit import deviation_odds, fit_frames, particle_probability
+from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
+from orienteer.reconstruction.nuisances.ring_deviation import ring_odds, ring_sums
+from orienteer.reconstruction.nuisances.unknown_background import even_share
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.states.fluence import means_by_state, normalise_by_state, settle_fluence
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.carried import Carried
+
+_SCREENED_NATS = 3.0
+# In the first stage, frames are looked at in every so many iterations, and left out below so many nats.
+_JUDGED_EVERY, _STRANGE_NATS = 4, 10.0
+# Correlation of the halves from which on a shell shows speckles.
+_KNOWN = 0.5
+
+
+def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
+    """Learn from an iteration, after its models were made, all that the next one needs beside them."""
+    work, table = emc.work, emc.table
+    # A blurred model explains no frame better than anything would: they are judged from the second stage.
+    judges = emc.settings.reject_junk and emc.course.stage > 0
+    looks = emc.settings.reject_junk and not judges and emc.settings.models == 1
+    if looks and emc.iteration % _JUDGED_EVERY == 1:
+        _leave_out_strangers(emc)
+    exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
+    if judges or exact:
+        dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
+        fit = fit_frames(
+            work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
+        )
+    if judges:
+        n_rows = work.n_poses * emc.n_models
+        # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
+        odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
+        # Of several models some are known less well than others: to deviate from one's own is no crime.
+        if emc.n_models == 1:
+            sums = ring_sums(work, emc.models, table.quaternion, table.model, fit.fluence)
+            by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
+            odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
+        else:
+            odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel) + _STRANGE_NATS
+        odds -= _SCREENED_NATS * (1 - emc.first_weight)
+        table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
+    if emc.estimates_fluence:
+        photons = work.scored_photons(emc.frames)
+        seen = table.merged & (table.expected > 0)
+        # Sentinels are not merged: what a typical frame expects must do for them.
+        typical = np.median(table.expected[seen]) if seen.any() else 0.0
+        expected = np.where(seen, table.expected, typical)
+        fluence = fit.fluence if exact else update_fluence(photons, expected)
+        shown = (seen & (table.shown >= 0)).astype(np.float64)
+        behind = emc.noise.background_photons(work)
+        fluence = bound_fluence(fluence, photons, behind, weights=bounded_weights(shown, emc.fluence))
+        signal = np.maximum(photons - behind, 1e-3)
+        fluence = expected_fluence(fluence, photons / signal**2, emc.fluence_spread, shown)
+        # Of frames that were not merged nobody knows what they expect: they are scaled with all others.
+        model = np.where(seen, table.model, -1)
+        old_means = means_by_state(emc.fluence, shown, model, emc.n_models)
+        emc.fluence, means = normalise_by_state(fluence, shown, model, emc.n_models)
+        # A fit to the new models has their scale.  Otherwise expected photons are those of the models before,
+        # of which only the ratios between frames count: the new models fit the fluences that they were merged
+        # with, whose mean is 1, but for frames that have come from another state.
+        if exact:
+            emc.brighten(means)
+        elif emc.n_models > 1:
+            emc.brighten(old_means)
+        if emc.n_models > 1:
+            settle_fluence(emc)
+    emc.noise.update(work, emc.models, table.quaternion, table.shown, emc.fluence)
+    mass = to_numpy(sum(deposit.row_mass for deposit in deposits))
+    work.update_prior(mass)
+    if emc.junk is not None:
+        emc.junk = emc.noise.solve_junk(deposits, work, emc.junk)
+
+
+def odds_in_states(
+    odds: NDArray[np.float64], model: NDArray[np.int64], learns: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Odds (N,), in a state that explains most of its frames badly those against its typical frame.
+
+    A state of few frames is known so badly that anything explains its frames as well: half of them stay.
+    model : (N,) state of each frame, -1: none; learns : (N,) bool, frames that say what is typical.
+    """
+    relative = odds.copy()
+    for m in np.unique(model[learns & (model >= 0)]):
+        own = model == m
+        relative[own] -= min(0.0, float(np.median(odds[own & learns])))
+    return relative
+
+
+def _leave_out_strangers(emc: "Carried") -> None:
+    """Frames that miss even a blurred model by far more than the others do have no part in sharpening it.
+
+    Otherwise a few bright shots of something else outweigh all others before anybody can judge them.
+    """
+    work, table = emc.work, emc.table
+    dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
+    odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
+    # At least half of the frames stay: a model that fits fewer is itself wrong.
+    learns = table.merged & ~emc.sentinel
+    limit = min(-_STRANGE_NATS, float(np.median(odds[learns]))) if learns.any() else -np.inf
+    table.weight = np.where(odds < limit, 0.0, emc.first_weight)
+
+
+def take_off_background(emc: "Carried") -> None:
+    """What the model shows everywhere on a shell, and around it, becomes background."""
+    xp, noise = emc.xp, emc.noise
+    n, voxel = len(emc.half_correlation), emc.work.stage.voxel_inv_A
+    radius = np.arange(n) * voxel
+    n_known = int(np.argmax(np.append(emc.half_correlation[2:], 0.0) < _KNOWN)) + 2
+    model = to_numpy(emc.models.mean(axis=(0, 1)))
+    share = even_share(model, emc.profile(radius), 1 / (emc.diameter_A * voxel), n_known)
+    of_pixel = np.interp(emc.pixels.length_inv_A, radius, share)
+    even = of_pixel * emc.profile(emc.pixels.length_inv_A) * emc.pixels.correction
+    noise.background = even if noise.background is None else noise.background + even
+    emc.profile = emc.profile.scaled(1 - np.interp(emc.profile.radius_inv_A, radius, share))
+    cube = share[np.clip(shell_index(len(model)), 0, n - 1)]
+    rest = xp.asarray(cube.astype(np.float32))
+    emc.models, emc.full = (xp.maximum(x - rest, xp.float32(0)) / (1 - rest) for x in (emc.models, emc.full))

@@ -1,0 +1,1 @@
+"""From models and frames to responsibilities, poses and deposits."""

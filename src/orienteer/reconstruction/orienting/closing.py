@@ -1,0 +1,95 @@
+"""The end of a run: poses leave the grid, and frames are merged once more where they then lie."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.six_hundred_cell import covering_bound_deg
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.refinement import Refined, merge_refined, refine_poses
+from orienteer.reconstruction.workspace import Part
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.emc import Emc
+
+# Frames spread over more poses than this, as a rule, know too little for a pose of their own to be merged at.
+_MOST_POSES = 64.0
+# Parabolas of a climb from the grid; and of the second climb, which begins so much narrower, since new models
+# hardly move the tops.
+_CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
+# Every frame has slices of its own; on the CPU starting a tile costs as much as a few of them.
+_FEWEST_TILE_ROWS = 512
+
+
+def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
+    """Move every frame from its best pose of the grid to the nearby top of its likelihood, and merge there.
+
+    The new models are taken if they make the frames likelier, each of which meets the model of the half it
+    does not belong to.  The agreement of the halves would not tell: what a grid blurs, it blurs in both.
+    Without halves nothing would tell, and the models stay as they are.  Returns whether they were taken.
+    """
+    table, merged = emc.table, emc.table.merged & ~emc.sentinel
+    is_sharp = float(np.median(table.perplexity[merged])) <= _MOST_POSES * emc.n_models
+    deposits = [emc.new_deposit(emc.work, half) for half in range(emc.n_halves)]
+    merges = is_sharp and emc.n_halves == 2
+    _refine_parts(emc, likelihood, deposits if merges else None)
+    if not merges:
+        return False
+    before = emc.models, table.quaternion.copy(), table.log_likelihood.copy()
+    found = emc.solve(deposits)
+    emc.models = found.models
+    _refine_parts(emc, likelihood, None, is_near=True)
+    if table.log_likelihood[merged].mean() <= before[2][merged].mean():
+        emc.models, table.quaternion, table.log_likelihood = before
+        return False
+    emc.take_models(found)
+    return True
+
+
+def _refine_parts(
+    emc: "Emc", likelihood: Likelihood, deposits: list[Deposit] | None, is_near: bool = False
+) -> None:
+    for half in range(emc.n_halves):
+        _refine_part(emc, likelihood, half, None if deposits is None else deposits[half], is_near)
+    _refine_part(emc, likelihood, "sentinel", None, is_near)
+
+
+def _refine_part(
+    emc: "Emc", likelihood: Likelihood, part: Part, deposit: Deposit | None, is_near: bool
+) -> None:
+    work, stage = emc.work, emc.work.stage
+    # Each half meets the model of the other, and the sentinels, which only the first grid has seen, the last.
+    other = emc.n_halves - 1 - part if isinstance(part, int) else emc.n_halves - 1
+    expander = Expander(emc.models[other], work.points, work.junk(emc.junk))
+    step_deg = covering_bound_deg(stage.first_level if part == "sentinel" else stage.level)
+    if is_near:
+        step_deg /= _NARROWER
+    tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
+    weight = bounded_weights(emc.table.weight, emc.fluence)
+    for batch in work.batches(part, emc.fluence, weight):
+        model = emc.table.model[batch.places]
+        frames = np.flatnonzero(model >= 0)
+        if not len(frames):
+            continue
+        begun = emc.table.quaternion[batch.places[frames]]
+        refined = refine_poses(
+            likelihood, expander, batch, frames, model[frames], begun, step_deg,
+            n_steps=_SECOND_CLIMB if is_near else _CLIMB, tile_rows=tile_rows,
+        )  # fmt: skip
+        _note(emc, likelihood, batch, refined)
+        if deposit is not None:
+            merge_refined(
+                likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
+            )
+
+
+def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined) -> None:
+    frames = to_numpy(refined.frames)
+    score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]
+    emc.table.quaternion[batch.places[frames]] = to_numpy(refined.quaternions)
+    emc.table.log_likelihood[batch.places[frames]] = score

@@ -1,0 +1,78 @@
+"""What frames leave behind for the next models."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, is_on_gpu
+from orienteer.likelihood.expected import subtract_expected
+from orienteer.reconstruction.stopwatch import part
+from orienteer.slicing.patches import PointPatches
+from orienteer.slicing.trilinear import insert_slices, slice_volume
+
+# Copying the rows that hold frames pays where they are fewer than this share.
+_MANY_ROWS = 0.8
+
+
+@dataclass(eq=False)
+class Deposit:
+    """What the frames of all batches leave behind.
+
+    sums : one accumulator of slices per model (``slicing.sums``).
+    junk : (J, P, 2) float64 numerators and denominators of the junk classes, or None.
+    row_mass : (rows,) float64, responsibility of every row.
+    models : (M, n, n, n) float32, what the frames correct: of what they have, only what its slices have not
+        is left behind.  None: all that they have.
+    """
+
+    sums: list[Any]
+    junk: Array | None
+    row_mass: Array
+    models: Array | None = None
+
+    def add(
+        self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
+        pixel_weights: Array, by_pixel: bool, weights: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Leave merged frames behind where slices of a model with these matrices (T, 3, 3) are taken.
+
+        values : (T, P) or (P, T) float32 merged photons, overwritten; row_weights : (T,) summed fluences.
+        weights : expected photons of the radial mean where pixels are missing, shaped like values; None:
+            row_weights times pixel_weights (P,).
+        """
+        rows = row_weights.astype(np.float32)
+        if self.models is not None:
+            with part("expand"):
+                if not is_on_gpu(values):
+                    # Late in a run few rows hold frames; of the others no slice is needed.
+                    used = np.flatnonzero(rows)
+                    if len(used) < _MANY_ROWS * len(rows):
+                        chosen = (slice(None), used) if by_pixel else (used, slice(None))
+                        matrices, rows, values = matrices[used], rows[used], values[chosen]
+                        weights = None if weights is None else weights[chosen]
+                slices = slice_volume(self.models[model], points, matrices, by_pixel=by_pixel)
+                if weights is not None:
+                    slices *= weights
+                    values -= slices
+                else:
+                    factors = (pixel_weights, rows) if by_pixel else (rows, pixel_weights)
+                    subtract_expected(values, slices, *factors)
+        with part("insert"):
+            insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
+
+    def add_junk(
+        self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,
+        weights: Array | None = None,
+    ) -> None:  # fmt: skip
+        """Leave merged frames behind in junk classes; the other arguments are those of :meth:`add`.
+
+        classes : (T,) each class at most once, or a slice of them.
+        """
+        assert self.junk is not None
+        if weights is None:
+            denominator = row_weights[:, None] * pixel_weights[None, :]
+        else:
+            denominator = weights.T if by_pixel else weights
+        self.junk[classes, :, 0] += values.T if by_pixel else values
+        self.junk[classes, :, 1] += denominator

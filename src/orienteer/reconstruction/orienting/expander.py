@@ -1,0 +1,63 @@
+"""The slices of a tile of rows, made on the fly."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.reconstruction.orienting.rows import RowSpace, Tile
+from orienteer.slicing.patches import PointPatches
+from orienteer.slicing.trilinear import slice_volume
+from orienteer.slicing.turned import TurnedVolume
+
+
+@dataclass(eq=False)
+class Expander:
+    """Makes the slices of a tile: trilinear samples of a model, or the patterns of the junk classes.
+
+    models : (M, n, n, n) float32; junk : (J, P) float32 or None; points : the pixel list in voxels.
+    """
+
+    models: Array
+    points: PointPatches
+    junk: Array | None = None
+    _memory: dict[tuple[int, ...], Array] = field(default_factory=dict)
+    _signal: dict[int, Array] = field(default_factory=dict)
+    _offsets: dict[int, Array] = field(default_factory=dict)
+
+    def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume:
+        """The slices of a tile of poses, yet to be made."""
+        assert tile.model is not None
+        matrices = rows.poses.matrices[tile.poses]
+        return TurnedVolume(self.models[tile.model], self.points, matrices, self._memory)
+
+    def note(self, tile: Tile, signal: Array, offsets: Array) -> None:
+        """For the merge: photons (T,) of each row at unit fluence on the scored pixels, and offsets (T,)."""
+        self._signal[tile.first], self._offsets[tile.first] = signal, offsets
+
+    def offsets(self, tile: Tile) -> Array:
+        """What the scores of each row of a tile were made with, (T,) float64."""
+        return self._offsets[tile.first]
+
+    def largest_offset(self) -> float | None:
+        """No offset that was noted is larger; None: none was."""
+        offsets = list(self._offsets.values())
+        return float(array_namespace(*offsets).concatenate(offsets).max()) if offsets else None
+
+    def signal(self, tile: Tile) -> Array | None:
+        """What was noted for a tile; None: nothing."""
+        return self._signal.get(tile.first)
+
+    def slices(self, rows: RowSpace, tile: Tile, by_pixel: bool) -> Array:
+        """(T, P) or (P, T) float32; the memory is used again by the next tile."""
+        if tile.model is None:
+            assert self.junk is not None
+            return array_namespace(self.junk).ascontiguousarray(self.junk.T) if by_pixel else self.junk
+        n_rows, n_points = tile.last - tile.first, len(self.points)
+        shape = (n_points, n_rows) if by_pixel else (n_rows, n_points)
+        out = self._memory.get(shape)
+        if out is None:
+            out = self._memory[shape] = array_namespace(self.models).empty(shape, dtype=np.float32)
+        return slice_volume(
+            self.models[tile.model], self.points, rows.poses.matrices[tile.poses], by_pixel=by_pixel, out=out
+        )

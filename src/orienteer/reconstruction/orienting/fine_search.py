@@ -1,0 +1,292 @@
+"""Search from coarse to fine: frames meet all poses of a coarse grid, then only the children of good ones.
+
+The first pass scores every coarse pose, as ``expectation.expect`` does.  Each
+frame then names the coarse poses that hold nearly all of its probability, and the second pass scores only the
+poses of the next finer grid below them.  The junk classes, which do not rotate, take part in the second pass
+for every frame: a coarse grid that misses the true pose cannot send a frame to the junk.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.pose_grid import PoseGrid
+from orienteer.orientation.quaternion import to_matrix
+from orienteer.posterior.blocks import BlockList, select_blocks
+from orienteer.posterior.grouping import starts_of
+from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.responsibilities import Responsibilities
+from orienteer.posterior.scores import ScoreStore
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect
+from orienteer.reconstruction.orienting.listed_rows import (
+    merge_listed,
+    owners_of,
+    pair_of_values,
+    score_listed,
+    sum_by,
+    take_pairs,
+)
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
+from orienteer.reconstruction.states.posterior import StatePosterior
+from orienteer.slicing.trilinear import slice_volume
+
+# Scores of the second pass that are held at once; lists beside them take ten times their memory.
+_MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
+_FEWEST_SCORES, _BYTES_PER_SCORE = 1 << 20, 44
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of a batch on the fine rows that its frames have chosen.
+
+    blocks : which fine rows and frames.
+    values : (n_values,) float32 log-likelihoods.
+    unit_photons : (T,) float64, photons that each chosen row expects at unit fluence on the scored pixels.
+    """
+
+    blocks: BlockList
+    values: Array
+    unit_photons: Array
+
+
+class FineSearch:
+    """The grid below the grid of a row space, and the search that goes down to it.
+
+    parents : the coarse rows: M models times K poses, then J junk classes.
+    grid : their PoseGrid.
+    kept_mass : share of each frame's coarse probability whose children are searched.
+    score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
+    tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
+
+    poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
+        ones: models times fine poses, then the junk classes.
+    """
+
+    def __init__(
+        self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0,
+        tile_rows: int = 0,
+    ) -> None:  # fmt: skip
+        self.parents, self.kept_mass = parents, kept_mass
+        device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
+        self._device, self.most_scores = device, _MOST_SCORES[device]
+        if score_bytes:
+            self.most_scores = max(_FEWEST_SCORES, score_bytes // _BYTES_PER_SCORE)
+        self.tile_rows = tile_rows or parents.tile_rows
+        xp: Any = array_namespace(parents.log_prior)
+        fine = grid.fine()
+        self.quaternions: NDArray[np.float64] = fine.quaternions
+        matrices = np.ascontiguousarray(np.swapaxes(to_matrix(fine.quaternions), 1, 2))
+        self.poses = Poses(
+            xp.asarray(matrices.astype(np.float32)), xp.asarray(fine.log_weights.astype(np.float32))
+        )
+        starts = [grid.child_start[:-1] + m * len(fine) for m in range(parents.n_models)]
+        self._child_start = xp.asarray(np.concatenate([*starts, [parents.n_models * len(fine)]]))
+
+    @property
+    def rows(self) -> RowSpace:
+        """The fine rows; classes are as frequent as among the coarse ones."""
+        parents, K = self.parents, len(self.parents.poses)
+        M, xp = parents.n_models, array_namespace(parents.log_prior)
+        classes = parents.log_prior[: M * K : K] - parents.poses.log_weights[0]
+        models = (classes[:, None] + self.poses.log_weights).reshape(-1)
+        log_prior = xp.concatenate([models, parents.log_prior[M * K :]]).astype(np.float32)
+        return RowSpace(self.poses, M, log_prior, parents.n_junk, parents.tile_rows)
+
+    def mass_of_parents(self, mass: Array) -> Array:
+        """What lies below each coarse row, (M K + J,) float64, of masses of all fine rows."""
+        xp = array_namespace(mass)
+        n_fine = self.parents.n_models * len(self.poses)
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(mass[:n_fine])])
+        return xp.concatenate([xp.diff(total[self._child_start]), mass[n_fine:]])
+
+    # The two passes ---------------------------------------------------------------------------------------
+
+    def coarse(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array
+    ) -> Responsibilities:
+        """First pass: probabilities of the frames over the coarse poses, junk classes left out."""
+        rows = self.parents
+        n = rows.n_models * len(rows.poses)
+        poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
+        store = ScoreStore(n, len(batch), self._device, self.kept_mass)
+        expect(likelihood, expander, poses, batch, beta, store)
+        return store.kept()
+
+    def blocks(self, coarse: Responsibilities) -> BlockList:
+        """The fine rows below the coarse rows that each frame keeps, and the junk classes.
+
+        Frames that keep nothing are left out.
+        """
+        frames = array_namespace(coarse.row).nonzero(coarse.start[1:] > coarse.start[:-1])[0]
+        return self._with_junk(select_blocks(coarse, self._child_start), frames)
+
+    def in_parts(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
+        """The same frames part after part, such that the scores of a part are not too many to be held.
+
+        Narrow posteriors are one part; faint frames, which keep nearly every pose, are many.
+        """
+        xp = array_namespace(coarse.row)
+        children = starts_of(xp.diff(self._child_start)[coarse.row])
+        scores, starts = to_numpy(children[coarse.start]), to_numpy(coarse.start)
+        first = 0
+        while first < coarse.n_frames:
+            last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
+            last = min(max(last, first + 1), coarse.n_frames)
+            a, b = int(starts[first]), int(starts[last])
+            start = xp.clip(coarse.start, a, b) - a
+            yield Responsibilities(coarse.n_rows, start, coarse.row[a:b], coarse.probability[a:b])
+            first = last
+
+    def score(self, likelihood: Likelihood, expander: Expander, batch: Batch, blocks: BlockList) -> Scored:
+        """Second pass: scores of each frame on its own blocks."""
+        xp = array_namespace(batch.fluence)
+        values = xp.empty(blocks.n_values, dtype=np.float32)
+        unit = xp.empty(blocks.n_rows, dtype=np.float64)
+        first_row = first_value = 0
+        for tile, model in self._tiles(blocks):
+            slices = self._slices(expander, tile, model, batch.by_pixel)
+            own_values = slice(first_value, first_value + tile.n_values)
+            values[own_values] = score_listed(likelihood, slices, batch, tile)
+            unit[first_row : first_row + tile.n_rows] = likelihood.pixels.scored_signal(
+                slices, by_pixel=batch.by_pixel
+            )
+            first_row, first_value = first_row + tile.n_rows, own_values.stop
+        return Scored(blocks, values, unit)
+
+    def posterior(
+        self, scored: Scored, beta: float | Array, kept_mass: float = 0.999
+    ) -> BlockResponsibilities:
+        """Tempered posteriors of the frames over their fine rows."""
+        return normalise_blocks(scored.values, scored.blocks, self.rows.log_prior, beta, kept_mass)
+
+    def merge(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, scored: Scored,
+        found: BlockResponsibilities, deposit: Deposit, pixel_weights: Array,
+        states: StatePosterior | None = None,
+    ) -> Array:  # fmt: skip
+        """Put the weighted frames back where their fine slices were taken.
+
+        deposit : its ``row_mass`` counts coarse rows: what is found below one belongs to it.
+        states : gathers how likely each model is for each frame; None: nobody asks.
+        Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
+        """
+        blocks, xp = scored.blocks, array_namespace(found.probability)
+        self._add_row_mass(found, deposit)
+        if states is not None:
+            states.add_listed(blocks, found.probability, len(self.poses))
+        owners = owners_of(blocks)
+        photons = found.probability * scored.unit_photons[owners.row]
+        expected = sum_by(owners.frame, photons, blocks.n_frames)
+        del owners, photons
+        likely = xp.bincount(pair_of_values(blocks)[found.probability > 0], minlength=blocks.n_pairs) > 0
+        kept = take_pairs(blocks, likely)
+        probability = found.probability[kept.values]
+        first_value = 0
+        for tile, model in self._tiles(kept.blocks):
+            own = probability[first_value : first_value + tile.n_values]
+            first_value += tile.n_values
+            slices = None
+            if likelihood.needs_product_to_merge:
+                slices = self._slices(expander, tile, model, batch.by_pixel)
+            merged = merge_listed(likelihood, slices, batch, tile, own, pixel_weights)
+            if model is None:
+                deposit.add_junk(
+                    tile.row - self.parents.n_models * len(self.poses), merged.values, merged.row_weights,
+                    pixel_weights, batch.by_pixel, merged.weights,
+                )  # fmt: skip
+                continue
+            deposit.add(
+                model, expander.points, self._matrices(tile, model), merged.values, merged.row_weights,
+                pixel_weights, batch.by_pixel, merged.weights,
+            )  # fmt: skip
+        return expected
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array,
+        fine_beta: float | Array, deposit: Deposit | None, pixel_weights: Array,
+        states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array | None]:  # fmt: skip
+        """Both passes and the merge of a batch, as ``expect`` and ``merge`` do on one grid.
+
+        beta, fine_beta : inverse temperatures of the first and second pass.
+        deposit : None to orient only.
+        states : as in :meth:`merge`.
+        Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
+        """
+        posteriors, expected = [], array_namespace(batch.fluence).zeros(len(batch), dtype=np.float64)
+        for part in self.in_parts(self.coarse(likelihood, expander, batch, beta)):
+            scored = self.score(likelihood, expander, batch, self.blocks(part))
+            found = self.posterior(scored, fine_beta, self.kept_mass)
+            posteriors.append(found.posterior)
+            if deposit is not None:
+                expected += self.merge(
+                    likelihood, expander, batch, scored, found, deposit, pixel_weights, states
+                )
+        return joined_posteriors(posteriors), None if deposit is None else expected
+
+    # Parts ------------------------------------------------------------------------------------------------
+
+    def _with_junk(self, blocks: BlockList, frames: Array) -> BlockList:
+        J, F = self.parents.n_junk, len(frames)
+        if not J:
+            return blocks
+        xp = array_namespace(blocks.row)
+        junk, n_models = xp.arange(J), self.parents.n_models
+        return BlockList(
+            blocks.n_frames,
+            xp.concatenate([blocks.coarse_row, n_models * len(self.parents.poses) + junk]),
+            xp.concatenate([blocks.block_start, blocks.n_rows + 1 + junk]),
+            xp.concatenate([blocks.row, n_models * len(self.poses) + junk]),
+            xp.concatenate([blocks.pair_start, blocks.n_pairs + F * (1 + junk)]),
+            xp.concatenate([blocks.frame, xp.tile(frames.astype(blocks.frame.dtype), J)]),
+        )
+
+    def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
+        """Tiles of whole blocks of one model each, or of junk classes (None)."""
+        start, coarse = blocks.on_host[0], to_numpy(blocks.coarse_row)
+        model = np.minimum(coarse // len(self.parents.poses), self.parents.n_models)
+        bounds = np.searchsorted(model, np.arange(self.parents.n_models + 2))
+        for m in range(self.parents.n_models + 1):
+            first, end = int(bounds[m]), int(bounds[m + 1])
+            while first < end:
+                last = int(np.searchsorted(start, start[first] + self.tile_rows, side="right")) - 1
+                last = min(max(last, first + 1), end)
+                yield blocks.tile(first, last), m if m < self.parents.n_models else None
+                first = last
+
+    def _matrices(self, tile: BlockList, model: int) -> Array:
+        return self.poses.matrices[tile.row - model * len(self.poses)]
+
+    def _slices(self, expander: Expander, tile: BlockList, model: int | None, by_pixel: bool) -> Array:
+        if model is not None:
+            matrices = self._matrices(tile, model)
+            return slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
+        assert expander.junk is not None
+        junk = expander.junk[tile.row - self.parents.n_models * len(self.poses)]
+        return array_namespace(junk).ascontiguousarray(junk.T) if by_pixel else junk
+
+    def _add_row_mass(self, found: BlockResponsibilities, deposit: Deposit) -> None:
+        blocks, xp = found.blocks, array_namespace(found.probability)
+        # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
+        deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])
+
+
+def joined_posteriors(parts: list[Posterior]) -> Posterior:
+    """Posteriors of all frames from those of parts; a frame is in one part, and unknown in the others."""
+    joined = parts[0]
+    xp = array_namespace(joined.entropy)
+    for part in parts[1:]:
+        known = xp.isfinite(part.log_evidence)
+        names = [field.name for field in fields(Posterior)]
+        joined = Posterior(*(xp.where(known, getattr(part, n), getattr(joined, n)) for n in names))
+    return joined

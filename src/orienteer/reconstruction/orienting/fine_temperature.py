@@ -1,0 +1,42 @@
+"""The temperature of the second pass of a search from coarse to fine."""
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.blocks import BlockList
+from orienteer.posterior.tempering import LOWEST_INVERSE_TEMPERATURE, inverse_temperatures
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.fine_search import FineSearch
+
+# Inverse temperatures whose logarithms differ by less count as the same.
+_SAME_TEMPERATURE = 1e-3
+
+
+def fine_inverse_temperature(
+    search: FineSearch, likelihood: Likelihood, expander: Expander, sample: Batch, blocks: BlockList,
+    target: float, limit: float = 1.0,
+) -> float:  # fmt: skip
+    """The inverse temperature up to ``limit`` at which frames are spread over ``target`` fine rows.
+
+    sample : a few frames; blocks : the fine rows that they name in the first pass.
+    The result is that of a frame of fluence 1; ``posterior.tempering.inverse_temperatures`` gives that of
+    others, and bright frames count as much more as they are brighter.
+    """
+    scored = search.score(likelihood, expander, sample, blocks)
+    fluence = to_numpy(sample.fluence)
+    highest = limit / max(float(fluence.min()), 1e-12)
+
+    def excess(log_beta: float) -> float:
+        own = inverse_temperatures(float(np.exp(log_beta)), sample.fluence, limit)
+        entropy = to_numpy(search.posterior(scored, own).posterior.entropy)
+        return float(np.mean(entropy * fluence / fluence.mean()) - np.log(target))
+
+    low, high = np.log(LOWEST_INVERSE_TEMPERATURE), np.log(highest)
+    if excess(high) >= 0:
+        return highest
+    while high - low > _SAME_TEMPERATURE:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) >= 0 else (low, middle)
+    return float(np.exp(low))

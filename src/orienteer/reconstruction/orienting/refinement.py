@@ -1,0 +1,221 @@
+"""Poses between the points of a grid: from each frame's best pose to the nearby top of its likelihood.
+
+All frames climb together.  Around every pose the scores in twelve directions give a parabola, whose top is
+the next pose and whose curvature is the precision to which the frame knows its pose.  Along axes that are
+conjugate to each other in one parabola the next has hardly any mixed terms, and six directions are enough.  A
+frame is then merged at a small cloud of poses as wide as that precision, each with its own probability: sharp
+frames at one place, faint frames spread as far as they must be.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.quaternion import compose, normalise, to_matrix
+from orienteer.posterior.blocks import BlockList
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import can_fuse
+from orienteer.reconstruction.orienting.listed_rows import merge_listed, score_listed
+from orienteer.slicing.trilinear import slice_volume
+from orienteer.slicing.turned import TurnedVolume
+
+_SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
+_LENGTH = np.abs(_SIDES).sum(axis=1)
+# The centre and the twelve directions of a close-packed lattice: the fewest in which no quadratic form hides.
+STENCIL = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 2] / np.sqrt(2)])
+# The centre and both ways along each axis: all that a quadratic form without mixed terms needs.
+CROSS = np.concatenate([np.zeros((1, 3)), _SIDES[_LENGTH == 1]])
+# A cross that stands for a Gaussian: a share in the centre, and the others where the variance is right.
+_CENTRE_SHARE = 0.4
+CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
+# Of a Gaussian posterior each pose then has its share.
+CLOUD_LOG_WEIGHTS = np.log([_CENTRE_SHARE, *[(1 - _CENTRE_SHARE) / 6] * 6]) + 0.5 * (CLOUD**2).sum(axis=1)
+# Entries of a symmetric matrix that a quadratic form in three variables has.
+_FIRST, _SECOND = np.triu_indices(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Poses of F frames of a batch at the tops of their likelihoods.
+
+    frames : (F,) int64, places in the batch.
+    model : (F,) int64.
+    quaternions : (F, 4) float64.
+    score : (F,) float64 log-likelihood there, never less than where the climb began.
+    axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
+        conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
+    """
+
+    frames: Array
+    model: Array
+    quaternions: Array
+    score: Array
+    axes_rad: Array
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+
+def refine_poses(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, quaternions: Array,
+    step_deg: float, *, n_steps: int = 4, tile_rows: int = 512,
+) -> Refined:  # fmt: skip
+    """Climb from given poses to the nearby tops of the likelihood.
+
+    frames : (F,) places in the batch; model : (F,) at least 0; quaternions : (F, 4) where to begin.
+    step_deg : first distance at which neighbours are looked at: about the covering radius of the grid.
+    n_steps : parabolas; each is up to 3 times narrower than the one before, until it fits the posterior.
+    """
+    xp = array_namespace(batch.fluence)
+    frames, model, now = xp.asarray(frames), xp.asarray(model), xp.asarray(quaternions, dtype=np.float64)
+    F = len(frames)
+    steps = axes = xp.broadcast_to(xp.eye(3), (F, 3, 3)) * np.radians(step_deg)
+    best, best_score = now, xp.full(F, -np.inf)
+    for number in range(n_steps):
+        stencil = CROSS if number else STENCIL
+        poses = turned(now[:, None], xp.matmul(xp.asarray(stencil), xp.matrix_transpose(steps)))
+        scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
+        highest = xp.argmax(scores, axis=1)
+        top = xp.take_along_axis(scores, highest[:, None], axis=1)[:, 0]
+        is_better = top > best_score
+        here = xp.take_along_axis(poses, highest[:, None, None], axis=1)[:, 0]
+        best, best_score = xp.where(is_better[:, None], here, best), xp.where(is_better, top, best_score)
+        move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
+        # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
+        along = xp.matmul(steps, move[..., None])[..., 0]
+        now = xp.where((predicted >= top)[:, None], turned(now, along), here)
+        axes = xp.matmul(steps, axes_in_steps)
+        narrower = xp.sqrt((axes_in_steps**2).sum(axis=1, keepdims=True))
+        steps = axes * xp.maximum(narrower, 1 / 3) / narrower
+    last = local_scores(likelihood, expander, batch, frames, model, now[:, None], tile_rows)[:, 0]
+    is_better = last >= best_score
+    return Refined(
+        frames, model, xp.where(is_better[:, None], now, best), xp.where(is_better, last, best_score), axes
+    )
+
+
+def merge_refined(
+    likelihood: Likelihood, expander: Expander, batch: Batch, refined: Refined, deposit: Deposit,
+    pixel_weights: Array, *, tile_rows: int = 512,
+) -> Array:  # fmt: skip
+    """Merge refined frames at small clouds of poses around their tops.
+
+    deposit : its ``row_mass`` is left alone: a cloud belongs to no row of a grid.
+    Returns the effective number of poses (F,) float64 that each frame was spread over.
+    """
+    xp = array_namespace(batch.fluence)
+    offsets = xp.matmul(xp.asarray(CLOUD), xp.matrix_transpose(refined.axes_rad))
+    poses = turned(refined.quaternions[:, None], offsets)
+    scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
+    probability, perplexity = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
+    for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
+        own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
+        matrices = _matrices(poses[part])
+        seen = None
+        if likelihood.needs_product_to_merge:
+            seen = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
+        weights = xp.ascontiguousarray(probability[part].reshape(-1).astype(np.float32))
+        merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
+        deposit.add(
+            m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
+            merged.weights,
+        )  # fmt: skip
+    return perplexity
+
+
+def _softmax(scores: Array) -> tuple[Array, Array]:
+    """Probabilities (F, O) of scores (F, O), and how many poses each frame is spread over, (F,)."""
+    xp = array_namespace(scores)
+    weights = xp.exp(scores - scores.max(axis=1, keepdims=True))
+    probability = weights / weights.sum(axis=1, keepdims=True)
+    return probability, xp.exp(-(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=1))
+
+
+def local_scores(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, poses: Array,
+    tile_rows: int = 512,
+) -> Array:  # fmt: skip
+    """Log-likelihoods (F, O) float64 of frames at O poses (F, O, 4) of their own."""
+    xp = array_namespace(batch.fluence)
+    scores = xp.empty(poses.shape[:2], dtype=np.float64)
+    n_poses = poses.shape[1]
+    memory: dict[tuple[int, ...], Array] = {}
+    is_fused = can_fuse(likelihood, batch, is_listed=True)
+    for m, part in _tiles(model, n_poses, tile_rows):
+        own = TurnedVolume(expander.models[m], expander.points, _matrices(poses[part]), memory)
+        slices = own if is_fused else own.slices(batch.by_pixel)
+        blocks = _own_blocks(frames[part], n_poses, len(batch))
+        scores[part] = score_listed(likelihood, slices, batch, blocks).reshape(-1, n_poses)
+    return scores
+
+
+def turned(quaternions: Array, rotation_vectors: Array) -> Array:
+    """Poses (..., 4) turned further, in the laboratory, by small rotation vectors (..., 3) in radians."""
+    xp = array_namespace(rotation_vectors)
+    ones = xp.ones((*rotation_vectors.shape[:-1], 1))
+    return compose(normalise(xp.concatenate([ones, rotation_vectors / 2], axis=-1)), quaternions)
+
+
+def _top_of_parabola(scores: Array, stencil: NDArray[np.float64]) -> tuple[Array, Array, Array]:
+    """Of scores (F, O) on a stencil (O, 3): where the top lies, main axes as columns, and the height there.
+
+    All in steps of the stencil; mixed terms that it does not see are 0.  A top further than a step away, or
+    none at all, becomes a step uphill; an axis along which the scores do not fall has the length of a step.
+    """
+    xp = array_namespace(scores)
+    to_coefficients = xp.asarray(np.linalg.pinv(_quadratic_terms(stencil)))
+    coefficients = xp.matmul(scores - scores[:, :1], to_coefficients.T)
+    slope = coefficients[:, 1:4]
+    curvature = xp.zeros((len(scores), 3, 3))
+    for i, (a, b) in enumerate(zip(_FIRST, _SECOND, strict=True)):
+        curvature[:, a, b] += coefficients[:, 4 + i]
+        curvature[:, b, a] += coefficients[:, 4 + i]
+    bend, axes = xp.linalg.eigh(-curvature)
+    bend = xp.maximum(bend, 1.0)  # one nat per step squared: no axis is longer than a step
+    along = xp.matmul(xp.matrix_transpose(axes), slope[..., None])[..., 0] / bend
+    length = xp.sqrt((along**2).sum(axis=1, keepdims=True))
+    along = along * xp.minimum(1.0, 1.0 / xp.maximum(length, 1e-12))
+    move = xp.matmul(axes, along[..., None])[..., 0]
+    rise = (slope * move).sum(axis=1) + 0.5 * xp.einsum("fi,fij,fj->f", move, curvature, move)
+    return move, axes / xp.sqrt(bend)[:, None, :], scores[:, 0] + coefficients[:, 0] + rise
+
+
+def _quadratic_terms(points: Any) -> Any:
+    """1, x, y, z and the six products of two of them at points (n, 3): (n, 10)."""
+    products = points[:, _FIRST] * points[:, _SECOND]
+    return np.concatenate([np.ones((len(points), 1)), points, products], axis=1)
+
+
+def _tiles(model: Array, n_poses: int, tile_rows: int) -> Iterator[tuple[int, Array]]:
+    """Frames of one model at a time, as many as fit in a tile."""
+    xp = array_namespace(model)
+    which = to_numpy(model)
+    size = max(1, tile_rows // n_poses)
+    for m in np.unique(which):
+        members = np.flatnonzero(which == m)
+        for first in range(0, len(members), size):
+            yield int(m), xp.asarray(members[first : first + size])
+
+
+def _matrices(poses: Array) -> Array:
+    """(F O, 3, 3) float32 transposes of the rotations (F, O, 4)."""
+    xp = array_namespace(poses)
+    matrices = xp.matrix_transpose(to_matrix(poses.reshape(-1, 4)))
+    return xp.ascontiguousarray(matrices.astype(np.float32))
+
+
+def _own_blocks(frames: Array, n_poses: int, n_frames: int) -> BlockList:
+    """A block of n_poses rows for each frame."""
+    xp = array_namespace(frames)
+    number = np.arange(len(frames) + 1)
+    starts = number * n_poses, number
+    block_start, pair_start = (xp.asarray(start) for start in starts)
+    row = xp.arange(len(frames) * n_poses)
+    return BlockList(n_frames, pair_start[:-1], block_start, row, pair_start, frames.astype(np.int32), starts)

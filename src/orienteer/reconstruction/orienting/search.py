@@ -1,0 +1,146 @@
+"""How the frames of an iteration look for their poses: on one whole grid, or from a coarse one to a fine."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu
+from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.scores import ScoreStore
+from orienteer.posterior.tempering import inverse_temperatures
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect, merge
+from orienteer.reconstruction.orienting.fine_search import FineSearch
+from orienteer.reconstruction.orienting.fine_temperature import fine_inverse_temperature
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
+from orienteer.reconstruction.orienting.temperature import LAST_PERPLEXITY
+from orienteer.reconstruction.states.posterior import StatePosterior
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.workspace import Workspace
+
+# Faint frames keep most coarse poses; where more than this share of the fine ones lie below them, lists cost
+# more than the whole grid.
+_LARGEST_SHARE = 0.2
+# Frames from which the temperature of the second pass is taken: more name as many rows as all frames do.
+N_SAMPLE = 16
+
+
+class Grid(Protocol):
+    """Rows that frames are compared with: ``poses`` and ``quaternions`` (K, 4) of a grid, in ``rows``."""
+
+    @property
+    def poses(self) -> Poses:
+        """The poses on the device."""
+        ...
+
+    @property
+    def quaternions(self) -> NDArray[np.float64]:
+        """The same in float64, (K, 4)."""
+        ...
+
+    @property
+    def rows(self) -> RowSpace:
+        """Models times poses, and junk classes."""
+        ...
+
+
+class Search(Protocol):
+    """Orients and merges batches of frames, at temperatures that hold for one iteration."""
+
+    @property
+    def grid(self) -> Grid:
+        """The rows that posteriors speak of."""
+        ...
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """Posteriors of a batch, which is merged, and the photons (D,) that it expects at unit fluence.
+
+        states : gathers how likely each model is for each frame; None: nobody asks.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGrid:
+    """Every frame meets every pose.
+
+    beta : inverse temperature of a frame of fluence 1.
+    below : the search whose fine grid this is, when masses are to be counted for the coarse rows above it.
+    """
+
+    grid: Grid
+    beta: float
+    kept_mass: float
+    below: FineSearch | None = None
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """As :class:`Search` says."""
+        rows, xp = self.grid.rows, array_namespace(batch.fluence)
+        device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
+        store = ScoreStore(len(rows), len(batch), device, self.kept_mass)
+        own_beta = inverse_temperatures(self.beta, batch.fluence)
+        posterior = expect(likelihood, expander, rows, batch, own_beta, store)
+        own = deposit
+        if self.below is not None:
+            own = replace(deposit, row_mass=xp.zeros(len(rows), dtype=np.float64))
+        expected = merge(likelihood, expander, rows, batch, store, own, pixel_weights, states)
+        if self.below is not None:
+            deposit.row_mass += self.below.mass_of_parents(own.row_mass)
+        return posterior, expected
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPasses:
+    """Every frame meets every coarse pose, and then only the fine poses below the likely ones.
+
+    beta, fine_beta : inverse temperatures of a frame of fluence 1, in the first and the second pass.
+    """
+
+    grid: FineSearch
+    beta: float
+    fine_beta: float
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """As :class:`Search` says."""
+        first, second = (inverse_temperatures(beta, batch.fluence) for beta in (self.beta, self.fine_beta))
+        posterior, expected = self.grid.step(
+            likelihood, expander, batch, first, second, deposit, pixel_weights, states
+        )
+        assert expected is not None
+        return posterior, expected
+
+
+def choose_search(
+    work: "Workspace", likelihood: Likelihood, expander: Expander, sample: Batch, beta: float,
+    kept_mass: float, states_per_frame: float = 1.0,
+) -> Search:  # fmt: skip
+    """The search of an iteration: as the stage says, unless the frames are too faint for lists to pay.
+
+    sample : a few of the frames; beta : inverse temperature on the grid of the workspace.
+    states_per_frame : models that a frame is spread over, in each of which it has poses.
+    """
+    fine = work.fine
+    if fine is None:
+        return WholeGrid(work, beta, kept_mass)
+    own_beta = inverse_temperatures(beta, sample.fluence)
+    blocks = fine.blocks(fine.coarse(likelihood, expander, sample, own_beta))
+    target = LAST_PERPLEXITY * states_per_frame
+    fine_beta = fine_inverse_temperature(fine, likelihood, expander, sample, blocks, target)
+    if blocks.n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
+        return WholeGrid(fine, fine_beta, kept_mass, below=fine)
+    return TwoPasses(fine, beta, fine_beta)

@@ -1,0 +1,115 @@
+"""Frames that are never merged watch whether orientations are learnt or made up."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.distance import angular_distance_deg
+from orienteer.orientation.six_hundred_cell import covering_bound_deg
+from orienteer.posterior.scores import ScoreStore
+from orienteer.posterior.tempering import inverse_temperatures
+from orienteer.reconstruction.course.course import Course, Turn
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import expect, score_tile
+from orienteer.reconstruction.orienting.mean_pose import mean_poses
+from orienteer.reconstruction.states.posterior import StatePosterior
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.emc import Emc
+
+# Patterns less deep than this, in speckles, look the same after half a turn about the beam.
+_FLAT_SPECKLES = 0.5
+# Sentinels only watch: looking at them in every iteration would cost as much as many frames.
+_EVERY = 5
+# Sentinels from which on their gain says something, the nats that one loses at most, and standard errors that
+# the gain must be above nothing.
+_FEWEST, _LARGEST_LOSS, _ERRORS = 10, 3.0, 2.0
+
+
+def is_watched(course: Course, turn: Turn) -> bool:
+    """Whether the sentinels are looked at after an iteration: now and then, and when a stage is over.
+
+    A limit of iterations changes nothing: whoever raises it finds the run as if it had not been there.
+    """
+    return (course.after_limit or turn) != "go on" or course.iteration % _EVERY == 1
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What the sentinels, which no model has seen, say about the models.
+
+    agreement_deg : median angle between the poses that the two halves give to each of them.
+    gain_nats : how much likelier the models make them than their radial mean does, mean over the sentinels.
+        Frames without any orientation gain less than nothing, whatever the halves agree about: models that
+        orient each other's frames may share what is only noise.  Shots of something else lose by far more
+        than noise can; what a sentinel loses is bounded.
+    error_nats : standard error of the gain.
+    n_sentinels : how many there are.
+    """
+
+    agreement_deg: float
+    gain_nats: float
+    error_nats: float
+    n_sentinels: int
+
+    @property
+    def is_no_better(self) -> bool:
+        """Whether the models explain frames that they have not seen no better than a round object would."""
+        return self.n_sentinels >= _FEWEST and self.gain_nats <= _ERRORS * self.error_nats
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether they surely explain them worse."""
+        return self.n_sentinels >= _FEWEST and self.gain_nats < -_ERRORS * self.error_nats
+
+
+def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:
+    """Orient the sentinels by the model of each half.
+
+    beta : inverse temperature of a frame of mean fluence.
+    None without halves or sentinels.  Writes their poses into the table of frames.
+    """
+    if emc.n_halves < 2 or not emc.sentinel.any():
+        return None
+    work = emc.work
+    reach_deg = 2 * covering_bound_deg(work.stage.first_level)
+    poses, gains, round_slice = [], [], emc.round_slice()
+    for models in emc.models:
+        expander = Expander(models, work.points, work.junk(emc.junk))
+        found = []
+        for batch in work.batches("sentinel", emc.fluence):
+            store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
+            own_beta = inverse_temperatures(beta, batch.fluence)
+            posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
+            states = None
+            if emc.n_models > 1:
+                states = StatePosterior(emc.n_models, len(batch), emc.xp)
+                states.add_all(store, work.rows)
+            emc.table.note(work, likelihood, batch, posterior, states)
+            best = emc.table.quaternion[batch.places]
+            found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
+            gains.append(
+                to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch, round_slice))
+            )
+        poses.append(np.concatenate(found))
+    apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
+    gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
+    error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
+    return Watch(float(np.median(apart)), float(gain.mean()), error, len(gain))
+
+
+def is_flat(emc: "Emc") -> bool:
+    """Whether the patterns of a reconstruction look the same after half a turn about the beam."""
+    # The two ends of a pattern turned by 180 degrees differ by q_z, twice lambda q^2 / 2.
+    depth_inv_A = emc.pixels.wavelength_A * emc.work.stage.scored_inv_A**2
+    return bool(depth_inv_A * emc.diameter_A < _FLAT_SPECKLES)
+
+
+def _round_scores(likelihood: Likelihood, batch: Batch, round_slice: Array) -> Array:
+    """Log-likelihoods (D,) of a model that is its radial mean everywhere, so that every slice is this one."""
+    slices = round_slice[:, None] if batch.by_pixel else round_slice[None]
+    return score_tile(likelihood, slices, batch)[0].astype(np.float64)

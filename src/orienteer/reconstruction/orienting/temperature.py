@@ -1,0 +1,109 @@
+"""Annealing that sets itself: posteriors narrow step by step, never sharper than grid or data allow."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array
+from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.expectation import can_fuse, score_tile
+from orienteer.reconstruction.orienting.rows import Poses, RowSpace
+from orienteer.reconstruction.workspace import Workspace
+
+# A start spreads every frame over this share of all poses.
+_FIRST_SHARE = 0.08
+# And a state that has just been split, whose poses are nearly known, over this one.
+_SPLIT_SHARE = 0.01
+# Poses that a frame is left with: the neighbours that interpolate between the points of the grid.
+LAST_PERPLEXITY = 8.0
+_RATE = 0.85
+# Frames from which the temperature is taken.
+_SAMPLED_FRAMES = 128
+# Poses that a sampled frame is spread over at least; the largest step from pose to pose.
+_FEWEST_SAMPLED, _LARGEST_STRIDE = 30.0, 8
+
+
+class Annealing:
+    """The spread of the posteriors from iteration to iteration.
+
+    target : effective number of poses that a frame is spread over next; the likelihood itself (inverse
+        temperature 1) is never sharpened.
+    iterations_done : iterations since the last target was reached.
+    inverse : the last inverse temperature.
+    """
+
+    def __init__(self, n_poses: int, is_first: bool, *, after_split: bool = False) -> None:
+        share = _FIRST_SHARE if is_first else _SPLIT_SHARE if after_split else 0.0
+        self.target = max(share * n_poses, LAST_PERPLEXITY)
+        self.iterations_done = 0
+        self.inverse = 0.0
+
+    @property
+    def iterations_left(self) -> int:
+        """Iterations until the last target is reached."""
+        return max(0, int(np.ceil(np.log(self.target / LAST_PERPLEXITY) / -np.log(_RATE))))
+
+    def inverse_temperature(
+        self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
+        states_per_frame: float = 1.0,
+    ) -> float:  # fmt: skip
+        """Inverse temperature of a frame of mean fluence in the next iteration; narrows the target.
+
+        states_per_frame : models that a frame is spread over, in each of which it has poses.
+        It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
+        """
+        # Spread posteriors are as well known from a part of the poses, evenly over the grid.
+        stride = int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
+        scores, brightness = sample_scores(work, likelihood, models, fluence, stride)
+        n_pose_rows = len(work.poses) * len(models[0])
+        log_prior = work.rows.log_prior[:n_pose_rows].reshape(len(models[0]), -1)[:, ::stride].reshape(-1)
+        self.inverse = inverse_temperature_for_perplexity(
+            scores, log_prior, self.target * states_per_frame / stride,
+            brightness=brightness if work.is_grouped else None,
+        )  # fmt: skip
+        # Done, too, when all the light is at the limit.
+        typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
+        if self.target <= LAST_PERPLEXITY or typical >= 1:
+            self.iterations_done += 1
+        self.target = max(LAST_PERPLEXITY, self.target * _RATE)
+        return self.inverse
+
+    def state(self) -> dict[str, Any]:
+        """What the next iteration depends on."""
+        return {
+            "annealing/target": self.target,
+            "annealing/iterations_done": self.iterations_done,
+            "annealing/inverse": self.inverse,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.target = float(state["annealing/target"])
+        self.iterations_done = int(state["annealing/iterations_done"])
+        self.inverse = float(state["annealing/inverse"])
+
+
+def sample_scores(
+    work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64], stride: int = 1
+) -> tuple[Array, Array]:
+    """Scores (rows, D) of a few frames of a half against the model that orients them; their fluences.
+
+    One half stands for both: to slice another model would cost more than to score these frames.
+    stride : every so many poses are looked at.
+    """
+    xp = work.xp
+    poses = Poses(xp.ascontiguousarray(work.poses.matrices[::stride]), work.poses.log_weights[::stride])
+    rows = RowSpace(poses, work.rows.n_models, work.rows.log_prior, tile_rows=work.rows.tile_rows)
+    samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES)) for half in range(len(models)))
+    half, batch = next((half, batch) for half, batch in samples if batch is not None)
+    expander = Expander(models[len(models) - 1 - half], work.points)
+    scores = xp.empty((len(rows), len(batch)), dtype=np.float32)
+    fused = can_fuse(likelihood, batch)
+    for tile in rows.tiles():
+        slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
+        scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
+    return scores, batch.fluence

@@ -1,0 +1,1 @@
+"""Several models: how many there are, and which frame shows which."""

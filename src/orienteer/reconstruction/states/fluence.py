@@ -1,0 +1,115 @@
+"""Fluences of frames of several states.
+
+Before anything is known, a state that scatters less cannot be told from dimmer shots, and a mixture of states
+looks as if fluences differed.  Each state is as bright as its frames are, at a mean fluence of 1.  Where the
+photons of the frames of each state then scatter by no more than counting does, what differed were the states,
+and all shots were alike: their brightness tells states apart from then on.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.likelihood.fluence import normalise_fluence
+from orienteer.reconstruction.nuisances.first_estimates import LEAST_SPREAD
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.carried import Carried
+
+# Frames of a state from which on their mean says something.
+_FEWEST = 10
+# Standard deviations between peaks of photon numbers that nobody takes for one; rounds to find the peaks.
+_APART, _ROUNDS = 4.0, 30
+
+
+def normalise_by_state(
+    fluence: NDArray[np.float64], weights: NDArray[np.float64], model: NDArray[np.int64], n_models: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Fluences (N,) of weighted mean 1 over the frames of each state, and the means (M,) that they had.
+
+    weights : (N,) how much each frame counts in the mean; model : (N,) state of each, -1: none.
+    States with hardly any frames have the mean of all.
+    """
+    whole, mean = normalise_fluence(fluence, weights)
+    means = np.full(n_models, mean)
+    for m in range(n_models):
+        own = np.where(model == m, weights, 0.0)
+        if own.sum() >= _FEWEST:
+            means[m] = normalise_fluence(fluence, own)[1]
+    return np.where(model >= 0, fluence / means[np.maximum(model, 0)], whole), means
+
+
+def means_by_state(
+    fluence: NDArray[np.float64], weights: NDArray[np.float64], model: NDArray[np.int64], n_models: int
+) -> NDArray[np.float64]:
+    """Mean fluence of the frames of each state, (M,); arguments as in :func:`normalise_by_state`."""
+    return normalise_by_state(fluence, weights, model, n_models)[1]
+
+
+def spread_within_states(
+    photons: NDArray[np.float64], expected: NDArray[np.float64], model: NDArray[np.int64]
+) -> float:
+    """Relative standard deviation of fluences about the mean of their state, beyond photon noise.
+
+    photons : (N,) counted; expected : (N,) at unit fluence by the pose of each frame; model : (N,) its state.
+    The scatter is a median, so that a few frames in the wrong state do not matter.
+    """
+    deviations = []
+    for m in np.unique(model):
+        own = model == m
+        ratio = photons[own] / expected[own]
+        middle = np.median(ratio)
+        deviations.append((ratio / max(middle, 1e-12) - 1) * np.sqrt(expected[own] * middle))
+    # In units of what counting gives; 1 where fluences are the same.
+    scatter = (1.4826 * np.median(np.abs(np.concatenate(deviations)))) ** 2
+    return float(np.sqrt(max(scatter - 1, 0.0) / max(np.median(photons), 1.0)))
+
+
+def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]) -> bool:
+    """Whether photon numbers (N,) lie in separate peaks, one for each state, no wider than counting makes.
+
+    means : (M,) photons of the states, more or less: where the search for the peaks begins.
+    Fluences that differ have one wide peak, of which some mixture of narrow ones may be a fair likeness; but
+    narrow ones that lie apart they do not have.
+    """
+    peaks = np.sort(np.maximum(means, 1e-3))
+    for _ in range(_ROUNDS):
+        log_odds = photons[:, None] * np.log(peaks) - peaks
+        share = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        weight = np.maximum(share.sum(axis=0), 1e-12)
+        peaks = np.maximum(share.T @ photons / weight, 1e-3)
+    if (weight < _FEWEST).any() or (np.diff(np.sqrt(np.sort(peaks))) * 2 < _APART).any():
+        return False
+    scatter = (share * (photons[:, None] - peaks) ** 2).sum(axis=0) / weight
+    return bool(((scatter / peaks - 1) / peaks <= LEAST_SPREAD**2).all())
+
+
+def fluence_in_state(emc: "Carried", state: int) -> NDArray[np.float64]:
+    """Fluences (N,) that frames have if they all show one state; those of merged frames say what it expects.
+
+    Where fluences are not estimated, they are as they are.
+    """
+    table = emc.table
+    told = table.merged & ~emc.sentinel & (table.shown == state) & (table.expected > 0)
+    if not emc.estimates_fluence or told.sum() < _FEWEST:
+        return emc.fluence
+    behind = emc.noise.background_photons(emc.work)
+    signal = np.maximum(emc.work.scored_photons(emc.frames) - behind, 1e-3)
+    return np.asarray(signal / np.median(signal[told] / emc.fluence[told]))
+
+
+def settle_fluence(emc: "Carried") -> None:
+    """Fluences are all 1 from now on, where the states explain why frames differ in brightness."""
+    if not emc.estimates_fluence or emc.settings.fluence != "auto" or emc.noise.background is not None:
+        return
+    table = emc.table
+    told = table.merged & ~emc.sentinel & (table.shown >= 0) & (table.expected > 0)
+    photons = emc.work.scored_photons(emc.frames)
+    shown = table.shown[told]
+    is_narrow = spread_within_states(photons[told], table.expected[told], shown) <= LEAST_SPREAD
+    means = np.array([photons[told][shown == m].mean() for m in np.unique(shown)])
+    if is_narrow or (len(means) == emc.n_models and are_peaks_of_states(photons[told], means)):
+        emc.estimates_fluence = False
+        emc.fluence = np.ones(len(emc.fluence))

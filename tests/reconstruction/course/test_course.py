@@ -1,0 +1,167 @@
+"""When a stage is over, which start goes on, and why a run ends."""
+
+from typing import Any
+
+from orienteer.reconstruction.course.course import Course, Progress, Turn
+
+
+def progress(log_likelihood: float, **changes: Any) -> Progress:
+    values: dict[str, Any] = {
+        "change": 0.0, "agreement": 0.8, "agreement_at_edge": 0.5, "resolution_A": 20.0, "iterations_done": 3,
+    }  # fmt: skip
+    return Progress(log_likelihood, **(values | changes))
+
+
+def turns(course: Course, *steps: Progress) -> list[Turn]:
+    return [course.judge(step) for step in steps]
+
+
+def test_a_stage_goes_on_while_the_temperature_falls() -> None:
+    course = Course(3, 1, 400)
+    assert turns(course, *[progress(-100.0, iterations_done=0)] * 5) == ["go on"] * 5
+
+
+def test_a_stage_ends_when_neither_likelihood_nor_agreement_gain() -> None:
+    course = Course(3, 1, 400)
+    steps = [
+        progress(-100.0),
+        progress(-99.0),
+        progress(-98.99, agreement=0.85),
+        progress(-98.98, agreement=0.85),
+    ]
+    assert turns(course, *steps) == ["go on", "go on", "go on", "next stage"]
+    course.enter(1)
+    # The likelihood of other pixels is no gain and no loss.
+    assert turns(course, progress(-300.0), progress(-300.0)) == ["go on", "next stage"]
+
+
+def test_a_stage_that_improves_for_ever_ends_all_the_same() -> None:
+    course = Course(2, 1, 400)
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(61)])
+    assert found == ["go on"] * 60 + ["next stage"]
+    course.enter(1)
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(41)])
+    assert found == ["go on"] * 40 + ["end"]
+    assert course.reason == "The last stage was still improving slowly after 40 iterations."
+
+
+def test_a_model_that_moves_in_many_small_steps_has_not_settled() -> None:
+    slow, fast = Course(2, 1, 400), Course(2, 1, 400)
+    steps = [0.02 * 0.97**i for i in range(12)], [0.02 * 0.5**i for i in range(12)]
+    found = [
+        turns(course, *[progress(-100.0, change=change) for change in changes])
+        for course, changes in zip((slow, fast), steps, strict=True)
+    ]
+    assert found[0] == ["go on"] * 12
+    assert "next stage" in found[1][:6]
+
+
+def test_the_last_stage_ends_the_run_and_says_why() -> None:
+    course = Course(2, 1, 400)
+    course.enter(1)
+    assert turns(course, progress(-5.0), progress(-5.0)) == ["go on", "end"]
+    assert course.finished
+    assert course.reason == "An iteration at full resolution gains nothing any more."
+
+
+def test_no_finer_stage_is_tried_where_the_halves_do_not_agree() -> None:
+    course = Course(5, 1, 400)
+    noise = {"agreement_at_edge": 0.01, "resolution_A": 23.4}
+    assert turns(course, progress(-5.0, **noise), progress(-5.0, **noise)) == ["go on", "end"]
+    assert "At 23.4 A the two halves do not agree any more" in course.reason
+    lost = Course(5, 1, 400)
+    nothing = noise | {"agreement": 0.02}
+    assert turns(lost, progress(-5.0, **nothing), progress(-5.0, **nothing))[-1] == "end"
+    assert "agree on nothing" in lost.reason
+
+
+def test_without_halves_nothing_is_known_about_agreement() -> None:
+    course = Course(2, 1, 400)
+    unknown = {"agreement": None, "agreement_at_edge": None}
+    assert turns(course, progress(-5.0, **unknown), progress(-5.0, **unknown))[-1] == "next stage"
+
+
+def test_every_start_has_its_turn_and_the_best_goes_on() -> None:
+    course = Course(2, 3, 400)
+    found = []
+    for start in range(3):
+        course.start = start
+        course.enter(0)
+        found.append(turns(course, progress(-5.0), progress(-5.0))[-1])
+    assert found == ["next start", "next start", "best start"]
+    assert course.iteration == 6
+
+
+def test_the_limit_of_iterations_ends_a_run() -> None:
+    course = Course(3, 1, 4)
+    assert turns(course, *[progress(-9.0 + i) for i in range(4)])[-1] == "end"
+    assert course.reason == "The limit of 4 iterations was reached before the end."
+
+
+def test_a_course_goes_on_from_its_state() -> None:
+    course = Course(3, 2, 50)
+    turns(course, progress(-7.0), progress(-6.0))
+    other = Course(3, 2, 50)
+    other.restore(course.state())
+    assert other == course
+    assert other.judge(progress(-6.0)) == course.judge(progress(-6.0))
+
+
+def test_a_higher_limit_goes_on_with_the_turn_that_the_lower_one_cut_off() -> None:
+    ended = Course(3, 1, 2)
+    assert turns(ended, progress(-100.0), progress(-100.0)) == ["go on", "end"]
+    assert "limit of 2 iterations" in ended.reason
+    same, higher = Course(3, 1, 2), Course(3, 1, 9)
+    for course in (same, higher):
+        course.restore(ended.state())
+    assert (same.reopen(), same.finished) == ("go on", True)
+    assert (higher.reopen(), higher.finished, higher.reason) == ("next stage", False, "")
+    assert higher.reopen() == "go on"  # once is enough
+
+
+def test_a_run_that_ends_by_itself_at_its_limit_is_not_reopened() -> None:
+    ended = Course(1, 1, 2)
+    assert turns(ended, progress(-100.0), progress(-100.0)) == ["go on", "end"]
+    assert "limit" not in ended.reason
+    higher = Course(1, 1, 9)
+    higher.restore(ended.state())
+    assert (higher.reopen(), higher.finished) == ("go on", True)
+
+
+def test_a_model_that_explains_the_frames_less_and_less_well_goes_no_further() -> None:
+    course = Course(2, 1, 400)
+    steps = [progress(-100.0 - i, change=0.5, iterations_done=i + 1) for i in range(8)]
+    assert turns(course, *steps) == ["go on"] * 6 + ["next stage"] + ["next stage"]
+
+
+def test_a_model_that_shows_nothing_ends_the_run_with_its_stage() -> None:
+    course = Course(2, 1, 400)
+    assert course.give_up("go on") == "go on"
+    assert not course.found_nothing
+    assert course.give_up("next stage") == "end"
+    assert course.found_nothing
+    assert "no better than a round object" in course.reason
+
+
+def test_while_models_are_few_the_first_stage_ends_in_judging_their_number_whatever_the_halves_say() -> None:
+    course = Course(2, 1, 400, grows=True)
+    settled = progress(-100.0, agreement=0.01)
+    assert turns(course, settled, settled) == ["go on", "judge states"]
+    course.enter(0)
+    # One that is to be split need not be perfect.
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(16)])
+    assert found == ["go on"] * 15 + ["judge states"]
+    course.enter(0)
+    course.grows = False
+    assert turns(course, progress(-1.0), progress(-1.0)) == ["go on", "next stage"]
+
+
+def test_the_number_of_models_grows_from_the_best_start() -> None:
+    course = Course(2, 2, 400, grows=True)
+    assert turns(course, progress(-2.0), progress(-2.0))[-1] == "next start"
+    course.start = 1
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "best start"
+    course.has_start = True
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "judge states"

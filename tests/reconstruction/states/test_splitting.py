@@ -1,0 +1,82 @@
+"""Which frames begin a new state."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.reconstruction.states.splitting import choose_seeds, drop_state, split_state
+
+
+def test_a_few_frames_unlike_all_others_begin_a_state_alone() -> None:
+    rng = np.random.default_rng(1)
+    odds = rng.normal(5.0, 1.0, 1000)
+    odds[::20] = rng.normal(-10.0, 3.0, 50)
+    parent, is_seed = choose_seeds(odds, np.zeros(1000, dtype=np.int64))
+    assert parent == 0
+    assert is_seed.sum() >= 45
+    assert is_seed[::20].sum() == is_seed.sum()
+
+
+def test_where_all_frames_are_alike_nearly_half_of_them_begin_a_state() -> None:
+    odds = np.random.default_rng(2).normal(0.0, 1.0, 1000)
+    _, is_seed = choose_seeds(odds, np.zeros(1000, dtype=np.int64))
+    assert 0.4 <= is_seed.mean() <= 0.5
+    assert odds[is_seed].max() < odds[~is_seed].min()
+
+
+def test_the_state_that_explains_its_frames_worst_is_split() -> None:
+    rng = np.random.default_rng(3)
+    model = rng.integers(0, 3, 900)
+    odds = rng.normal(0.0, 1.0, 900) - 3.0 * (model == 1)
+    model[:30] = -1
+    odds[:30] = -100.0  # they have no say
+    parent, is_seed = choose_seeds(odds, model)
+    assert parent == 1
+    assert (model[is_seed] == 1).all()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_too_few_frames_begin_nothing(n: int) -> None:
+    model = np.full(5, -1)
+    model[:n] = 0
+    parent, is_seed = choose_seeds(np.zeros(5), model)
+    assert parent == 0
+    assert not is_seed.any()
+
+
+@pytest.fixture
+def emc(tiny: Any) -> Any:
+    emc = tiny.emc(level=2, models=2, fluence="estimate")
+    emc.step()
+    return emc
+
+
+def test_a_split_makes_two_models_that_share_the_frames(emc: Any) -> None:
+    before = emc.models[0, 0]
+    split_state(emc)
+    assert emc.n_models == emc.work.rows.n_models == 2
+    assert emc.models.shape[:2] == (2, 2)
+    assert len(emc.volumes()) == 2
+    assert not np.allclose(emc.models[0, 0], emc.models[0, 1])
+    # Both are still the model that they come from, moved by what some frames have more than it.
+    for m in (0, 1):
+        assert np.corrcoef(before.ravel(), emc.models[0, m].ravel())[0, 1] > 0.5
+    emc.step()
+    found = emc.orientations()
+    assert found["state_probability"].shape == (len(emc.fluence), 2)
+    assert found["state_probability"].sum(axis=1) == pytest.approx(1.0, abs=2e-3)
+    likeliest = found["state_probability"].argmax(axis=1)
+    shown = found["model"] >= 0
+    assert np.array_equal(likeliest[shown], found["model"][shown])
+
+
+def test_a_state_that_is_dropped_leaves_the_others_as_they_are(emc: Any) -> None:
+    split_state(emc)
+    kept = emc.models[:, 1].copy()
+    emc.table.model[:] = np.arange(len(emc.fluence)) % 2
+    drop_state(emc, 0)
+    assert emc.n_models == emc.work.rows.n_models == 1
+    assert np.array_equal(emc.models[:, 0], kept)
+    assert set(np.unique(emc.table.model)) == {-1, 0}
+    emc.step()
