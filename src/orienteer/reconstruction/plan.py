@@ -38,7 +38,7 @@ _LISTED = 16
 _SHARE_OF_DEVICE = 0.5
 # An operand of one float16 term is wrong by 1.4e-4 (rms) where it deviates from the mean by half, and a score
 # by that times the root of the frame's squared counts: 0.05 nat at five standard deviations.
-_LARGEST_HALF_SQUARE = 5000.0
+LARGEST_HALF_SQUARE = 5000.0
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def make_plan(
         compression=solving * edge_voxels**3,
         judging=_JUDGED * min(at_once * n_pixels, _JUDGED_AT_ONCE),
     )
-    precision = "split" if largest_square > _LARGEST_HALF_SQUARE else "half"
+    precision = "split" if largest_square > LARGEST_HALF_SQUARE else "half"
     precision = precision if on_gpu else "single"
     return Plan(
         device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, fine_rows, batch,
