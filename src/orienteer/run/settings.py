@@ -7,6 +7,7 @@ from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run.run_settings import RunSettings
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.settings.section import Section
 from orienteer.simulation.settings import SimulateSettings
@@ -15,6 +16,9 @@ from orienteer.simulation.settings import SimulateSettings
 class Settings(Section):
     """The whole of a settings file; each field is a ``[section]``."""
 
+    run: RunSettings = Field(
+        RunSettings(), description="Data and folder, for a file that tells all of a run."
+    )
     particle: ParticleSettings = Field(ParticleSettings(), description="What scatters.")
     beam: BeamSettings = Field(BeamSettings(), description="The X-ray pulses.")
     detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")

@@ -1,0 +1,59 @@
+"""The ``[run]`` section: which data a settings file is for, how they are worked on and where the run lives.
+
+With it one file tells everything about a run, so that a batch job or a list of runs needs nothing else.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.errors import SettingsError
+from orienteer.settings.section import Section
+
+
+class RunSettings(Section):
+    """What ``orienteer reconstruct`` is told on its command line, for files that tell everything of a run."""
+
+    data: str = Field(default="", description="Patterns, in any known format.")
+    out: str = Field(
+        default="", description="Folder of the run; otherwise the name of this file without its ending."
+    )
+    method: Literal["emc", "mtip"] = Field(
+        default="emc", description="How to reconstruct; its settings are in the section of that name."
+    )
+    seed: int = Field(default=0, ge=0, description="Seed of every random draw.")
+    device: DeviceName = Field(
+        default="auto", description="Where to compute; auto takes the GPU when there is one."
+    )
+    geometry: str = Field(default="", description="Detector; otherwise the one that the data have.")
+    wavelength_A: float = Field(
+        default=0.0, ge=0, description="Wavelength in angstrom; 0: what the data say."
+    )
+    distance_m: float = Field(
+        default=0.0, ge=0, description="Detector distance in metres; 0: what the geometry says."
+    )
+
+    def folder(self, file: Path) -> Path:
+        """Where the run lives whose settings file this is.
+
+        >>> RunSettings().folder(Path("runs/r0042.toml"))
+        PosixPath('runs/r0042')
+        """
+        folder = Path(self.out) if self.out else file.with_suffix("")
+        if folder == file:
+            raise SettingsError(
+                f"{file}: the run needs a folder, and a file without an ending names none.",
+                'Write  out = "FOLDER"  under [run], or call the file NAME.toml.',
+            )
+        return folder
+
+    def patterns(self, file: Path) -> Path:
+        """The data, which a file for a whole run has to name."""
+        if not self.data:
+            raise SettingsError(
+                f"{file}: there are no data under [run].",
+                'Write  data = "FRAMES"  there; relative paths count from the folder of the command.',
+            )
+        return Path(self.data)
