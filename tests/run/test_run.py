@@ -30,8 +30,8 @@ def test_a_run_leaves_everything_in_its_directory(runs: SimpleNamespace, tmp_pat
     assert finish(run) == [1, 2, 3, 4, 5]
     names = {entry.name for entry in path.iterdir()}
     assert names == {
-        "run.json", "settings.toml", "events.jsonl", LAST, PREVIOUS, "intensity.h5", "intensity.mrc",
-        "orientations.h5",
+        "run.json", "settings.toml", "events.jsonl", "events_rank_000.jsonl", LAST, PREVIOUS,
+        "intensity.h5", "intensity.mrc", "orientations.h5",
     }  # fmt: skip  # and neither a lock nor anything half-written
     described = json.loads((path / "run.json").read_text())
     assert described["seed"] == 3

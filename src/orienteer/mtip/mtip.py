@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
+from orienteer.compute.stage_log import logged
 from orienteer.likelihood.base import Likelihood
 from orienteer.mtip.envelope import envelope_of
 from orienteer.mtip.exact_deposit import ExactDeposit, ExactSums
@@ -69,8 +70,10 @@ class Mtip(Emc):
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """One generation; frames of each half are matched with slices of the other."""
         matched = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
-        merged = [self._merge(matched, model) for model in range(self.n_models)]
-        phased = [self._phase(each, model) for model, each in enumerate(merged)]
+        with logged("solve"):
+            merged = [self._merge(matched, model) for model in range(self.n_models)]
+        with logged("phase"):
+            phased = [self._phase(each, model) for model, each in enumerate(merged)]
         return matched, sliceable(self._grid, phased, self._roundness)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
+from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.carried import Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
@@ -35,6 +36,7 @@ from orienteer.reconstruction.states.posterior import StatePosterior
 from orienteer.reconstruction.states.splitting import drop_state, split_state
 from orienteer.reconstruction.states.summary import occupancy, state_summaries
 from orienteer.reconstruction.step import Step
+from orienteer.reconstruction.stopwatch import batch_stage
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 
@@ -60,13 +62,15 @@ class Emc(Carried):
         began = time.monotonic()
         work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
-        beta = self.annealing.inverse_temperature(
-            work, likelihood, self.models, self.fluence, table.states_per_frame
-        )
+        with logged("temperature"):
+            beta = self.annealing.inverse_temperature(
+                work, likelihood, self.models, self.fluence, table.states_per_frame
+            )
         deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
         self.take_models(found)
-        update_nuisances(self, deposits)
+        with logged("nuisances"):
+            update_nuisances(self, deposits)
         merged = table.merged & ~self.sentinel
         if (merged & (self.first_weight > 0)).any():
             # What looks like something else has no say in how well the others fit.  What is left out later
@@ -76,12 +80,14 @@ class Emc(Carried):
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
-            self.watch = watch_sentinels(self, likelihood, beta)
+            with logged("sentinels"):
+                self.watch = watch_sentinels(self, likelihood, beta)
             if self.watch is not None and (self.watch.is_no_better if turn == "end" else self.watch.is_worse):
                 turn = course.give_up(turn)
         watch = self.watch
         if turn == "end" and not course.after_limit and self.settings.refine:
-            refine_all(self, likelihood)
+            with logged("refine"):
+                refine_all(self, likelihood)
             now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
@@ -127,7 +133,8 @@ class Emc(Carried):
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """What the frames of each half leave behind, and the models that it makes."""
         deposits = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
-        return deposits, self.solve(deposits)
+        with logged("solve"):
+            return deposits, self.solve(deposits)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
@@ -151,13 +158,14 @@ class Emc(Carried):
         )
         weight = bounded_weights(self.table.weight if weight is None else weight, self.fluence)
         batches = work.batches(half, self.fluence, weight)
-        for batch in steps(batches, f"Iteration {self.iteration + 1}"):
-            states = StatePosterior(self.n_models, len(batch), self.xp) if self.n_models > 1 else None
-            posterior, expected = search.step(
-                likelihood, expander, batch, deposit, work.pixel_weights, states
-            )
-            self.table.note(search.grid, likelihood, batch, posterior, states)
-            self.table.note_merge(batch, expected)
+        for batch in awaited(steps(batches, f"Iteration {self.iteration + 1}")):
+            with batch_stage("orient", batch.places, self.device == "cuda"):
+                states = StatePosterior(self.n_models, len(batch), self.xp) if self.n_models > 1 else None
+                posterior, expected = search.step(
+                    likelihood, expander, batch, deposit, work.pixel_weights, states
+                )
+                self.table.note(search.grid, likelihood, batch, posterior, states)
+                self.table.note_merge(batch, expected)
         return deposit
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:

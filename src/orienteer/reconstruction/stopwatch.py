@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from orienteer.compute.stage_log import is_logged, logged
+
 _running: ContextVar["Stopwatch | None"] = ContextVar("stopwatch", default=None)
 
 
@@ -80,3 +82,19 @@ def part(name: str) -> Iterator[None]:
     start = watch.now()
     yield
     watch.note(name, start)
+
+
+@contextmanager
+def batch_stage(name: str, places: Any, on_gpu: bool) -> Iterator[None]:
+    """Note what is done here to a batch of frames, with its parts, in the log of stages, if one is kept.
+
+    places : (D,) of the frames in the data set.
+    """
+    if not is_logged():
+        yield
+        return
+    parts: dict[str, float] = {}
+    with logged(name, len(places), int(places[0]) if len(places) else None, parts):
+        with Stopwatch(on_gpu) as watch:
+            yield
+        parts.update(watch.seconds())

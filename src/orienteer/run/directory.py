@@ -6,6 +6,7 @@
 | ``settings.toml`` | every setting as it was used |
 | ``detector.h5`` | the detector as it was used, mask included |
 | ``events.jsonl`` | one line per step, start, stop and end |
+| ``events_rank_NNN.jsonl`` | where the time of each rank went, one line per stage |
 | ``checkpoint.h5``, ``checkpoint_previous.h5`` | what is needed to go on |
 | ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
@@ -57,6 +58,7 @@ _OWN = {
     "open_in_chimerax.cxc",
 }  # fmt: skip
 _OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
+_OWN_RANK = re.compile(r"events_rank_\d{3,}\.jsonl")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
 _PART = re.compile(r"\.(.+)\.\d+\.part")
 
@@ -234,7 +236,7 @@ def _is_own(name: str) -> bool:
     """Whether a run makes files of this name."""
     part = _PART.fullmatch(name)
     final = part[1] if part else name
-    return final in _OWN or bool(_OWN_MODEL.fullmatch(final) or _OWN_OUTPUT.fullmatch(final))
+    return final in _OWN or any(pattern.fullmatch(final) for pattern in (_OWN_MODEL, _OWN_RANK, _OWN_OUTPUT))
 
 
 def _versions() -> dict[str, str]:

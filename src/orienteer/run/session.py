@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.stage_log import StageLog, logged
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from orienteer.run.directory import RunDirectory
@@ -37,6 +38,7 @@ class Session:
         self._settings = settings
         self._dragonfly = bool(getattr(settings, "dragonfly_output", False))
         self._log = EventLog(directory.events)
+        self._stages = StageLog(directory.path)
         self._saved_iteration = self._results_iteration = 0
         self._checkpoints, self._results = Pace(), Pace()
 
@@ -114,6 +116,18 @@ class Session:
         self._log_stop()
 
     def _advance(self, stop: StopRequests) -> Step:
+        self._stages.iteration = self.method.iteration + 1
+        with self._stages:
+            step = self._do_and_keep(stop)
+        self._stages.write()
+        if stop.is_requested:
+            if not self.method.finished:
+                self._log_stop(signal=stop.number)
+            raise self._stopped(stop, "Stopped")
+        return step
+
+    def _do_and_keep(self, stop: StopRequests) -> Step:
+        """One step, recorded and, when it is time, saved."""
         with stop.step():
             step = self.method.step()
         self._log.append_step(step)
@@ -129,10 +143,6 @@ class Session:
                 self._save_checkpoint()
             if self._results.is_due:
                 self._write_results()
-        if stop.is_requested:
-            if not self.method.finished:
-                self._log_stop(signal=stop.number)
-            raise self._stopped(stop, "Stopped")
         return step
 
     def _save(self) -> None:
@@ -151,7 +161,7 @@ class Session:
 
     def _save_checkpoint(self) -> None:
         method = self.method
-        with self._checkpoints.measured():
+        with self._checkpoints.measured(), logged("save"):
             self._log.sync()
             save_checkpoint(
                 self.directory.path,
@@ -161,7 +171,7 @@ class Session:
 
     def _write_results(self) -> None:
         method = self.method
-        with self._results.measured():
+        with self._results.measured(), logged("save"):
             self.directory.write_results(method.volumes(), method.orientations(), method.iteration)
         self._results_iteration = method.iteration
 
