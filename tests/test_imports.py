@@ -14,7 +14,7 @@ PACKAGE = Path(orienteer.__file__).parent
 ORDER = [
     "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "slicing", "volume",
     "compare", "phase", "source", "likelihood", "posterior", "simulation", "reconstruction", "mtip",
-    "scaling", "run", "validate", "plot", "report", "cli",
+    "scaling", "cluster", "run", "validate", "plot", "report", "cli",
 ]  # fmt: skip
 
 

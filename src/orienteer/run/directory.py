@@ -13,6 +13,7 @@
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
+| ``slurm/`` | scripts, numbers and logs of the batch jobs that were submitted for it |
 | ``lock``, ``phasing.lock``, ``validation.lock`` | there while a process works on it, phases, validates |
 """
 
@@ -53,7 +54,7 @@ _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
 _LOCKS = (LOCK, PHASING, VALIDATION)
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
-    "orientations.h5", "dragonfly", LAST, PREVIOUS, NEW, *_LOCKS,
+    "orientations.h5", "dragonfly", "slurm", LAST, PREVIOUS, NEW, *_LOCKS,
     "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
     "open_in_chimerax.cxc",
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from orienteer.cluster.settings import ClusterSettings
 from orienteer.detector.settings import BeamSettings, DetectorSettings
 from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.settings import ParticleSettings
@@ -27,3 +28,4 @@ class Settings(Section):
     mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside of the loop.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
     validation: ValidationSettings = Field(ValidationSettings(), description="The test of a result.")
+    cluster: ClusterSettings = Field(ClusterSettings(), description="What batch jobs ask for.")

@@ -1,0 +1,144 @@
+"""The script of a batch job: the template of the site, filled in with what the job asks for and does."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from orienteer.cluster.duration import parse_duration, slurm_time
+from orienteer.cluster.job import Job
+from orienteer.cluster.settings import ClusterSettings
+from orienteer.cluster.site import Site
+from orienteer.cluster.template import fill
+
+# What the archive of an environment is unpacked with, on each node once.
+_ON_EACH_NODE = 'srun --mpi=none --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1'
+
+
+def job_script(job: Job, site: Site, settings: ClusterSettings) -> str:
+    """The whole text; `settings` are those of the user and the site together."""
+    return fill(
+        site.text,
+        {
+            "options": "\n".join(f"#SBATCH {option}" for option in sbatch_options(job, settings)),
+            "environment": "\n".join(environment_lines(settings)),
+            "work": "\n".join(work_lines(job, settings)),
+            "name": job.name,
+            "nodes": str(settings.nodes),
+            "ranks_per_node": str(settings.n_ranks_per_node),
+            "ranks": str(settings.nodes * settings.n_ranks_per_node),
+            "gpus_per_node": str(settings.gpus_per_node or ""),
+            "cores_per_rank": str(settings.cores_per_rank or ""),
+            "folder": shlex.quote(str(job.folder)),
+        },
+    )
+
+
+def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
+    """The options of sbatch; where one is named twice, the last holds."""
+    tasks = f"0-{len(job.works) - 1}" + (f"%{settings.at_once}" if settings.at_once else "")
+    named = {
+        "job-name": job.name,
+        "nodes": settings.nodes,
+        "ntasks-per-node": settings.n_ranks_per_node,
+        "cpus-per-task": settings.cores_per_rank,
+        "gpus-per-node": settings.gpus_per_node,
+        "mem": f"{settings.memory_GiB_per_node * 1024:.0f}M" if settings.memory_GiB_per_node else "",
+        "time": slurm_time(parse_duration(settings.time)) if settings.time else "",
+        "partition": settings.partition,
+        "account": settings.account,
+        "qos": settings.qos,
+        "reservation": settings.reservation,
+        "constraint": settings.constraint,
+        "array": tasks if job.is_array else "",
+        "chdir": _value(job.folder),
+        "output": _value(job.log_pattern),
+        "open-mode": "append",
+        "signal": f"B:USR1@{settings.notice_s}",
+    }
+    options = [f"--{name}={value}" for name, value in named.items() if value]
+    if settings.exclusive:
+        options.append("--exclusive")
+    # A node that dies sends the job back to the queue, from where the run goes on.
+    options.append("--requeue")
+    if settings.preemptible:
+        options += settings.preemptible_options
+    return [*options, *settings.options]
+
+
+def environment_lines(settings: ClusterSettings) -> list[str]:
+    """What makes the command be there, and srun start its ranks as asked."""
+    lines = _packed(settings) if settings.environment else _this_environment()
+    if settings.mpi:
+        lines.append(f"export SLURM_MPI_TYPE={settings.mpi}")
+    if settings.cores_per_rank:
+        lines.append(f"export SRUN_CPUS_PER_TASK={settings.cores_per_rank}")
+    return lines
+
+
+def _this_environment() -> list[str]:
+    programs = Path(sys.prefix) / "bin"
+    return ["# The environment from which the job was submitted.", f'export PATH={_quoted(programs)}:"$PATH"']
+
+
+def _packed(settings: ClusterSettings) -> list[str]:
+    archive = Path(settings.environment)
+    ending = archive.name[archive.name.index(".tar") :]
+    unpack = f'mkdir -p "$1" && tar -xf "$1{ending}" -C "$1" && rm "$1{ending}"'
+    return [
+        f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
+        f'environment={settings.node_folder}/orienteer-"$SLURM_JOB_ID"',
+        f'sbcast --force {_quoted(archive.absolute())} "$environment{ending}" || exit 1',
+        f"{_ON_EACH_NODE} bash -c '{unpack}' - \"$environment\" || exit 1",
+        f"trap '{_ON_EACH_NODE} rm -rf \"$environment\"' EXIT",
+        'export PATH="$environment/bin:$PATH"',
+    ]
+
+
+def work_lines(job: Job, settings: ClusterSettings) -> list[str]:
+    """The command, and what is done with the signals that Slurm sends and with how it ends."""
+    lines = [
+        "# Slurm's notices go on to the command, which saves the run and leaves; the next job goes on there.",
+        *_commands(job),
+        "command=$!",
+        "trap 'kill -USR1 \"$command\"' USR1",
+        "trap 'kill -TERM \"$command\"' TERM",
+        'while kill -0 "$command" 2>/dev/null; do wait "$command"; done',
+        'wait "$command"; status=$?',
+    ]
+    if settings.preemptible:
+        lines += [
+            "# Stopped before its end, but not cancelled: queue again.",
+            'state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)',
+            'if [ "$status" -gt 128 ] && [ "$state" = RUNNING ]; then',
+            '    scontrol requeue "$SLURM_JOB_ID" && sleep 300   # which Slurm cuts short',
+            "fi",
+        ]
+    return [*lines, 'exit "$status"']
+
+
+def _commands(job: Job) -> list[str]:
+    if not job.is_array:
+        return [f"{_command(job.works[0].arguments)} &"]
+    return [
+        "commands=(",
+        *(f"    {shlex.quote(_command(work.arguments))}" for work in job.works),
+        ")",
+        'eval "${commands[$SLURM_ARRAY_TASK_ID]} &"',
+    ]
+
+
+def _command(arguments: Sequence[str]) -> str:
+    return shlex.join(["orienteer", *arguments])
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _value(path: Path) -> str:
+    """A path as sbatch reads it in a script: quoted where it has blanks."""
+    text = str(path)
+    return f'"{text}"' if any(sign.isspace() for sign in text) else text
