@@ -1,7 +1,12 @@
 """What all tests share: options, and skips that say why."""
 
+import shutil
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +36,20 @@ def handlers_of_signals() -> Iterator[None]:
     yield
     for number, handler in HANDLERS.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def run_ranks() -> Callable[..., str]:
+    """Runs a script on so many ranks, ``run_ranks(3, script, "2x2")``; what they print comes back."""
+    beside_python = Path(sys.executable).with_name("mpiexec")
+    mpiexec = str(beside_python) if beside_python.exists() else shutil.which("mpiexec")
+    if mpiexec is None or find_spec("mpi4py") is None:
+        pytest.skip("needs mpiexec and mpi4py, not both are here")
+
+    def run(n: int, script: Path, *arguments: str) -> str:
+        command = [mpiexec, "-n", str(n), sys.executable, str(script), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run

@@ -16,9 +16,18 @@ def processor_name() -> str:
     )
 
 
+_limits: list[int] = []
+
+
 def usable_cores() -> int:
-    """Cores that this process may use, which a batch system may have limited."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use, which a batch system or the ranks beside it may have limited."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min([cores, *_limits])
+
+
+def limit_cores(n_cores: int) -> None:
+    """Use so many cores at most: others work beside this process."""
+    _limits[:] = [n_cores]
 
 
 def memory_GiB() -> tuple[float, float]:

@@ -1,0 +1,64 @@
+"""What every rank does in the tests of ranks: run by mpiexec, says "fine" at the end."""
+
+import sys
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from orienteer.compute.ranks.comm import complete_rows
+from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.world import world
+from orienteer.errors import OrienteerError
+
+
+def main(shape: str) -> None:
+    comm = world()
+    n, here = comm.size, comm.share(comm.size).start
+    parts = [np.random.default_rng(number).normal(size=(7, 5)) for number in range(n)]
+    in_order = parts[0].copy()
+    for part in parts[1:]:
+        in_order += part
+    assert (comm.sum(parts[here]) == in_order).all()
+    assert comm.sum(parts[here].astype(np.float32)).dtype == np.float32
+    assert comm.sum(np.zeros((0, 3))).shape == (0, 3)
+    assert comm.sum(here) == n * (n - 1) // 2
+    assert comm.sum(0.5) == 0.5 * n
+    assert (comm.max(parts[here]) == np.max(parts, axis=0)).all()
+    assert (comm.min(parts[here]) == np.min(parts, axis=0)).all()
+    own = np.full((here, 2), here)
+    assert comm.rows(own)[:, 0].tolist() == [number for number in range(n) for _ in range(number)]
+    keys = np.arange(10 * here, 10 * here + 6)
+    came, rows = comm.exchange(keys, keys[:, None] * 2.0)
+    assert (came % n == here).all()
+    assert comm.sum(len(came)) == 6 * n
+    assert (rows[:, 0] == 2 * came).all()
+    assert comm.bcast({"of": here}) == {"of": 0}
+    assert comm.gather("x" * here) == ["x" * number for number in range(n)]
+    column = np.zeros(11)
+    mine = np.arange(11)[comm.share(11)]
+    column[mine] = mine
+    complete_rows(comm, mine, column)
+    assert (column == np.arange(11)).all()
+    for dynamic in (True, False):
+        work = comm.split(0, dynamic=dynamic)
+        for n_items in (23, 1, 0):
+            done = list(work.claimed(range(n_items)))
+            assert sorted(chain(*work.gather(done))) == list(range(n_items))
+    with pytest.raises(OrienteerError, match="a frame is broken"):
+        comm.agree(OrienteerError("a frame is broken.") if here == n - 1 else None)
+    mesh = Mesh.of(comm, shape)
+    frames = np.zeros(13)
+    frames[mesh.owned(13)] = 1 / mesh.poses.size
+    assert np.allclose(comm.sum(frames), 1)
+    n_ranks = comm.sum(1 / mesh.poses.size)
+    assert round(n_ranks) == mesh.n_groups
+    before = comm.traffic.n_bytes
+    comm.sum(np.zeros(1000 * n))
+    assert comm.traffic.n_bytes - before == 2 * (n - 1) * 8000
+    comm.gather(None)
+    if comm.is_first:
+        print("fine")
+
+
+main(sys.argv[1])
