@@ -27,8 +27,13 @@ class References(Protocol):
         """Take a new model.  All ranks that share references call it together, when they need no old ones."""
         ...
 
+    @property
+    def order(self) -> list[int]:
+        """All tiles, in the order that suits this rank."""
+        ...
+
     def visit(self) -> Iterator[tuple[int, Array]]:
-        """Every tile once, with its slices (T, P) or (P, T) float32, in the order that suits this rank.
+        """Every tile once, in that order, with its slices (T, P) or (P, T) float32.
 
         Slices are valid until the next are asked for.
         """
@@ -53,9 +58,14 @@ class Recomputed:
         """Remember how slices are made."""
         self._make = make
 
+    @property
+    def order(self) -> list[int]:
+        """That of rows."""
+        return list(range(len(self.tiling)))
+
     def visit(self) -> Iterator[tuple[int, Array]]:
         """In the order of rows."""
-        for tile in range(len(self.tiling)):
+        for tile in self.order:
             yield tile, self._make(tile)
 
     def tile(self, tile: int) -> Array:
@@ -93,8 +103,13 @@ class Kept:
             self.store.write(tile, self._carrier.to_store(make(tile)))
         self.store.meet()
 
-    def visit(self) -> Iterator[tuple[int, Array]]:
+    @property
+    def order(self) -> list[int]:
         """Own tiles first, and then share by share, so that no two ranks read from the same."""
+        return [tile for share in self.store.order for tile in share]
+
+    def visit(self) -> Iterator[tuple[int, Array]]:
+        """As :class:`References` says; the next tiles are fetched meanwhile."""
         tiles = self._brought()
         if not self._ahead or self._carrier.reads_in_place:
             yield from tiles

@@ -1,5 +1,6 @@
 """The slices of a tile of rows, made on the fly."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,8 +26,12 @@ class Expander:
     _signal: dict[int, Array] = field(default_factory=dict)
     _offsets: dict[int, Array] = field(default_factory=dict)
 
-    def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume:
-        """The slices of a tile of poses, yet to be made."""
+    def tiles(self, rows: RowSpace) -> Sequence[Tile]:
+        """All tiles, in the order in which their slices are had soonest."""
+        return list(rows.tiles())
+
+    def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume | Array:
+        """The slices of a tile of poses, yet to be made; or as they are by pixel, where they are there."""
         assert tile.model is not None
         matrices = rows.poses.matrices[tile.poses]
         return TurnedVolume(self.models[tile.model], self.points, matrices, self._memory)

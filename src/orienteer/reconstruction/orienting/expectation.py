@@ -93,7 +93,7 @@ def expect(
     beta : (D,) or a number, inverse temperatures.
     """
     fused = can_fuse(likelihood, batch)
-    for tile in rows.tiles():
+    for tile in expander.tiles(rows):
         with part("expand"):
             is_fused = fused and tile.model is not None
             slices: Any = (
