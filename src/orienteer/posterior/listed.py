@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.posterior.blocks import BlockList
+from orienteer.posterior.grouping import owner_of
+from orienteer.posterior.joining import Tops, join_tops
 from orienteer.posterior.posterior import Posterior
-from orienteer.posterior.threshold import N_BINS, threshold_of_counts
+from orienteer.posterior.threshold import BINS_PER_NAT, N_BINS, threshold_of_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +39,16 @@ class BlockResponsibilities:
 
 
 def normalise_blocks(
-    values: Array, blocks: BlockList, log_prior: Array, inverse_temperature: Array, kept_mass: float = 0.999
-) -> BlockResponsibilities:
+    values: Array, blocks: BlockList, log_prior: Array, inverse_temperature: Array, kept_mass: float = 0.999,
+    comm: Comm = SERIAL,
+) -> BlockResponsibilities:  # fmt: skip
     """Probabilities of each frame over the rows of its blocks, p ~ w_k exp(beta_d S_kd).
 
     values : (n_values,) float32 log-likelihoods S, pair after pair.
     log_prior : (n_fine,) ln w over the whole fine grid; -inf: the row is impossible.
     inverse_temperature : (D,) or a number, beta.
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
+    comm : ranks that share out the rows of the same frames, each with blocks of its own.
     """
     xp, D = array_namespace(values), blocks.n_frames
     if values.shape != (blocks.n_values,):
@@ -67,12 +72,30 @@ def normalise_blocks(
         values, blocks.value_start, prior_of_chosen, first_row, frame_start, frame_pair, beta,
         distance, log_evidence, total, entropy, best, best_score, counts,
     )  # fmt: skip
+    best_row = (
+        xp.where(total > 0, blocks.row[xp.maximum(best, 0)], 0) if blocks.n_rows else xp.zeros_like(best)
+    )
+    if comm.size > 1:
+        safe = xp.where(total > 0, total, 1)
+        moment = (xp.log(safe) - entropy) * total
+        prior = prior_of_chosen[xp.maximum(best, 0)] if blocks.n_rows else 0.0
+        key = beta * best_score.astype(np.float64) + prior
+        top = xp.where(total > 0, log_evidence, 0) - xp.log(safe)
+        joined, shift = join_tops(comm, Tops(top, 0.0, total, moment, best_row, best_score, key))
+        distance += shift[owner_frame(blocks)]
+        counts = comm.sum(_counts(distance, owner_frame(blocks), D))
+        total, best_row, best_score = joined.total, joined.best_row, joined.best_score
+        safe = xp.where(total > 0, total, 1)
+        log_evidence = xp.where(total > 0, xp.log(safe) + joined.top, -np.inf)
+        entropy = xp.where(total > 0, xp.log(safe) - joined.moment / safe, 0)
     lowest, n_kept = threshold_of_counts(counts, total, kept_mass)
     kernels.keep_listed(distance, blocks.value_start, frame_start, frame_pair, lowest, distance, kept)
+    if comm.size > 1:
+        # Each rank has normalised what it has itself.
+        own, kept = kept, comm.sum(kept)
+        share = xp.where(kept > 0, own / xp.where(kept > 0, kept, 1), 0).astype(np.float32)
+        distance *= share[owner_frame(blocks)]
     possible = total > 0
-    best_row = (
-        xp.where(possible, blocks.row[xp.maximum(best, 0)], 0) if blocks.n_rows else xp.zeros_like(best)
-    )
     posterior = Posterior(
         log_evidence=log_evidence,
         best_row=best_row,
@@ -82,6 +105,20 @@ def normalise_blocks(
         n_kept=xp.where(possible, n_kept, 0),
     )
     return BlockResponsibilities(blocks, distance, posterior)
+
+
+def owner_frame(blocks: BlockList) -> Array:
+    """The frame of every value, (n_values,) int32."""
+    return blocks.frame[owner_of(blocks.value_start, blocks.n_values)]
+
+
+def _counts(distance: Array, frame: Array, n_frames: int) -> Array:
+    """Values per bin of distance below the best of their frame, (N_BINS + 1, D) int32."""
+    xp = array_namespace(distance)
+    possible = distance > -np.inf
+    bins = xp.minimum(-distance[possible] * BINS_PER_NAT, N_BINS).astype(np.int64)
+    places = bins * n_frames + frame[possible]
+    return xp.bincount(places, minlength=(N_BINS + 1) * n_frames).reshape(-1, n_frames).astype(np.int32)
 
 
 def _kernels(array: Array) -> Any:

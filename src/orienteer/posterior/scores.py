@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.posterior.grouping import starts_of
+from orienteer.posterior.joining import Tops, join_tops
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
-from orienteer.posterior.threshold import N_BINS, threshold_of_counts
+from orienteer.posterior.threshold import N_BINS, kept_of_counts, threshold_of_counts
 
 _ROWS_PER_SUM = 256  # rows of a partial sum
 
@@ -22,18 +24,21 @@ class ScoreStore:
     0.01 nat.  Evidence and entropy are summed on the way from the scores as they came.
 
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
+    comm : ranks that share out the rows of the same frames.  Each adds rows of its own; ``finish`` is then
+        collective and the posterior that of all rows, while all that speaks of rows speaks of this rank's.
     """
 
     def __init__(
-        self, n_rows: int, n_frames: int, device: DeviceName = "cpu", kept_mass: float = 0.999
-    ) -> None:
+        self, n_rows: int, n_frames: int, device: DeviceName = "cpu", kept_mass: float = 0.999,
+        comm: Comm = SERIAL,
+    ) -> None:  # fmt: skip
         if not (n_rows > 0 and n_frames > 0 and 0 < kept_mass <= 1):
             raise OrienteerError(
                 f"scores of {n_frames} frames against {n_rows} orientations with a kept mass of "
                 f"{kept_mass:g} cannot be kept.",
                 "Give at least one of each, and a mass above 0 and up to 1.",
             )
-        self.n_rows, self.n_frames, self.kept_mass = n_rows, n_frames, kept_mass
+        self.n_rows, self.n_frames, self.kept_mass, self.comm = n_rows, n_frames, kept_mass, comm
         self._xp: Any = namespace_of_device(device)
         self._kernels: Any
         dtype: Any
@@ -50,6 +55,7 @@ class ScoreStore:
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
         self._log_priors: list[Array] = []
+        self._first_rows: list[int] = []
         self._reference: Array | None = None
         self._top = xp.full(D, -3e38, dtype=np.float32)
         self._total, self._moment = xp.zeros(D), xp.zeros(D)
@@ -82,6 +88,7 @@ class ScoreStore:
         self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
         self._tile_tops.append(tile_top)
         self._log_priors.append(log_prior)
+        self._first_rows.append(first_row)
         self._beta = beta
 
     def _check_tile(self, first_row: int, scores: Array, log_prior: Array) -> int:
@@ -104,30 +111,52 @@ class ScoreStore:
         """The posterior of every frame over the rows that were added; rows never added are impossible."""
         if self._posterior is not None:
             return self._posterior
-        if self._reference is None:
+        if self._reference is None and self.comm.size == 1:
             raise OrienteerError("there are no scores to make a posterior from.", "Add some first.")
         xp, D = self._xp, self.n_frames
-        self._offset = xp.stack(self._tile_tops) - self._top
+        tops, shift = self._tops(), 0.0
+        if self.comm.size > 1:
+            tops, shift = join_tops(self.comm, tops)
+        self._offset = xp.zeros((1, D), dtype=np.float32)
+        if self._tile_tops:
+            self._offset = xp.stack(self._tile_tops) - self._top
+            if self.comm.size > 1:
+                self._offset += shift
         self._tiles = xp.asarray(self._tile_of_row)
         counts = xp.zeros((N_BINS + 1, D), dtype=np.int32)
         self._kernels.count_distances(self._below, self._tiles, self._offset, counts)
-        self._lowest, n_kept = threshold_of_counts(counts, self._total, self.kept_mass)
+        self._lowest, n_kept = threshold_of_counts(self.comm.sum(counts), tops.total, self.kept_mass)
         sums = xp.empty((-(-self.n_rows // _ROWS_PER_SUM), D), dtype=np.float64)
         self._kernels.kept_sums(self._below, self._tiles, self._offset, self._lowest, sums)
-        kept = sums.sum(axis=0)
-        possible = self._total > 0
-        safe = xp.where(possible, self._total, 1)
+        kept = self.comm.sum(sums.sum(axis=0))
+        possible = self._possible = tops.total > 0
+        self._n_own = n_kept if self.comm.size == 1 else kept_of_counts(counts, self._lowest)
+        safe = xp.where(possible, tops.total, 1)
         self._factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
-        log_evidence = xp.log(safe) + self._top + self._reference_term
+        log_evidence = xp.log(safe) + tops.top + tops.reference
         self._posterior = Posterior(
             log_evidence=xp.where(possible, log_evidence, -np.inf),
-            best_row=self._best_row,
-            best_score=self._best_score,
-            entropy=xp.where(possible, xp.log(safe) - self._moment / safe, 0),
+            best_row=tops.best_row,
+            best_score=tops.best_score,
+            entropy=xp.where(possible, xp.log(safe) - tops.moment / safe, 0),
             kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
             n_kept=xp.where(possible, n_kept, 0),
         )
         return self._posterior
+
+    def _tops(self) -> Tops:
+        """What the rows of this rank say."""
+        xp, D = self._xp, self.n_frames
+        height = xp.zeros(D)
+        if self.comm.size > 1 and self._log_priors:
+            of_rows = xp.zeros(self.n_rows, dtype=np.float32)
+            for first, log_prior in zip(self._first_rows, self._log_priors, strict=True):
+                of_rows[first : first + len(log_prior)] = log_prior
+            height = self._beta * self._best_score.astype(np.float64) + of_rows[self._best_row]
+        return Tops(
+            self._top, 0.0 if self._reference is None else self._reference_term, self._total, self._moment,
+            self._best_row, self._best_score, height,
+        )  # fmt: skip
 
     def responsibilities(self, first_row: int, last_row: int) -> Array:
         """Probabilities of rows first_row .. last_row, (T, D) float32; a frame sums to 1 over all rows."""
@@ -175,11 +204,12 @@ class ScoreStore:
 
     def kept(self) -> Responsibilities:
         """The probabilities that were kept as lists: small when the posteriors are narrow."""
-        xp, n_kept = self._xp, self.finish().n_kept
-        start = starts_of(n_kept)
+        self.finish()
+        xp = self._xp
+        start = starts_of(xp.where(self._possible, self._n_own, 0))
         n = int(start[-1])
         row, probability = xp.empty(n, dtype=np.int32), xp.empty(n, dtype=np.float32)
-        lowest = xp.where(self._total > 0, self._lowest, np.inf).astype(np.float32)
+        lowest = xp.where(self._possible, self._lowest, np.inf).astype(np.float32)
         self._kernels.list_kept(
             self._below, self._tiles, self._offset, lowest, self._factor, start, row, probability
         )

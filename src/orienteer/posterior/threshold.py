@@ -35,6 +35,12 @@ def threshold_of_counts(counts: Array, total: Array, kept_mass: float) -> Thresh
     dropped_from = xp.flip(xp.cumsum(xp.flip(at_most, axis=0), axis=0), axis=0)
     # Bin 0 holds the best entry and stays whatever is asked for.
     n_bins = xp.maximum(xp.sum(dropped_from > (1 - kept_mass) * total, axis=0), 1)
-    kept = xp.arange(N_BINS + 1)[:, None] < n_bins
-    lowest = xp.where(n_bins > N_BINS, -xp.inf, -n_bins / BINS_PER_NAT)
-    return Threshold(xp.asarray(lowest, dtype=xp.float32), xp.sum(xp.where(kept, counts, 0), axis=0))
+    lowest = xp.asarray(xp.where(n_bins > N_BINS, -xp.inf, -n_bins / BINS_PER_NAT), dtype=xp.float32)
+    return Threshold(lowest, kept_of_counts(counts, lowest))
+
+
+def kept_of_counts(counts: Array, lowest: Array) -> Array:
+    """Number of entries (D,) int64 above the threshold ``lowest`` (D,), of counts (N_BINS + 1, D)."""
+    xp = array_namespace(counts)
+    kept = xp.arange(N_BINS + 1)[:, None] < -lowest * BINS_PER_NAT
+    return xp.sum(xp.where(kept, counts, 0), axis=0)

@@ -1,0 +1,71 @@
+"""Ranks share out the rows of the same frames; every posterior must be that of one rank alone."""
+
+import numpy as np
+
+from orienteer.compute.ranks.comm import SERIAL, Comm
+from orienteer.compute.ranks.world import world
+from orienteer.posterior.blocks import select_blocks
+from orienteer.posterior.joining import join_lists
+from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks, owner_frame
+from orienteer.posterior.posterior import Posterior
+from orienteer.posterior.scores import ScoreStore
+
+ROWS, FRAMES, TILE, CHILDREN = 700, 90, 64, 5
+RNG = np.random.default_rng(5)
+SCORES = (RNG.normal(0, 6, (ROWS, FRAMES)) - 500).astype(np.float32)
+SCORES[:, 3] = -500  # all rows as good
+SCORES[11, 7] = SCORES[650, 7] = SCORES[:, 7].max() + 1  # two best rows, far apart
+LOG_PRIOR = np.full(ROWS, -np.log(ROWS), dtype=np.float32)
+LOG_PRIOR[100:110] = -np.inf
+BETA = RNG.uniform(0.2, 1, FRAMES).astype(np.float32)
+FINE = (np.repeat(SCORES, CHILDREN, axis=0) + RNG.normal(0, 1, (ROWS * CHILDREN, FRAMES))).astype(np.float32)
+FINE_PRIOR = np.repeat(LOG_PRIOR, CHILDREN) - np.log(CHILDREN)
+
+
+def filled(comm: Comm) -> ScoreStore:
+    store = ScoreStore(ROWS, FRAMES, "cpu", 0.99, comm)
+    for first in comm.claimed(range(0, ROWS, TILE)):
+        part = slice(first, min(first + TILE, ROWS))
+        store.add(first, SCORES[part], LOG_PRIOR[part], BETA)
+    return store
+
+
+def fine(comm: Comm, store: ScoreStore) -> BlockResponsibilities:
+    blocks = select_blocks(store.kept(), np.arange(ROWS + 1) * CHILDREN)
+    width = np.diff(blocks.block_start)[blocks.pair_block]
+    row = blocks.row[
+        np.concatenate([np.arange(a, a + n) for a, n in zip(blocks.block_start[blocks.pair_block], width, strict=True)])
+        if len(width) else np.zeros(0, np.int64)
+    ]  # fmt: skip
+    values = FINE[row, owner_frame(blocks)]
+    return normalise_blocks(values, blocks, FINE_PRIOR, BETA, 0.99, comm)
+
+
+def assert_alike(found: Posterior, expected: Posterior) -> None:
+    assert (found.best_row == expected.best_row).all()
+    assert (found.best_score == expected.best_score).all()
+    assert (found.n_kept == expected.n_kept).all()
+    for name in ("log_evidence", "entropy", "kept_mass"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-6)
+
+
+def main() -> None:
+    comm = world()
+    alone, shared = filled(SERIAL), filled(comm)
+    assert_alike(shared.finish(), alone.finish())
+    np.testing.assert_allclose(comm.sum(shared.row_mass()), alone.row_mass(), rtol=1e-5, atol=1e-7)
+    lists, expected = join_lists(comm, shared.kept()), alone.kept()
+    assert (lists.start == expected.start).all()
+    assert (lists.row == expected.row).all()
+    np.testing.assert_allclose(lists.probability, expected.probability, rtol=1e-5)
+    one, some = fine(SERIAL, alone), fine(comm, shared)
+    assert_alike(some.posterior, one.posterior)
+    mass = np.zeros((2, ROWS * CHILDREN))
+    for whole, part in zip(mass, (one, some), strict=True):
+        whole[part.blocks.row] = part.row_mass()
+    np.testing.assert_allclose(comm.sum(mass[1]), mass[0], rtol=1e-5, atol=1e-7)
+    if comm.is_first:
+        print("fine")
+
+
+main()
