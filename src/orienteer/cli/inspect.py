@@ -137,14 +137,21 @@ def look_at_structure(file: Path) -> Look:
     return report, None
 
 
-def save_picture(figure: "Figure", path: Path) -> Path:
-    """Write a figure as PNG, whole or not at all, and never over something that is no picture."""
-    if path.suffix.lower() != ".png":
+def save_picture(figure: "Figure", path: Path, formats: tuple[str, ...] = ("png",)) -> Path:
+    """Write a figure, whole or not at all, and never over something that is no picture.
+
+    formats : the endings that the name may have.
+    """
+    ending = path.suffix.lower().removeprefix(".")
+    if ending not in formats:
+        endings = " or ".join(f".{each}" for each in formats)
         raise FileError(
-            path, "does not end in .png, which is what is drawn.", "Give a name that ends in .png."
+            path,
+            f"does not end in {endings}, which is what is drawn.",
+            f"Give a name that ends in {endings}.",
         )
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png")
+        figure.savefig(temporary, format=ending)
     return path
 
 

@@ -27,7 +27,9 @@ from orienteer.cli import (
     rotations,
     settings,
     simulate,
+    submit,
     validate,
+    weather,
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
 from orienteer.run.signals import was_heard
@@ -42,8 +44,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, phase, validate, plot, report, compare, convert, rotations,
-    settings, doctor, bench,
+    demo, simulate, inspect, plan, reconstruct, submit, phase, validate, plot, report, weather, compare, convert,
+    rotations, settings, doctor, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -1,0 +1,120 @@
+"""The stages of every rank of a run, as their logs tell them."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orienteer.compute.reading import reading
+from orienteer.errors import FileError
+
+_NAME = re.compile(r"events_rank_(\d{3,})\.jsonl")
+
+
+@dataclass(frozen=True)
+class StageLine:
+    """One stage of one rank.
+
+    start, seconds : s since 1970, and s; own_seconds : without the stages inside it.
+    depth : in how many other stages it lies.
+    frames, first : how many frames it was about, and the place of the first; 0 and -1: about none.
+    """
+
+    iteration: int
+    stage: str
+    start: float
+    seconds: float
+    own_seconds: float
+    depth: int = 0
+    frames: int = 0
+    first: int = -1
+
+    @property
+    def end(self) -> float:
+        """When it was over, s since 1970."""
+        return self.start + self.seconds
+
+
+@dataclass(frozen=True)
+class RankLines:
+    """What one rank did, in order of time.
+
+    begins : when its processes began, s since 1970; a run that was resumed has several.
+    """
+
+    rank: int
+    host: str
+    begins: tuple[float, ...]
+    lines: tuple[StageLine, ...] = field(default=())
+
+
+def read_stage_lines(run: Path) -> list[RankLines]:
+    """The stages of every rank in the directory of a run, by rank."""
+    logs = {int(match[1]): path for path in _files(run) if (match := _NAME.fullmatch(path.name))}
+    if not logs:
+        raise FileError(
+            run,
+            "holds no log of stages (events_rank_NNN.jsonl).",
+            "Give the folder of a reconstruction that has done an iteration.",
+        )
+    return [_read(rank, path) for rank, path in sorted(logs.items())]
+
+
+def _files(run: Path) -> Iterator[Path]:
+    if not run.is_dir():
+        raise FileError(run, "there is no such folder.", "Give the folder that a reconstruction has made.")
+    yield from run.iterdir()
+
+
+def _read(rank: int, path: Path) -> RankLines:
+    with reading(path, "log of stages"):
+        content = path.read_bytes()
+    told = [line for line in map(_parsed, content.splitlines(keepends=True)) if line is not None]
+    begins = [line for line in told if line["stage"] == "begin"]
+    stages = [line for line in told if line["stage"] != "begin"]
+    host = str(begins[-1].get("host", "")) if begins else ""
+    return RankLines(rank, host, tuple(line["start"] for line in begins), tuple(nested(stages)))
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """What a line says; None for one that was torn or is no stage."""
+    try:
+        told = json.loads(line) if line.endswith(b"\n") else None
+        if not isinstance(told, dict) or not isinstance(told["stage"], str):
+            return None
+        return {**told, **{key: float(told[key]) for key in ("start", "seconds")}}
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def nested(stages: list[dict[str, Any]]) -> list[StageLine]:
+    """Stages in order of time, each told how much of its time was its own.
+
+    Stages are noted when they end, so that those inside another one come before it in the log.
+    """
+    ordered = sorted(stages, key=lambda line: (line["start"], -line["seconds"]))
+    open_at: list[int] = []
+    inside = [0.0] * len(ordered)
+    depth = [0] * len(ordered)
+    for number, line in enumerate(ordered):
+        # Clocks are read one after the other: what ends within a tenth of a millisecond ends together.
+        while open_at and _end(ordered[open_at[-1]]) < max(line["start"] + 1e-5, _end(line) - 1e-4):
+            open_at.pop()
+        if open_at:
+            inside[open_at[-1]] += line["seconds"]
+        depth[number] = len(open_at)
+        open_at.append(number)
+    return [
+        StageLine(
+            int(line.get("iteration", 0)), line["stage"], line["start"], line["seconds"],
+            max(0.0, line["seconds"] - within), level,
+            int(line.get("frames", 0)), int(line.get("first", -1)),
+        )
+        for line, within, level in zip(ordered, inside, depth, strict=True)
+    ]  # fmt: skip
+
+
+def _end(line: dict[str, Any]) -> float:
+    return float(line["start"] + line["seconds"])
