@@ -59,6 +59,10 @@ class FileStore:
             n = os.pwrite(self._file, part, at)
             part, at = part[n:], at + n
 
+    def flush(self) -> None:
+        """Wait until the disk has what was written."""
+        os.fdatasync(self._file)
+
     def meet(self) -> None:
         """A barrier of the ranks on the node."""
         if self._node is not None:

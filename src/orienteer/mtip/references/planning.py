@@ -1,0 +1,164 @@
+"""Which references cost least: seconds of each kind from measured rates, and memory of each rank.
+
+All tiles are read once for every batch of frames.  Where they are made anew, n tiles and b batches take
+
+    b n (make + score)
+
+on every rank.  Where h ranks make them together and keep them, this becomes
+
+    n / h make  +  b (near (memory + score) + far max(score, fetch))
+
+for tiles that are near, in this machine's memory, and far: those are fetched while others are scored.  Larger
+groups of nodes have less to make and to keep, and more to fetch.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from orienteer.mtip.references.opening import Kind
+from orienteer.mtip.references.order import Nodes, groups_of_nodes, shares
+
+# To keep references must save so much of the time before it is worth its memory.
+_WORTH = 0.1
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds that a tile takes: to be made, scored, read where it lies in memory, fetched from another node,
+    and written to disk or read from there."""
+
+    make: float
+    score: float
+    memory: float
+    network: float
+    disk: float
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked of references, between two models.
+
+    n_tiles, tile_bytes : all tiles, and one of them as it is kept.
+    passes : batches of frames that read all of them.
+    memory_bytes : of each rank that references may take; disk_bytes : of each node.
+    """
+
+    n_tiles: int
+    tile_bytes: int
+    passes: int
+    memory_bytes: float
+    disk_bytes: float = 0.0
+
+
+@dataclass(frozen=True)
+class Option:
+    """One kind of references: its seconds between two models, memory of a rank and disk of a node in bytes.
+
+    nodes_per_copy : the fewest nodes that keep a copy together, where that matters.
+    """
+
+    kind: Kind
+    seconds: float
+    memory_bytes: float
+    disk_bytes: float = 0.0
+    nodes_per_copy: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The option that was chosen, and why, in one sentence."""
+
+    option: Option
+    why: str
+
+
+def options(demand: Demand, rates: Rates, nodes: Nodes) -> list[Option]:
+    """All kinds that make sense on these nodes, with what they cost on the rank that has most to do."""
+    n, b = demand.n_tiles, demand.passes
+    in_memory = n * b * (rates.memory + rates.score)
+    found = [
+        Option("recompute", n * b * (rates.make + rates.score), 0.0),
+        Option("replicate", n * rates.make + in_memory, n * demand.tile_bytes),
+    ]
+    fewest = min(map(len, nodes))
+    share = -(-n // fewest)
+    if fewest > 1:
+        found.append(Option("share", share * rates.make + in_memory, share * demand.tile_bytes))
+    # One group of all nodes, two groups and so on: other numbers of nodes give the same groups.
+    sizes = sorted({len(nodes) // n_groups for n_groups in range(1, len(nodes) + 1)} - {0, 1})
+    found += [_distributed(demand, rates, nodes, size) for size in sizes]
+    reading = n * b * max(rates.score, rates.disk)
+    written = share * (rates.make + rates.disk)
+    found.append(Option("disk", written + reading, 3 * demand.tile_bytes, n * demand.tile_bytes))
+    return found
+
+
+def _distributed(demand: Demand, rates: Rates, nodes: Nodes, least_nodes: int) -> Option:
+    seconds = memory = 0.0
+    for group in groups_of_nodes(nodes, least_nodes):
+        n_ranks = sum(map(len, group))
+        held = [len(share) for share in shares(demand.n_tiles, n_ranks)]
+        ends = [0]
+        for node in group:
+            ends.append(ends[-1] + len(node))
+        near = min(sum(held[first:last]) for first, last in pairwise(ends))
+        far = demand.n_tiles - near
+        reading = near * (rates.memory + rates.score) + far * max(rates.score, rates.network)
+        seconds = max(seconds, max(held) * rates.make + demand.passes * reading)
+        # One tile is in use while the next arrives.
+        memory = max(memory, float((max(held) + 2) * demand.tile_bytes))
+    return Option("distribute", seconds, memory, nodes_per_copy=least_nodes)
+
+
+def choose_references(demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> Choice:
+    """The fastest kind that fits; slices are made anew unless keeping them saves a tenth of the time."""
+    all_options = options(demand, rates, nodes)
+    anew = all_options[0]
+    fitting = [
+        option
+        for option in all_options
+        if option.memory_bytes <= demand.memory_bytes and option.disk_bytes <= demand.disk_bytes
+    ]
+    best = min(fitting, key=lambda option: option.seconds, default=anew)
+    if best.seconds > (1 - _WORTH) * anew.seconds:
+        best = anew
+    return Choice(best, _why(best, all_options, demand, nodes))
+
+
+def _why(best: Option, all_options: list[Option], demand: Demand, nodes: Nodes) -> str:
+    anew = all_options[0]
+    if best.kind == "recompute":
+        other = min(all_options[1:], key=lambda option: option.seconds)
+        words = f"{_words(other, nodes)}, they would take {_seconds(other.seconds)}"
+        if other.memory_bytes > demand.memory_bytes:
+            words += f" and {_GiB(other.memory_bytes)} a rank, for {_GiB(demand.memory_bytes)} of room"
+        return f"Slices are made anew for every batch of frames, in {_seconds(anew.seconds)}: {words}."
+    words = f"{_seconds(best.seconds)} instead of {_seconds(anew.seconds)} to make them anew for every batch"
+    faster = min(all_options, key=lambda option: option.seconds)
+    sentence = f"Slices are kept {_words(best, nodes)}, {_GiB(best.memory_bytes)} a rank: {words}"
+    if faster is not best:
+        sentence += (
+            f"; {_words(faster, nodes)} they would need {_GiB(faster.memory_bytes)} a rank, for "
+            f"{_GiB(demand.memory_bytes)} of room"
+        )
+    return f"{sentence}."
+
+
+def _words(option: Option, nodes: Nodes) -> str:
+    if option.kind == "replicate":
+        return "in the memory of every rank" if sum(map(len, nodes)) > 1 else "in memory"
+    if option.kind == "share":
+        return "once on every node"
+    if option.kind == "disk":
+        return "on disk"
+    if option.nodes_per_copy >= len(nodes):
+        return "once, distributed over all nodes"
+    return f"once on every {option.nodes_per_copy} nodes"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def _GiB(nbytes: float) -> str:
+    return f"{nbytes / 2**30:.2g} GiB" if nbytes < 100 * 2**30 else f"{nbytes / 2**30:.0f} GiB"
