@@ -92,7 +92,8 @@ def test_many_interrupts_are_one_message(runs: SimpleNamespace, tmp_path: Path) 
     _, errors = child.communicate(timeout=10)
     assert errors.count("Stopped") == 1
     assert "Traceback" not in errors
-    assert child.returncode == 130
+    # One that comes when Python itself is leaving ends it like any other program.
+    assert child.returncode in (130, -signal.SIGINT)
 
 
 def send_later(*pauses_s: float, number: int = signal.SIGINT) -> None:
@@ -107,7 +108,7 @@ def send_later(*pauses_s: float, number: int = signal.SIGINT) -> None:
 def test_a_long_step_is_given_up_and_done_again(
     runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signals, "STEP_GRACE_S", 0.3)
+    monkeypatch.setattr(signals, "STEP_SHARE", 0.03)
     wanted = uninterrupted(steps=3)
     slow = tmp_path / "slow"
     slow.touch()
@@ -137,7 +138,7 @@ def test_a_second_interrupt_leaves_at_once(runs: SimpleNamespace, uninterrupted:
     began = time.monotonic()
     with pytest.raises(RunInterrupted, match="Stopped at once; everything up to iteration 1 is kept"):
         next(loop)
-    assert time.monotonic() - began < signals.STEP_GRACE_S
+    assert time.monotonic() - began < signals.NOTICE_S * signals.STEP_SHARE
     slow.unlink()
     assert run.holder is None
     list(run.iterate())
@@ -171,7 +172,7 @@ def test_saving_that_takes_too_long_is_left_out(
 
     settings: dict[str, Any] = {"steps": 4, "state_s": 0.3, "step_s": 0.2}
     wanted = uninterrupted(steps=4)
-    monkeypatch.setattr(session, "_LAST_SAVING_S", 0.1)
+    monkeypatch.setattr(session, "SAVING_SHARE", 0.01)
     run = runs.make(tmp_path / "run", **settings)
     loop = run.iterate()
     assert [next(loop).iteration, next(loop).iteration] == [1, 2]

@@ -1,14 +1,17 @@
-"""Checkpoints: the state of a method in an HDF5 file with a checksum, written whole or not at all.
+"""Checkpoints: the state of a method in files with checksums, put in place as a whole or not at all.
 
 Two are kept.  The new one is written under a third name; then the last one becomes the previous one, and the
 new one the last.  At every instant at least one whole checkpoint has its name.  Layout: arrays lie under
 ``state/NAME``; ``plain`` holds the other values and the facts of the run as JSON; the attribute ``checksum``
 is the BLAKE2b hash of everything, names, types and shapes included.
+
+Large states of several ranks are divided into shards (``shards.py``), which several ranks write at the same
+time.  The file itself is then the first shard; it names the others with their checksums and gets its name
+last, when all of them are on the disk.  Any number of ranks can read them.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -22,12 +25,23 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import is_on_gpu, to_numpy
 from orienteer.compute.reading import writing
 from orienteer.errors import FileError
+from orienteer.run.crew import Crew
 from orienteer.run.method import State
+from orienteer.run.shards import (
+    Division,
+    join,
+    remove_shards,
+    remove_unnamed,
+    save_shards,
+    whole_division,
+)
+from orienteer.run.state_file import checksum_of, read_facts, read_state_file, write_state_file
 
-FORMAT, VERSION = "orienteer-checkpoint", 1
+FORMAT = "orienteer-checkpoint"
+# Without shards, and with them.
+WHOLE, DIVIDED = 1, 2
 LAST, PREVIOUS, NEW = "checkpoint.h5", "checkpoint_previous.h5", "checkpoint_new.h5"
 _KINDS = "biufc"
-_DAMAGED = "The file is damaged."
 
 
 @dataclass(frozen=True)
@@ -44,15 +58,49 @@ class Checkpoint:
     state: State
 
 
-def save_checkpoint(directory: Path, checkpoint: Checkpoint) -> None:
-    """Put a new checkpoint in place; a failure leaves those that are there."""
-    last, new = directory / LAST, directory / NEW
-    write_checkpoint(new, checkpoint)
-    with writing(last):
-        if last.exists():
-            os.replace(last, directory / PREVIOUS)
-        os.replace(new, last)
-        _sync_directory(directory)
+def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None = None) -> None:
+    """Put a new checkpoint in place; a failure leaves those that are there.
+
+    crew : all of its ranks call this, and each has the same state; an error of one is an error of all.
+    """
+    crew = crew or Crew.alone()
+    arrays, values = _sorted_out(checkpoint.state)
+    facts = _facts(checkpoint)
+    division = whole_division(arrays)
+    if not crew.is_alone:
+        # Ranks of unlike machines may differ in the last digits: no array is put together from both then.
+        digests = crew.everyone(checksum_of(_as_text(values), arrays))
+        if len(set(digests)) == 1:
+            division = save_shards(directory, facts, arrays, crew)
+
+    def put_in_place() -> None:
+        last, new = directory / LAST, directory / NEW
+        try:
+            _write(new, facts, values, division)
+            with writing(last):
+                if last.exists():
+                    os.replace(last, directory / PREVIOUS)
+                os.replace(new, last)
+                _sync_directory(directory)
+        except BaseException:
+            remove_shards(directory, division.shards)
+            raise
+        sweep_shards(directory)
+
+    crew.by_leader(put_in_place)
+
+
+def sweep_shards(directory: Path) -> None:
+    """Remove the shards that neither checkpoint names, which a newer one or a kill has left behind."""
+    named: set[str] = set()
+    for name in (LAST, PREVIOUS):
+        if (directory / name).exists():
+            try:
+                facts = read_facts(directory / name, FORMAT, DIVIDED)
+            except FileError:  # its shards may be all that is left of it
+                return
+            named.update(shard["name"] for shard in facts.get("shards", ()))
+    remove_unnamed(directory, named)
 
 
 def load_checkpoint(directory: Path, run_id: str) -> tuple[Checkpoint | None, str]:
@@ -89,53 +137,56 @@ def load_checkpoint(directory: Path, run_id: str) -> tuple[Checkpoint | None, st
     return None, ""
 
 
+def load_for_all(directory: Path, run_id: str, crew: Crew) -> tuple[Checkpoint | None, str]:
+    """The same on every rank; one of them reads, and array after array goes to the others."""
+    found: list[Checkpoint] = []
+
+    def load() -> tuple[list[str] | None, tuple[int, bool, str], str]:
+        checkpoint, note = load_checkpoint(directory, run_id)
+        if checkpoint is None:
+            return None, (0, False, ""), note
+        found.append(checkpoint)
+        return list(checkpoint.state), (checkpoint.iteration, checkpoint.finished, checkpoint.reason), note
+
+    names, facts, note = crew.by_leader(load)
+    if names is None:
+        return None, note
+    state = {name: crew.from_leader(found[0].state[name] if found else None) for name in names}
+    return Checkpoint(run_id, *facts, state), note
+
+
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write one checkpoint file, whole or not at all."""
-    from orienteer.compute.hdf5_writing import new_hdf5
-
     arrays, values = _sorted_out(checkpoint.state)
-    facts = {
+    _write(path, _facts(checkpoint), values, whole_division(arrays))
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """The checkpoint in a file and its shards; one that is not exactly what was written is a FileError."""
+    facts, arrays, _ = read_state_file(path, FORMAT, DIVIDED)
+    state = {**facts["values"], **join(path.parent, facts, arrays)}
+    return Checkpoint(facts["run_id"], facts["iteration"], facts["finished"], facts["reason"], state)
+
+
+def _write(path: Path, facts: Mapping[str, Any], values: Mapping[str, Any], division: Division) -> None:
+    version = DIVIDED if division.shards else WHOLE
+    whole = {**facts, "values": values, "arrays": sorted(division.own)}
+    if division.shards:
+        whole |= {"divided": division.divided, "shards": division.shards}
+    write_state_file(path, FORMAT, version, whole, division.own)
+
+
+def _facts(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {
         "run_id": checkpoint.run_id,
         "iteration": int(checkpoint.iteration),
         "finished": bool(checkpoint.finished),
         "reason": checkpoint.reason,
-        "values": values,
-        "arrays": sorted(arrays),
     }
-    text = json.dumps(facts, sort_keys=True).encode("ascii")
-    with new_hdf5(path, libver="latest") as file:
-        file.attrs["format"] = np.bytes_(FORMAT)
-        file.attrs["version"] = VERSION
-        file.attrs["checksum"] = np.bytes_(_checksum(text, arrays))
-        file.create_dataset("plain", data=np.frombuffer(text, np.uint8))
-        for name, array in arrays.items():
-            file.create_dataset(f"state/{name}", data=array)
 
 
-def read_checkpoint(path: Path) -> Checkpoint:
-    """The checkpoint in a file; one that is not exactly what was written is a FileError."""
-    from orienteer.compute.hdf5_reading import get_dataset, open_hdf5, read_array, read_numbers, read_text
-
-    with open_hdf5(path, "checkpoint") as file:
-        if read_text(file, "format") != FORMAT:
-            raise FileError(path, "is not a checkpoint of Orienteer.")
-        version = int(read_numbers(file, "version", "iu"))
-        if version != VERSION:
-            raise FileError(
-                path, f"has layout version {version}; this Orienteer reads {VERSION}.", "Update Orienteer."
-            )
-        text = read_array(get_dataset(file, "plain", "u", (None,))).tobytes()
-        facts = json.loads(text)
-        arrays = {name: read_array(get_dataset(file, f"state/{name}", _KINDS)) for name in facts["arrays"]}
-        if _checksum(text, arrays) != read_text(file, "checksum"):
-            raise FileError(path, "has a wrong checksum.", _DAMAGED)
-        return Checkpoint(
-            facts["run_id"],
-            facts["iteration"],
-            facts["finished"],
-            facts["reason"],
-            {**facts["values"], **arrays},
-        )
+def _as_text(values: Mapping[str, Any]) -> bytes:
+    return json.dumps(values, sort_keys=True).encode("ascii")
 
 
 def _sorted_out(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -154,15 +205,6 @@ def _sorted_out(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         else:
             raise TypeError(f"the state '{name}' is a {type(value).__name__}")
     return arrays, values
-
-
-def _checksum(text: bytes, arrays: Mapping[str, NDArray[Any]]) -> str:
-    checksum = hashlib.blake2b(text, digest_size=32)
-    for name in sorted(arrays):
-        array = np.asarray(arrays[name], order="C")
-        checksum.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        checksum.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
-    return checksum.hexdigest()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -8,6 +8,8 @@
 | ``events.jsonl`` | one line per step, start, stop and end |
 | ``events_rank_NNN.jsonl`` | where the time of each rank went, one line per stage |
 | ``checkpoint.h5``, ``checkpoint_previous.h5`` | what is needed to go on |
+| ``checkpoint_shards/`` | parts of the same, where it is large and several ranks have written it |
+| ``fault.json`` | why several ranks have ended before the end |
 | ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
@@ -39,9 +41,11 @@ from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
 from orienteer.compute.reading import reading
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
+from orienteer.run.fault import NAME as FAULT
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import PHASING, VALIDATION
 from orienteer.run.settings_file import hash_settings, lasting, read_settings, settings_tree, write_settings
+from orienteer.run.shards import FOLDER as SHARDS
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -54,13 +58,16 @@ _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
 _LOCKS = (LOCK, PHASING, VALIDATION)
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
-    "orientations.h5", "dragonfly", "slurm", LAST, PREVIOUS, NEW, *_LOCKS,
+    "orientations.h5", "dragonfly", "slurm", LAST, PREVIOUS, NEW, SHARDS, FAULT, *_LOCKS,
     "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
     "open_in_chimerax.cxc",
 }  # fmt: skip
 _OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
 _OWN_RANK = re.compile(r"events_rank_\d{3,}\.jsonl")
+_OWN_SHARD = re.compile(r"\d{6,}_[0-9a-f]{8}_\d{3,}\.h5")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
+_OWN_PATTERNS = (_OWN_MODEL, _OWN_RANK, _OWN_SHARD, _OWN_OUTPUT)
+_FOLDERS = ("dragonfly", SHARDS)
 _PART = re.compile(r"\.(.+)\.\d+\.part")
 
 
@@ -115,8 +122,9 @@ class RunDirectory:
             for entry in [*self.path.iterdir(), *self._outputs()]:
                 if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
-            with suppress(OSError):  # there is none, or it holds other things
-                (self.path / "dragonfly").rmdir()
+            for name in _FOLDERS:
+                with suppress(OSError):  # there is none, or it holds other things
+                    (self.path / name).rmdir()
         except OSError as error:
             raise unwritable(self.path, error) from error
 
@@ -228,16 +236,17 @@ class RunDirectory:
         return folder / f"output_{iteration:03d}.h5"
 
     def _outputs(self) -> Iterator[Path]:
-        folder = self.path / "dragonfly"
-        if folder.is_dir():
-            yield from folder.iterdir()
+        for name in _FOLDERS:
+            folder = self.path / name
+            if folder.is_dir():
+                yield from folder.iterdir()
 
 
 def _is_own(name: str) -> bool:
     """Whether a run makes files of this name."""
     part = _PART.fullmatch(name)
     final = part[1] if part else name
-    return final in _OWN or any(pattern.fullmatch(final) for pattern in (_OWN_MODEL, _OWN_RANK, _OWN_OUTPUT))
+    return final in _OWN or any(pattern.fullmatch(final) for pattern in _OWN_PATTERNS)
 
 
 def _versions() -> dict[str, str]:

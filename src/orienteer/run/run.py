@@ -6,8 +6,8 @@ import inspect
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,11 @@ from orienteer.compute.plain_json import plain
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.checkpoint import LAST
+from orienteer.run.crew import OthersAreElsewhere, crew
+from orienteer.run.crew_checks import check_crew, check_source
 from orienteer.run.directory import RunDirectory
-from orienteer.run.events import STEP, read_events
+from orienteer.run.events import STEP, EventLog, read_events
+from orienteer.run.fault import Fault, end_job, fault_of, forget_fault
 from orienteer.run.input import (
     describe_input,
     describe_wavelength,
@@ -37,7 +40,7 @@ from orienteer.run.settings_file import (
     settings_differences,
     settings_tree,
 )
-from orienteer.run.signals import stopping_at_once
+from orienteer.run.signals import NOTICE_S, RunStopped, stopping_at_once
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
@@ -59,6 +62,11 @@ class Run:
 
     The same lines resume a run that was stopped, killed or cut off, and end in the same result.  Everything
     that shows a run reads its directory; see ``directory.py`` for the files.
+
+    Started by ``mpiexec``, the same lines share out the work: every rank goes through them, and through the
+    same steps; one of them reads settings and writes the directory.
+
+    notice_s : after a signal, the run is left within this time.
     """
 
     def __init__(
@@ -68,7 +76,9 @@ class Run:
         self.described = described
         self.settings = section
         self.device: DeviceName = device
+        self.notice_s = NOTICE_S
         self._directory = RunDirectory(path)
+        self._crew = crew()
         self._source = source
         self._is_refused = False
         self._kept: tuple[Method, tuple[int, int]] | None = None
@@ -98,40 +108,16 @@ class Run:
         device : may be another one when a run is resumed; results then agree to rounding errors only.
         restart : begin anew; everything of the run that was there is removed.
         """
+        team = crew()
+        check_crew(team)
         kind, directory = find_method(method), RunDirectory(as_folder(path))
-        section, source = as_section(kind, settings), as_source(source)
-        facts: dict[str, Any] = {
-            "method": method,
-            "seed": as_seed(seed),
-            "device": device,
-            "device_used": choose_device(device),
-            "input": describe_input(source),
-            "files": hash_named_files(section),
-        }
-        if restart or not directory.is_run:
-            _begin(directory, facts, section, source, restart)
-        described = directory.describe()
-        differences = [
-            f"the {name} ({facts[name]} instead of {described[name]})"
-            for name in ("method", "seed")
-            if facts[name] != described[name]
-        ]
-        stored, tree = directory.read_settings(described, kind.settings), settings_tree(method, section)
-        differences += settings_differences(lasting(stored, section), lasting(tree, section))
-        differences += input_differences(described["input"], facts["input"])
-        differences += file_differences(described.get("files", {}), facts["files"])
-        if differences:
-            raise FileError(
-                directory.path,
-                f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
-                "Give what it was begun with to resume it, or another folder for a new run; "
-                "--restart (restart=True) begins anew there and keeps nothing.",
-            )
-        if settings_differences(stored, tree):  # in what may change
-            _leave_earlier_loop(directory.path)
-            with RunLock(directory.path):
-                directory.write_settings(method, section)
-        return cls(directory.path, described, section, source, device)
+        section = team.by_leader(lambda: as_section(kind, settings))
+        opened = team.together(lambda: as_source(source))
+        check_source(team, opened, choose_device(device))
+        described = team.by_leader(
+            lambda: _begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart)
+        )
+        return cls(directory.path, described, section, opened, device)
 
     @classmethod
     def open(
@@ -141,10 +127,11 @@ class Run:
 
         source : its data; by default they are opened from where they were, when the first step needs them.
         """
-        directory = RunDirectory(as_folder(path))
-        described = directory.describe()
+        team, directory = crew(), RunDirectory(as_folder(path))
+        check_crew(team)
+        described = team.by_leader(directory.describe)
         kind = find_method(described["method"])
-        section = _read_section(kind, directory, described)
+        section = team.by_leader(lambda: _read_section(kind, directory, described))
         run = cls(directory.path, described, section, None, described["device"])
         if source is not None:
             run._source = run._checked(as_source(source))
@@ -246,31 +233,54 @@ class Run:
         return steps
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
-        if self.finished and not self._may_reopen:
+        if self._crew.by_leader(lambda: self.finished and not self._may_reopen):
             return
         try:
-            with RunLock(self.path):
+            with self._lock():
                 yield from self._steps(n_steps)
+        except OthersAreElsewhere as elsewhere:
+            self._end_job(fault_of(self._crew, elsewhere.__cause__ or elsewhere, how_to_resume(self.path)))
         finally:
-            if self._is_refused:
+            if self._is_refused and self._crew.leads:
                 with suppress(OSError):  # it holds other things
                     self.path.rmdir()
 
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """The lock of the run, which the leader holds for all ranks."""
+        lock = RunLock(self.path)
+
+        def take() -> None:
+            lock.__enter__()
+            forget_fault(self.path)
+
+        self._crew.by_leader(take)
+        try:
+            yield
+        finally:
+            if self._crew.leads:
+                lock.__exit__()
+
     def _steps(self, n_steps: int | None) -> Generator[Step]:
-        n_done = self.iteration
+        n_done = self._crew.by_leader(lambda: self.iteration)
         kept = f"everything up to iteration {n_done} is kept" if n_done else "its folder is begun"
-        with stopping_at_once(f"Stopped while the run was set up; {kept}.", how_to_resume(self.path)):
+        with stopping_at_once(
+            f"Stopped while the run was set up; {kept}.",
+            how_to_resume(self.path),
+            None if self._crew.is_alone else self._stop_all,
+        ):
             session, is_restored = self._session()
             session.begin(is_restored, choose_device(self.device))
         if session.method.finished:
             session.finish()
             return
         try:
-            n_done = 0
-            while not session.method.finished and (n_steps is None or n_done < n_steps):
-                step = session.advance()
-                n_done += 1
-                yield step
+            with session.hearing():
+                n_done = 0
+                while not session.method.finished and (n_steps is None or n_done < n_steps):
+                    step = session.advance()
+                    n_done += 1
+                    yield step
         except GeneratorExit:  # whoever iterates has left the loop
             session.leave()
             raise
@@ -279,6 +289,18 @@ class Run:
             self._show_end(session.method)
         finally:
             self._keep(session)
+
+    def _end_job(self, fault: Fault, status: int = 1) -> None:
+        """End all ranks in the middle of their work; what the last checkpoint holds is kept."""
+
+        def note() -> None:
+            EventLog(self._directory.events).append("failed", reason=fault.message, rank=fault.rank)
+
+        end_job(self._crew, self.path, fault, status, note if self._directory.events.exists() else _nothing)
+
+    def _stop_all(self, stopped: RunStopped) -> None:
+        fault = Fault("signal", stopped.message, stopped.hint, self._crew.rank, self._crew.host)
+        end_job(self._crew, self.path, fault, stopped.exit_status, _nothing)
 
     def _show_end(self, method: Method) -> None:
         if method.finished and self.when_finished is not None:
@@ -299,15 +321,27 @@ class Run:
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""
         kept, self._kept = self._kept, None
-        if kept is not None and kept[1] == _stamp(self.path / LAST):
-            method, is_restored = kept[0], True
-        else:
-            method, is_restored = self._make(self.source), False
-        return Session(self._directory, self.described["run_id"], method, self.settings), is_restored
+        is_restored = self._crew.by_leader(lambda: kept is not None and kept[1] == _stamp(self.path / LAST))
+        method = kept[0] if kept is not None and is_restored else self._make()
+        session = Session(
+            self._directory, self.described["run_id"], method, self.settings, self._crew, self.notice_s
+        )
+        return session, is_restored
 
-    def _make(self, source: Source) -> Method:
+    def _make(self) -> Method:
         """The method before its first step; data that it refuses leave no run behind."""
         make = find_method(self.method).make
+        source = self._crew.together(lambda: self.source)
+        self._crew.by_leader(self._check_files)
+        try:
+            return self._crew.together(lambda: make(source, self.settings, self.seed, self.device))
+        except OrienteerError:
+            if self._crew.leads and not self._directory.events.exists():
+                self._directory.clear()
+                self._is_refused = True
+            raise
+
+    def _check_files(self) -> None:
         differences = file_differences(self.described.get("files", {}), hash_named_files(self.settings))
         if differences:
             raise FileError(
@@ -315,18 +349,11 @@ class Run:
                 f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
                 "Put it back as it was, or begin another run.",
             )
-        try:
-            return make(source, self.settings, self.seed, self.device)
-        except OrienteerError:
-            if not self._directory.events.exists():
-                self._directory.clear()
-                self._is_refused = True
-            raise
 
     def _keep(self, session: Session) -> None:
         """Keep the method for the next steps in this process; another process may go on before, however."""
-        stamp = _stamp(self.path / LAST)
-        if session.is_saved and not session.method.finished and stamp is not None:
+        stamp = _stamp(self.path / LAST) or (0, 0)
+        if session.is_saved and not session.method.finished:
             self._kept = session.method, stamp
 
     def _checked(self, source: Source) -> Source:
@@ -357,6 +384,50 @@ class Run:
                 source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
         return self._checked(source if detector is None else source.with_detector(detector))
+
+
+def _begin_or_resume(
+    directory: RunDirectory,
+    kind: MethodKind,
+    section: Section,
+    source: Source,
+    seed: int,
+    device: DeviceName,
+    restart: bool,
+) -> dict[str, Any]:
+    """What ``run.json`` says of the run that is there now; one begun with something else is refused."""
+    facts: dict[str, Any] = {
+        "method": kind.name,
+        "seed": seed,
+        "device": device,
+        "device_used": choose_device(device),
+        "input": describe_input(source),
+        "files": hash_named_files(section),
+    }
+    if restart or not directory.is_run:
+        _begin(directory, facts, section, source, restart)
+    described = directory.describe()
+    differences = [
+        f"the {name} ({facts[name]} instead of {described[name]})"
+        for name in ("method", "seed")
+        if facts[name] != described[name]
+    ]
+    stored, tree = directory.read_settings(described, kind.settings), settings_tree(kind.name, section)
+    differences += settings_differences(lasting(stored, section), lasting(tree, section))
+    differences += input_differences(described["input"], facts["input"])
+    differences += file_differences(described.get("files", {}), facts["files"])
+    if differences:
+        raise FileError(
+            directory.path,
+            f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
+            "Give what it was begun with to resume it, or another folder for a new run; "
+            "--restart (restart=True) begins anew there and keeps nothing.",
+        )
+    if settings_differences(stored, tree):  # in what may change
+        _leave_earlier_loop(directory.path)
+        with RunLock(directory.path):
+            directory.write_settings(kind.name, section)
+    return described
 
 
 def _begin(
@@ -409,3 +480,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
+
+
+def _nothing() -> None:
+    """Nothing has to be noted."""

@@ -1,44 +1,68 @@
-"""Session: one process at work on a run, from the last checkpoint on; it decides what is written when."""
+"""Session: a run at work, from the last checkpoint on; it decides what is written when.
+
+Several ranks go through it side by side.  All of them do the steps and write shards of checkpoints; the
+leader alone writes everything else and decides for all when it is time.
+"""
 
 from __future__ import annotations
 
 import shlex
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from orienteer.compute.stage_log import StageLog, logged
 from orienteer.errors import FileError, OrienteerError
-from orienteer.run.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from orienteer.run.checkpoint import Checkpoint, load_for_all, save_checkpoint, sweep_shards
+from orienteer.run.crew import Crew
 from orienteer.run.directory import RunDirectory
-from orienteer.run.events import EventLog
+from orienteer.run.events import EventLog, NoLog
+from orienteer.run.fault import Fault, end_job
 from orienteer.run.lock import Holder
 from orienteer.run.method import Method, Step
 from orienteer.run.pace import Pace
 from orienteer.run.settings_file import changeable
-from orienteer.run.signals import LeaveAtOnce, RunStopped, StepAbandoned, StopRequests
+from orienteer.run.signals import (
+    NOTICE_S,
+    SAVING_SHARE,
+    LeaveAtOnce,
+    RunStopped,
+    StepAbandoned,
+    StopRequests,
+)
 from orienteer.settings.section import Section
-
-# After a signal there are seconds left: what would take longer to save is done again instead.
-_LAST_SAVING_S = 4.0
 
 
 class Session:
     """The method of a run with its log and its checkpoints; the lock of the run is held by the caller.
 
+    crew : the ranks that work on it.
+    notice_s : after a signal, what takes longer than a share of this to save is done again instead.
     is_whole : whether the method is what the log says; false when a step was abandoned or failed.
     """
 
-    def __init__(self, directory: RunDirectory, run_id: str, method: Method, settings: Section) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        run_id: str,
+        method: Method,
+        settings: Section,
+        crew: Crew | None = None,
+        notice_s: float = NOTICE_S,
+    ) -> None:
         self.directory = directory
         self.method = method
         self.is_whole = True
         self._run_id = run_id
         self._settings = settings
         self._dragonfly = bool(getattr(settings, "dragonfly_output", False))
-        self._log = EventLog(directory.events)
-        self._stages = StageLog(directory.path)
+        self._crew = crew or Crew.alone()
+        self._notice_s = notice_s
+        self._stop: StopRequests | None = None
+        self._log = EventLog(directory.events) if self._crew.leads else NoLog(directory.events)
+        self._stages = StageLog(directory.path, self._crew.rank, self._crew.size)
         self._saved_iteration = self._results_iteration = 0
         self._checkpoints, self._results = Pace(), Pace()
 
@@ -56,32 +80,76 @@ class Session:
             self._saved_iteration = self.method.iteration
             note = ""
         else:
-            checkpoint, note = load_checkpoint(self.directory.path, self._run_id)
+            checkpoint, note = load_for_all(self.directory.path, self._run_id, self._crew)
             if checkpoint is not None:
-                self.method.restore(checkpoint.state)
+                state = checkpoint.state
+                self._crew.together(lambda: self.method.restore(state))
                 self._saved_iteration = checkpoint.iteration
         if note:
             warnings.warn(note, stacklevel=4)
+        remarks = list(getattr(self.method, "remarks", ()))
+        for remark in remarks:
+            warnings.warn(remark, stacklevel=4)
+        self._crew.by_leader(lambda: self._note_begin(device, note, remarks))
+
+    def _note_begin(self, device: str, note: str, remarks: list[str]) -> None:
+        """Tidy the directory up, and say in the log who goes on from where."""
         self.directory.tidy(self._saved_iteration)
+        sweep_shards(self.directory.path)
         n_cut = self._log.cut(self._saved_iteration)
         facts: dict[str, Any] = {"iteration": self._saved_iteration, "device": device, "process": Holder.me()}
+        if not self._crew.is_alone:
+            facts["ranks"] = self._crew.members
         if n_cut:
             facts["steps_done_again"] = n_cut
         if note:
             facts["note"] = note
-        remarks = list(getattr(self.method, "remarks", ()))
         if remarks:
             facts["remarks"] = remarks
-        for remark in remarks:
-            warnings.warn(remark, stacklevel=4)
         plan = getattr(self.method, "plan", None)
         if plan is not None:
             facts["plan"] = plan.to_json()
         self._log.append("resumed" if self._saved_iteration else "started", **facts)
 
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Between steps, too, signals are noted where there are several ranks: none may leave by itself."""
+        if self._crew.is_alone:
+            yield
+            return
+        with StopRequests(self._notice_s, self._give_up) as self._stop:
+            yield
+        self._stop = None
+
+    @contextmanager
+    def _requests(self) -> Iterator[StopRequests]:
+        if self._stop is not None:
+            yield self._stop
+            return
+        with StopRequests(self._notice_s) as stop:
+            yield stop
+
+    def _give_up(self) -> None:
+        """End all ranks in the middle of a step; what was saved last is kept."""
+        number = (self._stop and self._stop.number) or 0
+        fault = Fault(
+            "signal",
+            f"The step under way was given up; {self._kept()}.",
+            how_to_resume(self.directory.path),
+            self._crew.rank,
+            self._crew.host,
+        )
+
+        def note() -> None:
+            EventLog(self.directory.events).append(
+                "stopped", iteration=self._saved_iteration, signal=number, abandoned=True
+            )
+
+        end_job(self._crew, self.directory.path, fault, 128 + number, note)
+
     def advance(self) -> Step:
         """One step, recorded and, when it is time, saved; after a signal the run is left."""
-        with StopRequests() as stop:
+        with self._requests() as stop:
             try:
                 return self._advance(stop)
             except StepAbandoned:
@@ -99,7 +167,7 @@ class Session:
         """End a run that was killed between its last checkpoint and the end of its log."""
         try:
             self._write_results()
-            self._log_end()
+            self._crew.by_leader(self._log_end)
         except Exception as error:
             self._fail(error)
             raise
@@ -118,32 +186,51 @@ class Session:
     def _advance(self, stop: StopRequests) -> Step:
         self._stages.iteration = self.method.iteration + 1
         with self._stages:
-            step = self._do_and_keep(stop)
-        self._stages.write()
-        if stop.is_requested:
+            step, is_stopping = self._do_and_keep(stop)
+        with suppress(OrienteerError):  # the weather is not worth a run
+            self._stages.write()
+        if is_stopping:
             if not self.method.finished:
                 self._log_stop(signal=stop.number)
             raise self._stopped(stop, "Stopped")
         return step
 
-    def _do_and_keep(self, stop: StopRequests) -> Step:
-        """One step, recorded and, when it is time, saved."""
+    def _do_and_keep(self, stop: StopRequests) -> tuple[Step, bool]:
+        """One step, recorded and, when it is time, saved; and whether somebody wants the run to stop."""
         with stop.step():
-            step = self.method.step()
-        self._log.append_step(step)
+            step, number = self._step_of_all(stop)
+        is_due, results_are_due = self._crew.by_leader(lambda: self._record(step))
         if self._dragonfly:
             self._write_dragonfly(step)
         if self.method.finished:
             self._save()
-            self._log_end()
-        elif stop.is_requested:
+            self._crew.by_leader(self._log_end)
+        elif number:
             self._save_quickly()
         else:
-            if self._checkpoints.is_due:
+            if is_due:
                 self._save_checkpoint()
-            if self._results.is_due:
+            if results_are_due:
                 self._write_results()
-        return step
+        # Alone, a signal that came while files were written counts, too; ranks hear of it a step later.
+        return step, stop.is_requested if self._crew.is_alone else bool(number)
+
+    def _step_of_all(self, stop: StopRequests) -> tuple[Step, int]:
+        """A step, and the signal that any rank was sent until its end; 0: none."""
+        try:
+            step = self.method.step()
+        except Exception as error:
+            self._crew.agree(failed=True, error=error)
+            raise
+        number = self._crew.agree(stop.number or 0)
+        if number:
+            stop.hear(number)
+        return step, number
+
+    def _record(self, step: Step) -> tuple[bool, bool]:
+        """Put the step into the log; whether checkpoint and results are due."""
+        self._log.append_step(step)
+        return self._checkpoints.is_due, self._results.is_due
 
     def _save(self) -> None:
         """Bring checkpoint and results up to date."""
@@ -154,33 +241,44 @@ class Session:
 
     def _save_quickly(self) -> None:
         """The same, as far as there is time for it after a signal."""
-        if self._checkpoints.cost_s <= _LAST_SAVING_S:
+        limit_s = self._notice_s * SAVING_SHARE
+        if self._crew.from_leader(self._checkpoints.cost_s <= limit_s):
             self._save_checkpoint()
-            if self._checkpoints.cost_s + self._results.cost_s <= _LAST_SAVING_S:
+            if self._crew.from_leader(self._checkpoints.cost_s + self._results.cost_s <= limit_s):
                 self._write_results()
 
     def _save_checkpoint(self) -> None:
         method = self.method
         with self._checkpoints.measured(), logged("save"):
-            self._log.sync()
+            self._crew.by_leader(self._log.sync)
             save_checkpoint(
                 self.directory.path,
                 Checkpoint(self._run_id, method.iteration, method.finished, method.reason, method.state()),
+                self._crew,
             )
         self._saved_iteration = method.iteration
 
     def _write_results(self) -> None:
         method = self.method
         with self._results.measured(), logged("save"):
-            self.directory.write_results(method.volumes(), method.orientations(), method.iteration)
+            # Ranks may have to put these together, so all of them ask.
+            volumes, orientations = method.volumes(), method.orientations()
+            self._crew.by_leader(
+                lambda: self.directory.write_results(volumes, orientations, method.iteration)
+            )
         self._results_iteration = method.iteration
 
     def _write_dragonfly(self, step: Step) -> None:
         from orienteer.run.dragonfly_output import write_dragonfly_output
 
-        path = self.directory.dragonfly_output(step.iteration)
+        volumes, orientations = self.method.volumes(), self.method.orientations()
         n_rotations = getattr(step, "n_rotations", None)
-        write_dragonfly_output(path, self.method.volumes(), self.method.orientations(), n_rotations)
+
+        def write() -> None:
+            path = self.directory.dragonfly_output(step.iteration)
+            write_dragonfly_output(path, volumes, orientations, n_rotations)
+
+        self._crew.by_leader(write)
 
     def _log_end(self) -> None:
         """The last line of all: when it is there, so is everything else."""

@@ -1,8 +1,11 @@
-"""Ctrl-C, SIGTERM and SIGHUP while a run is at work: what is under way may end, but not for long.
+"""Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 while a run is at work: what is under way may end, but not for long.
 
-The first signal is noted.  A step that does not end within a few seconds is abandoned, which loses nothing:
-the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  What comes before the first step is left
-at once, too.  In the code of whoever iterates over a run, signals do what they always do.
+The first signal is noted.  A step that does not end within a share of the notice is abandoned, which loses
+nothing: the last checkpoint is on the disk.  A second Ctrl-C leaves at once.  What comes before the first
+step is left at once, too.  In the code of whoever iterates over a run, signals do what they always do.
+SIGUSR1 is what batch systems send some time before they take a node away.
+
+A step of several ranks cannot be left by one of them: there, what cannot wait ends the job as a whole.
 """
 
 from __future__ import annotations
@@ -16,8 +19,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-# A batch system or an impatient user waits 10 s: some for the step, and as much for the checkpoint.
-STEP_GRACE_S = 4.0
+# A batch system or an impatient user waits this long: some for the step, and as much for the checkpoint.
+NOTICE_S = 10.0
+STEP_SHARE = SAVING_SHARE = 0.4
 # Wrappers such as "make" pass on a Ctrl-C that the terminal has sent already.
 _ECHO_S = 0.3
 # Whoever presses Ctrl-C several times in a row has been heard the first time.
@@ -48,7 +52,7 @@ class RunInterrupted(RunStopped, KeyboardInterrupt):
 
 
 class RunTerminated(RunStopped, SystemExit):
-    """Stopped by SIGTERM or SIGHUP; a script that does not catch it leaves with 143 or 129."""
+    """Stopped by SIGTERM, SIGHUP or SIGUSR1; a script that does not catch it leaves with 143, 129 or 138."""
 
     def __init__(self, message: str, hint: str, number: int = signal.SIGTERM) -> None:
         super().__init__(message, hint)
@@ -63,7 +67,7 @@ class LeaveAtOnce(KeyboardInterrupt):
     """Raised wherever the program is when the user insists."""
 
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 _heard_at_s = -math.inf
 
 
@@ -73,13 +77,21 @@ def was_heard() -> bool:
 
 
 @contextmanager
-def stopping_at_once(message: str, hint: str) -> Iterator[None]:
-    """Inside the block a signal ends the work at once, in this sentence."""
+def stopping_at_once(
+    message: str, hint: str, end_job: Callable[[RunStopped], None] | None = None
+) -> Iterator[None]:
+    """Inside the block a signal ends the work at once, in this sentence.
+
+    end_job : ends all ranks where there are several; None: the sentence is raised.
+    """
 
     def stop(number: int, _: FrameType | None) -> None:
         if not was_heard():
             _hear()
-            raise _stopped(number, message, hint)
+            stopped = _stopped(number, message, hint)
+            if end_job is not None:
+                end_job(stopped)
+            raise stopped
 
     replaced = _replace_handlers(stop)
     try:
@@ -114,12 +126,18 @@ def _put_back(replaced: dict[int, Any]) -> None:
 
 
 class StopRequests:
-    """Notes signals inside the ``with`` block; in a thread that is not the main one it notes none."""
+    """Notes signals inside the ``with`` block; in a thread that is not the main one it notes none.
 
-    def __init__(self) -> None:
+    notice_s : from a signal to the end of patience of whoever has sent it.
+    give_up : ends all ranks, from whatever thread; None: this process is alone, and its step is abandoned.
+    """
+
+    def __init__(self, notice_s: float = NOTICE_S, give_up: Callable[[], None] | None = None) -> None:
         self.number: int | None = None
+        self._grace_s = notice_s * STEP_SHARE
+        self._give_up = give_up
         self._since = 0.0
-        self._is_stepping = self._is_late = self._is_leaving = self._has_ended = False
+        self._is_stepping = self._is_late = self._is_leaving = self._has_ended = self._is_overdue = False
         self._guard = threading.Lock()
         self._timer: threading.Timer | None = None
         self._replaced: dict[int, Any] = {}
@@ -128,6 +146,11 @@ class StopRequests:
     def is_requested(self) -> bool:
         """Whether somebody wants the run to stop."""
         return self.number is not None
+
+    def hear(self, number: int) -> None:
+        """Another rank was sent this signal."""
+        if self.number is None:
+            self.number = number
 
     def exception(self, message: str, hint: str) -> RunStopped:
         """What to leave with."""
@@ -148,6 +171,8 @@ class StopRequests:
     def step(self) -> Iterator[None]:
         """Inside this block StepAbandoned may be raised."""
         self._is_stepping = True
+        if self._is_overdue and self._give_up is not None:
+            self._give_up()
         try:
             yield
         finally:
@@ -163,17 +188,24 @@ class StopRequests:
             _hear()
             self.number = number
             self._since = time.monotonic()
-            self._timer = threading.Timer(STEP_GRACE_S, self._press)
+            self._timer = threading.Timer(self._grace_s, self._press)
             self._timer.daemon = True
             self._timer.start()
         elif number == signal.SIGINT and not self._is_leaving and time.monotonic() - self._since > _ECHO_S:
             _hear()
             self.number = number
             self._is_leaving = True
+            if self._give_up is not None:
+                self._give_up()
             raise LeaveAtOnce
 
     def _press(self) -> None:
         """Wake the main thread once more, from whatever it waits for."""
+        if self._give_up is not None:
+            self._is_overdue = True
+            if self._is_stepping:
+                self._give_up()
+            return
         with self._guard:
             main = threading.main_thread().ident
             if not self._has_ended and self.number is not None and main is not None:

@@ -1,0 +1,228 @@
+"""Crew: the ranks that work on one run together, and how they agree.
+
+One rank leads: it reads settings, holds the lock, writes the directory and speaks; the others follow.  What
+may go wrong is done through :meth:`Crew.by_leader` or :meth:`Crew.together`, so that an error of one rank is
+the same error on all, and every rank leaves in the same way.  A rank that fails while others wait for it
+somewhere else cannot agree with them any more; :mod:`orienteer.run.fault` ends the whole job then.
+
+>>> Crew.alone().by_leader(lambda: 3)
+3
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from orienteer.compute.ranks.world import is_launched
+from orienteer.errors import FileError, OrienteerError, SettingsError
+
+T = TypeVar("T")
+# How long a rank that has failed waits for the others to say the same, before it ends the job alone.
+PATIENCE_S = 3.0
+_POLL_S = (0.0, 0.0002, 0.002)
+
+
+FailureKind: TypeAlias = Literal["error", "settings", "memory", "defect"]
+
+
+class OthersAreElsewhere(Exception):  # noqa: N818 - a state of affairs
+    """The other ranks do not come to where this one has failed: they wait for it in the middle of work."""
+
+
+class RankError(RuntimeError):
+    """A defect that has shown on another rank."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of one rank in a form that travels."""
+
+    kind: FailureKind
+    message: str
+    hint: str
+    path: str
+    reason: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """The error, whatever it is."""
+        if isinstance(error, OrienteerError):
+            path, reason = (error.path, error.reason) if isinstance(error, FileError) else ("", "")
+            kind: FailureKind = "settings" if isinstance(error, SettingsError) else "error"
+            return cls(kind, error.message, error.hint, path, reason)
+        if isinstance(error, MemoryError):
+            return cls("memory", "not enough memory for this.", "", "", "")
+        return cls("defect", f"{type(error).__name__}: {error}", "", "", "")
+
+    def error(self, where: str) -> Exception:
+        """The same error on another rank.
+
+        where : the rank and its host, where that is worth telling; else "".
+        """
+        told = f" ({where})" if where else ""
+        if self.kind == "defect":
+            return RankError(self.message + told)
+        if self.path:
+            return FileError(self.path, self.reason.rstrip(".") + told + ".", self.hint)
+        kind = SettingsError if self.kind == "settings" else OrienteerError
+        return kind(self.message.rstrip(".") + told + ".", self.hint)
+
+
+class Crew:
+    """Ranks 0 to ``size`` - 1, of which this process is ``rank``.
+
+    world : a communicator of mpi4py; None for a process that works alone.
+    """
+
+    def __init__(self, world: Any = None) -> None:
+        self._world: Any = None if world is None or world.Get_size() == 1 else world.Dup()
+        self.rank = 0 if self._world is None else int(self._world.Get_rank())
+        self.size = 1 if self._world is None else int(self._world.Get_size())
+        self.host = socket.gethostname()
+        self.members = self.everyone((self.host, os.getpid()))
+
+    @classmethod
+    def alone(cls) -> Crew:
+        """One process."""
+        return cls()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this rank reads, writes and speaks for all."""
+        return self.rank == 0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there are no other ranks."""
+        return self.size == 1
+
+    def name(self, rank: int) -> str:
+        """A rank and where it is.
+
+        >>> Crew.alone().name(0).startswith("rank 0 on ")
+        True
+        """
+        return f"rank {rank} on {self.members[rank][0]}"
+
+    def everyone(self, value: T) -> list[T]:
+        """What each rank has, in the order of ranks."""
+        if self._world is None:
+            return [value]
+        self._statuses(0, None)
+        return list(self._world.allgather(value))
+
+    def from_leader(self, value: T | None) -> T:
+        """What the leader has."""
+        if self._world is not None:
+            self._statuses(0, None)
+            value = self._world.bcast(value)
+        return value  # type: ignore[return-value]
+
+    def by_leader(self, work: Callable[[], T]) -> T:
+        """What the leader finds; its error is everybody's."""
+        if self._world is None:
+            return work()
+        done: T | None = None
+        failure: Failure | None = None
+        error: Exception | None = None
+        if self.leads:
+            try:
+                done = work()
+            except Exception as raised:
+                error, failure = raised, Failure.of(raised)
+        answer: tuple[Any, Failure | None] = self.from_leader((done, failure))
+        if error is not None:
+            raise error
+        if answer[1] is not None:
+            raise answer[1].error("")
+        return answer[0]  # type: ignore[no-any-return]
+
+    def together(self, work: Callable[[], T]) -> T:
+        """What this rank finds; an error of any rank is everybody's.
+
+        Work may contain collectives.  Where the others wait in one for a rank that has failed, that rank
+        raises ``OthersAreElsewhere`` from its error.
+        """
+        if self._world is None:
+            return work()
+        try:
+            done = work()
+        except Exception as error:
+            self.agree(failed=True, error=error)
+            raise
+        self.agree()
+        return done
+
+    def agree(self, number: int = 0, *, failed: bool = False, error: Exception | None = None) -> int:
+        """The largest number that a rank has; an error of any rank is raised on all that had none.
+
+        failed : this rank has an error, which its caller raises once the others know.
+        """
+        if self._world is None:
+            return number
+        found = self._statuses(-1 if failed else number, PATIENCE_S if failed else None)
+        if found is None:
+            raise OthersAreElsewhere from error
+        if min(found) < 0:
+            failures = self.everyone(None if error is None else Failure.of(error))
+            if not failed:
+                first, failure = next((r, f) for r, f in enumerate(failures) if f is not None)
+                raise failure.error(self.name(first))
+        return max(found)
+
+    def _statuses(self, status: int, limit_s: float | None) -> Sequence[int] | None:
+        """The status of every rank; None when some do not come within the limit."""
+        import numpy as np
+
+        own, found = np.array([status], np.int64), np.zeros(self.size, np.int64)
+        request = self._world.Iallgather(own, found)
+        end = None if limit_s is None else time.monotonic() + limit_s
+        n_tries = 0
+        # Polled with rests: ranks that wait leave their core to those that work, and signals are heard.
+        while not request.Test():
+            if end is not None and time.monotonic() > end:
+                return None
+            time.sleep(_POLL_S[min(n_tries // 50, len(_POLL_S) - 1)])
+            n_tries += 1
+        return [int(each) for each in found]
+
+    def abort(self, status: int) -> None:
+        """End all ranks at once with this exit status."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if self._world is not None:
+            # An MPI that is itself stuck must not keep the job alive.
+            stuck = threading.Timer(5.0, os._exit, (status,))
+            stuck.daemon = True
+            stuck.start()
+            self._world.Abort(status)
+        os._exit(status)
+
+
+@cache
+def crew() -> Crew:
+    """All ranks that were started with this one; a process of its own works alone and loads no MPI."""
+    if not is_launched():
+        return Crew.alone()
+    # The job is ended by one rank in words of its own; those of MPI would come on top.
+    os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise OrienteerError(
+            "several ranks were started, but mpi4py is missing.", "Install it: pip install 'orienteer[mpi]'."
+        ) from error
+    if not MPI.COMM_WORLD.Get_size() > 1:
+        raise OrienteerError(
+            "several ranks were started, but each is alone: mpiexec and mpi4py belong to different MPIs.",
+            "Use the mpiexec of the MPI that mpi4py was built for; 'orienteer doctor' tells which.",
+        )
+    return Crew(MPI.COMM_WORLD)

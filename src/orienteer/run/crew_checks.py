@@ -1,0 +1,59 @@
+"""Whether ranks can work together: the same program, data and kind of device, and enough frames."""
+
+from __future__ import annotations
+
+import os
+import platform
+from typing import Any
+
+import numpy as np
+
+import orienteer
+from orienteer.errors import OrienteerError
+from orienteer.run.crew import Crew
+from orienteer.source.base import Source
+
+
+def check_crew(crew: Crew) -> None:
+    """Refuse ranks that run different programs; nobody else would notice that they compute other things."""
+    if crew.is_alone:
+        return
+    own = {
+        "Orienteer": orienteer.__version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+    }
+    _compare(crew, own, "Give all nodes the same environment.")
+
+
+def check_source(crew: Crew, source: Source, device: str) -> None:
+    """Refuse data that are not the same for all ranks, or fewer frames than ranks.
+
+    Only what costs nothing is looked at; the content of the data is hashed by one rank.
+    """
+    if crew.is_alone:
+        return
+    own: dict[str, Any] = {
+        "frames": source.n_frames,
+        "frames of shape": tuple(source.frame_shape),
+        "data of bytes": None if source.path is None else os.path.getsize(source.path),
+        "detector pixels": None if source.detector is None else source.detector.n_pixels,
+    }
+    _compare(crew, own, "All ranks must see the same data: is the folder shared by all nodes?")
+    _compare(crew, {"device": device}, "Say --device cpu for all, or leave out nodes that have no GPU.")
+    if source.n_frames is not None and source.n_frames < crew.size:
+        raise OrienteerError(
+            f"there are {crew.size} ranks, but only {source.n_frames} frames.",
+            f"Start {max(1, source.n_frames)} ranks at most.",
+        )
+
+
+def _compare(crew: Crew, own: dict[str, Any], hint: str) -> None:
+    first, *others = crew.everyone(own)
+    for rank, other in enumerate(others, start=1):
+        for name, value in first.items():
+            if other[name] != value:
+                raise OrienteerError(
+                    f"{crew.name(rank)} has {name} {other[name]}, and {crew.name(0)} has {name} {value}.",
+                    hint,
+                )

@@ -1,0 +1,113 @@
+"""The end of a job in which one rank cannot go on: one rank says why, and no rank is left waiting.
+
+The rank that comes first creates ``fault.json`` in the directory of the run and speaks; those that come after
+it keep silent.  Whoever has started the job reads there what has happened.  Nothing is lost: the last
+checkpoint is on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal, NoReturn, TypeAlias
+
+from orienteer.run.crew import Crew, Failure
+
+NAME = "fault.json"
+# Time for the rank that speaks, before one that keeps silent ends the job.
+_SILENCE_S = 2.0
+# What went wrong: something that the user can mend, a defect, memory, a rank that hangs or died, a signal.
+Kind: TypeAlias = Literal["error", "settings", "defect", "memory", "hang", "death", "signal"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a job has ended.
+
+    rank, host : of the rank that could not go on.
+    """
+
+    kind: Kind
+    message: str
+    hint: str
+    rank: int
+    host: str
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+def print_fault(fault: Fault) -> None:
+    """Say on the terminal what has happened."""
+    print(fault if fault.kind == "signal" else f"Error: {fault}", file=sys.stderr, flush=True)
+
+
+# Who tells people about a fault; a command does it in its own way.
+speak: Callable[[Fault], None] = print_fault
+
+
+def end_job(crew: Crew, folder: Path, fault: Fault, status: int, before: Callable[[], None]) -> NoReturn:
+    """End all ranks with this exit status, in the words of the one that comes first.
+
+    before : what that one does last of all, such as a line in the log.
+    """
+    if _claim(folder, fault):
+        with suppress(Exception):
+            before()
+        with suppress(OSError):  # the terminal may be gone
+            speak(fault)
+    else:
+        time.sleep(_SILENCE_S)
+    crew.abort(status)
+    raise AssertionError("a process that has ended")
+
+
+def fault_of(crew: Crew, error: BaseException, hint: str) -> Fault:
+    """An error of this rank as the reason why the job ends.
+
+    hint : how to go on, which is said after what the error itself advises.
+    """
+    failure = Failure.of(error)
+    who = crew.name(crew.rank)
+    if failure.kind == "memory":
+        message = f"{who} has run out of memory."
+        advice = "Start fewer ranks on each node, or give a smaller memory_GiB."
+    elif failure.kind == "defect":
+        message = f"Orienteer has a defect, which showed on {who}: {failure.message}"
+        advice = "Please report it with the output of the same command and --debug."
+    else:
+        message, advice = f"{failure.message.rstrip('.')} ({who}).", failure.hint
+    return Fault(failure.kind, message, f"{advice} {hint}".strip(), crew.rank, crew.host)
+
+
+def read_fault(folder: Path) -> Fault | None:
+    """Why the last job in this directory has ended; None when it has ended well, or without a word."""
+    with suppress(OSError, ValueError, TypeError):
+        return Fault(**json.loads((folder / NAME).read_text(encoding="utf-8")))
+    return None
+
+
+def forget_fault(folder: Path) -> None:
+    """A new job begins."""
+    with suppress(OSError):
+        (folder / NAME).unlink(missing_ok=True)
+
+
+def _claim(folder: Path, fault: Fault) -> bool:
+    """Whether this rank is the first; where nothing can be written, each takes itself for it."""
+    try:
+        descriptor = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return False
+    except OSError:
+        return True
+    with suppress(OSError):
+        os.write(descriptor, json.dumps(asdict(fault)).encode())
+    os.close(descriptor)
+    return True
