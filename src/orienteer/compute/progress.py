@@ -10,6 +10,7 @@ T_co = TypeVar("T_co", covariant=True)
 # Called with what is being done, the steps that are done, and the steps in all.
 Listener: TypeAlias = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_n_told = 0
 
 
 class Countable(Protocol[T_co]):
@@ -32,9 +33,16 @@ def listening(listener: Listener) -> Iterator[None]:
 
 def tell(what: str, done: int, total: int) -> None:
     """Say how far some work is, to whoever listens."""
+    global _n_told
+    _n_told += 1
     listener = _listener.get()
     if listener is not None:
         listener(what, done, total)
+
+
+def n_told() -> int:
+    """How often work has said how far it is; a number that stands still means that nothing is done."""
+    return _n_told
 
 
 def steps(items: Countable[T], what: str) -> Iterator[T]:

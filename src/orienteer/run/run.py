@@ -41,6 +41,7 @@ from orienteer.run.settings_file import (
     settings_tree,
 )
 from orienteer.run.signals import NOTICE_S, RunStopped, stopping_at_once
+from orienteer.run.watch import HANG_S, Watch
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
@@ -67,6 +68,7 @@ class Run:
     same steps; one of them reads settings and writes the directory.
 
     notice_s : after a signal, the run is left within this time.
+    hang_s : several ranks end when none of them has done anything for this long; 0: they wait for ever.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Run:
         self.described = described
         self.settings = section
         self.device: DeviceName = device
-        self.notice_s = NOTICE_S
+        self.notice_s, self.hang_s = NOTICE_S, HANG_S
         self._directory = RunDirectory(path)
         self._crew = crew()
         self._source = source
@@ -236,8 +238,9 @@ class Run:
         if self._crew.by_leader(lambda: self.finished and not self._may_reopen):
             return
         try:
-            with self._lock():
-                yield from self._steps(n_steps)
+            hint = how_to_resume(self.path)
+            with self._lock(), Watch(self._crew, self.hang_s, hint, self._end_job) as watch:
+                yield from self._steps(n_steps, watch)
         except OthersAreElsewhere as elsewhere:
             self._end_job(fault_of(self._crew, elsewhere.__cause__ or elsewhere, how_to_resume(self.path)))
         finally:
@@ -261,7 +264,7 @@ class Run:
             if self._crew.leads:
                 lock.__exit__()
 
-    def _steps(self, n_steps: int | None) -> Generator[Step]:
+    def _steps(self, n_steps: int | None, watch: Watch) -> Generator[Step]:
         n_done = self._crew.by_leader(lambda: self.iteration)
         kept = f"everything up to iteration {n_done} is kept" if n_done else "its folder is begun"
         with stopping_at_once(
@@ -279,6 +282,7 @@ class Run:
                 n_done = 0
                 while not session.method.finished and (n_steps is None or n_done < n_steps):
                     step = session.advance()
+                    watch.beat()
                     n_done += 1
                     yield step
         except GeneratorExit:  # whoever iterates has left the loop
