@@ -89,6 +89,21 @@ def test_frames_per_second_add_up_to_all_frames(tmp_path: Path) -> None:
     assert done == pytest.approx(3 * 2 * 4 * 100)
 
 
+def test_where_ranks_share_orientations_the_slow_one_has_claimed_less(tmp_path: Path) -> None:
+    """Ranks that claim work as they become free are all busy for the same time."""
+    for rank, items in enumerate((12, 13, 4, 12)):
+        lines = [
+            {"iteration": i, "stage": "orient", "start": 10.0 * i + b, "seconds": 0.9, "frames": 50,
+             "first": 50 * b, "items": items}
+            for i in (1, 2) for b in range(4)
+        ]  # fmt: skip
+        (tmp_path / f"events_rank_{rank:03d}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
+    weather = Weather.read(tmp_path)
+    assert [f.ranks for f in find(weather) if f.kind == "slow rank"] == [(2,)]
+    assert weather.relative_rate[2] == pytest.approx(4 / 12)
+    assert weather.frames_per_second(60).sum() * weather.seconds / 60 == pytest.approx(2 * 4 * 50)
+
+
 def test_shares_of_a_rank_are_all_of_its_time(tmp_path: Path) -> None:
     write_logs(tmp_path, slow={0: 2.0})
     shares = Weather.read(tmp_path).shares

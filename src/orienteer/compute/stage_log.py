@@ -6,9 +6,10 @@ The log of a rank is ``events_rank_NNN.jsonl`` beside the events of the run, one
      "parts":{"score":0.31,"merge":0.12}}
 
 ``start`` is in seconds since 1970, so that the logs of several machines can be laid side by side.  ``frames``
-is how many frames the stage was for, ``first`` the place of the first of them in the data set, and ``parts``
-how long the named parts of the work took within it; what is 0 or unknown is left out.  A process that begins
-to work writes one line with the stage "begin", its rank, how many ranks there are, and its host.
+is how many frames the stage was for, ``first`` the place of the first of them in the data set, ``items`` how
+many pieces of work this rank has claimed of those that several ranks share, and ``parts`` how long the named
+parts of the work took; what is 0 or unknown is left out.  A process that begins to work writes one line with
+the stage "begin", its rank, how many ranks there are, and its host.
 
 Stages that waste time have names of their own, which say why: "read" (frames come from disk or host memory),
 "wait" (other ranks are late, or the network is slow), "save" (checkpoints and results).
@@ -56,7 +57,7 @@ class StageLog:
 
     def __init__(self, path: Path | None = None, rank: int = 0, n_ranks: int = 1) -> None:
         self.path = None if path is None else path / log_name(rank)
-        self.iteration = 0
+        self.iteration = self.n_items = 0
         self.lines: list[dict[str, Any]] = [
             {
                 "iteration": 0, "stage": "begin", "start": time.time(), "seconds": 0.0, "rank": rank,
@@ -73,14 +74,15 @@ class StageLog:
 
     def note(
         self, stage: str, start: float, seconds: float, frames: int = 0, first: int | None = None,
-        parts: dict[str, float] | None = None,
+        parts: dict[str, float] | None = None, items: int = 0,
     ) -> None:  # fmt: skip
         """A stage is over.  start : seconds since 1970; first : place of the first frame."""
         last = self.lines[-1] if self.lines else None
         if last is not None and _can_be_joined(last, stage, self.iteration, seconds, start):
             last["seconds"] = start + seconds - last["start"]
-            if frames:
-                last["frames"] = last.get("frames", 0) + frames
+            for key, number in (("frames", frames), ("items", items)):
+                if number:
+                    last[key] = last.get(key, 0) + number
             for name, value in (parts or {}).items():
                 own = last.setdefault("parts", {})
                 own[name] = own.get(name, 0.0) + value
@@ -92,6 +94,8 @@ class StageLog:
             line["frames"] = int(frames)
             if first is not None:
                 line["first"] = int(first)
+        if items:
+            line["items"] = items
         if parts:
             line["parts"] = dict(parts)
         self.lines.append(line)
@@ -119,9 +123,16 @@ def logged(
     if log is None:
         yield
         return
-    start, began = time.time(), time.perf_counter()
+    start, began, n_items = time.time(), time.perf_counter(), log.n_items
     yield
-    log.note(name, start, time.perf_counter() - began, frames, first, parts)
+    log.note(name, start, time.perf_counter() - began, frames, first, parts, log.n_items - n_items)
+
+
+def count_item() -> None:
+    """A piece of work that ranks share is done, and counts for the stage that is going on."""
+    log = _running.get()
+    if log is not None:
+        log.n_items += 1
 
 
 def is_logged() -> bool:

@@ -72,7 +72,7 @@ def _lost(weather: Weather, rows: list[int]) -> float:
     for row, line in weather.batches:
         if row in rows:
             usual = weather.usual_rate[line.iteration]
-            lost += max(0.0, line.own_seconds - line.frames / usual)
+            lost += max(0.0, line.own_seconds - line.amount / usual)
     return lost
 
 

@@ -20,6 +20,7 @@ class StageLine:
     start, seconds : s since 1970, and s; own_seconds : without the stages inside it.
     depth : in how many other stages it lies.
     frames, first : how many frames it was about, and the place of the first; 0 and -1: about none.
+    items : pieces of work of these frames that the rank has claimed, where several ranks share them; else 0.
     """
 
     iteration: int
@@ -30,6 +31,12 @@ class StageLine:
     depth: int = 0
     frames: int = 0
     first: int = -1
+    items: int = 0
+
+    @property
+    def amount(self) -> float:
+        """What was done: frames, times the pieces of each where ranks share them."""
+        return float(self.frames * (self.items or 1))
 
     @property
     def end(self) -> float:
@@ -110,7 +117,7 @@ def nested(stages: list[dict[str, Any]]) -> list[StageLine]:
         StageLine(
             int(line.get("iteration", 0)), line["stage"], line["start"], line["seconds"],
             max(0.0, line["seconds"] - within), level,
-            int(line.get("frames", 0)), int(line.get("first", -1)),
+            int(line.get("frames", 0)), int(line.get("first", -1)), int(line.get("items", 0)),
         )
         for line, within, level in zip(ordered, inside, depth, strict=True)
     ]  # fmt: skip

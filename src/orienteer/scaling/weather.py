@@ -4,7 +4,7 @@ A computational weather plot shows the rate of every rank over time.  Slow nodes
 of the file system are red stripes, and frames that cost too much are spots that come again and again.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,11 +74,12 @@ class Weather:
     def rates(self) -> dict[int, NDArray[np.float64]]:
         """Of every iteration, frames per second (R,) of each rank while it oriented; NaN where it did not.
 
-        It is the median of the batches: one that costs too much does not make a rank slow.
+        It is the median of the batches: one that costs too much does not make a rank slow.  Where ranks share
+        the orientations of the same frames, frames count times the pieces of work that a rank has claimed.
         """
         each: dict[tuple[int, int], list[float]] = defaultdict(list)
         for row, line in self.batches:
-            each[line.iteration, row].append(line.frames / max(line.own_seconds, 1e-9))
+            each[line.iteration, row].append(line.amount / max(line.own_seconds, 1e-9))
         found = {number: np.full(len(self.ranks), np.nan) for number in sorted({key[0] for key in each})}
         for (number, row), rates in each.items():
             found[number][row] = np.median(rates)
@@ -142,7 +143,7 @@ class Weather:
                     spent[outer[-1], at] -= covered
                 outer.append(number)
                 if line.stage == "orient" and line.frames and line.iteration in self.usual_rate:
-                    frames[at] += covered * line.frames / max(line.own_seconds, 1e-9)
+                    frames[at] += covered * line.amount / max(line.own_seconds, 1e-9)
                     usual[at] += covered * self.usual_rate[line.iteration]
             busy = spent.sum(axis=0) > 0.05
             what[row, busy] = spent.argmax(axis=0)[busy]
@@ -154,12 +155,14 @@ class Weather:
         """(n,) frames that all ranks together oriented per second, in n equal spans of time."""
         width = max(self.seconds, 1e-9) / n
         done = np.zeros(n)
+        shared = Counter((line.iteration, line.first, line.frames) for _, line in self.batches if line.items)
         for _, line in self.batches:
+            sharing = max(1, shared[line.iteration, line.first, line.frames])
             first, last = (line.start - self.start) / width, (line.end - self.start) / width
             at = slice(max(0, int(first)), min(n, int(np.ceil(last))))
             covered = _covered(first, last, at)
             if covered.sum() > 0:
-                done[at] += line.frames * covered / covered.sum()
+                done[at] += line.frames / sharing * covered / covered.sum()
         return done / width
 
 

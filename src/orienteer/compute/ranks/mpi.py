@@ -4,9 +4,10 @@ Sums are made by hand from an all-to-all and a gather: every rank adds one part 
 ranks, so that the bits depend neither on the MPI library nor on which rank looks at them.
 """
 
+import functools
 import pickle
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,21 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.ranks.claims import Claims
 from orienteer.compute.ranks.comm import Comm, Serial, Traffic, share_of
+from orienteer.compute.stage_log import count_item, logged
 
 T = TypeVar("T")
+Arguments = ParamSpec("Arguments")
+
+
+def waits(collective: Callable[Arguments, T]) -> Callable[Arguments, T]:
+    """Note the time in a collective as waiting: of others that are late, and for the network."""
+
+    @functools.wraps(collective)
+    def noted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
+        with logged("wait"):
+            return collective(*args, **kwargs)
+
+    return noted
 
 
 class Mpi:
@@ -35,6 +49,11 @@ class Mpi:
         self.traffic = Traffic()
 
     @property
+    def mpi(self) -> Any:
+        """The mpi4py communicator, for those who open windows on it; they free what they split off."""
+        return self._mpi
+
+    @property
     def size(self) -> int:
         return int(self._mpi.Get_size())
 
@@ -52,15 +71,19 @@ class Mpi:
 
     # Arrays -----------------------------------------------------------------------------------------------
 
+    @waits
     def sum(self, x: Array) -> Array:
         return _like(x, self._sum(np.ascontiguousarray(to_numpy(x))))
 
+    @waits
     def max(self, x: Array) -> Array:
         return _like(x, self._reduce(np.ascontiguousarray(to_numpy(x)), self._MPI.MAX))
 
+    @waits
     def min(self, x: Array) -> Array:
         return _like(x, self._reduce(np.ascontiguousarray(to_numpy(x)), self._MPI.MIN))
 
+    @waits
     def rows(self, x: Array) -> Array:
         own = np.ascontiguousarray(to_numpy(x))
         counts = np.empty(self.size, dtype=np.int64)
@@ -71,6 +94,7 @@ class Mpi:
         self.traffic.note((self.size - 1) * own.nbytes)
         return _like(x, whole)
 
+    @waits
     def exchange(self, keys: Array, x: Array) -> tuple[Array, Array]:
         own_keys, own = np.asarray(to_numpy(keys), dtype=np.int64), to_numpy(x)
         to = own_keys % self.size
@@ -112,6 +136,7 @@ class Mpi:
 
     # Plain values -----------------------------------------------------------------------------------------
 
+    @waits
     def bcast(self, value: T) -> T:
         packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if self.is_first else b""
         length = np.array([len(packed)], dtype=np.int64)
@@ -124,6 +149,7 @@ class Mpi:
         found: T = value if self.is_first else pickle.loads(buffer)
         return found
 
+    @waits
     def gather(self, value: T) -> list[T]:
         own = np.frombuffer(pickle.dumps(value, pickle.HIGHEST_PROTOCOL), np.uint8)
         lengths = np.empty(self.size, dtype=np.int64)
@@ -149,12 +175,15 @@ class Mpi:
 
     def claimed(self, items: Sequence[T]) -> Iterator[T]:
         if not self.dynamic:
-            yield from items[self._number :: self.size]
+            for item in items[self._number :: self.size]:
+                yield item
+                count_item()
             return
         if self._claims is None:
             self._claims = Claims(self._mpi)
         for number in self._claims.numbers(len(items)):
             yield items[number]
+            count_item()
 
     def split(self, group: int, *, dynamic: bool = True) -> Comm:
         parts = self._mpi.Split(group, self._number)

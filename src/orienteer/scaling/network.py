@@ -1,0 +1,80 @@
+"""Network: what collectives of many ranks cost.
+
+A sum of an array over n ranks is an exchange in which every rank gets one part of it from all others, and a
+second one in which every rank gets all parts: each rank sends 2 (n - 1) messages and 2 (n - 1) / n times the
+array.  Rows of all ranks side by side are one exchange, of n - 1 messages.  Messages follow each other:
+
+    seconds = messages latency + bytes / bandwidth
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Network:
+    """What one rank gets of the links between ranks.
+
+    latency_s : of a message; bandwidth : bytes per second that a rank sends while all do.
+    is_assumed : whether the numbers are taken from a data sheet and not measured with this program.
+    source : where they come from, in words.
+    """
+
+    name: str
+    latency_s: float
+    bandwidth: float
+    is_assumed: bool
+    source: str
+
+
+@dataclass(frozen=True)
+class Collective:
+    """Messages and bytes that one rank sends."""
+
+    messages: float = 0.0
+    n_bytes: float = 0.0
+
+    def __add__(self, other: "Collective") -> "Collective":
+        return Collective(self.messages + other.messages, self.n_bytes + other.n_bytes)
+
+    def __mul__(self, times: float) -> "Collective":
+        return Collective(self.messages * times, self.n_bytes * times)
+
+    def seconds(self, network: Network) -> float:
+        """How long it takes."""
+        return self.messages * network.latency_s + self.n_bytes / network.bandwidth
+
+
+def summed(n_bytes: float, n_ranks: int) -> Collective:
+    """A sum of an array of so many bytes over n ranks.
+
+    >>> summed(100.0, 4)
+    Collective(messages=6.0, n_bytes=150.0)
+    """
+    return Collective(2.0 * (n_ranks - 1), 2 * (n_ranks - 1) / n_ranks * n_bytes)
+
+
+def gathered(own_bytes: float, n_ranks: int) -> Collective:
+    """Rows of all ranks on all of them, of which this one has so many bytes."""
+    return Collective(float(n_ranks - 1), (n_ranks - 1) * own_bytes)
+
+
+# Bandwidth of data sheets is per direction; of it, programs see about this share.
+_USABLE = 0.8
+
+NETWORKS = {
+    "ndr": Network(
+        "NDR InfiniBand", 2e-6, _USABLE * 50e9, True,
+        "one 400 Gbit/s adapter per GPU, as in eight-GPU H200 nodes; 80 % of it, and 2 us, are assumed",
+    ),
+    "slingshot": Network(
+        "Slingshot 11", 2e-6, _USABLE * 25e9, True,
+        "one 200 Gbit/s adapter per GPU, as GPU nodes of Perlmutter have; 80 % of it, and 2 us, are assumed",
+    ),
+    "qdr": Network(
+        "QDR InfiniBand", 2e-6, 1e9, True,
+        "32 Gbit/s per node of four GPUs, as the cluster of Ekeberg, Engblom and Liu had; 2 us are assumed",
+    ),
+    "memory": Network(
+        "memory of one machine", 1e-6, 5e9, True, "a copy through shared memory; both numbers are assumed",
+    ),
+}  # fmt: skip

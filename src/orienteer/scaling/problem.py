@@ -1,0 +1,77 @@
+"""Problem: the sizes that decide what an iteration costs, and the work that they make."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+Method: TypeAlias = Literal["emc", "mtip"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One iteration at the finest grid.
+
+    n_frames, n_pixels : frames, and pixels of a frame that take part.
+    n_poses : orientations of the whole grid, of one model.
+    edge_voxels : along an edge of the intensity.
+    lit_share : pixels that hold a photon; where frames are kept as lists, only these cost time.
+    n_halves : sets of frames with a model each; batches never mix them.
+    """
+
+    n_frames: int
+    n_pixels: int
+    n_poses: int
+    edge_voxels: int
+    lit_share: float = 1.0
+    n_models: int = 1
+    n_halves: int = 2
+    method: Method = "emc"
+
+    def with_frames(self, n_frames: int) -> "Problem":
+        """The same with another number of frames."""
+        return replace(self, n_frames=n_frames)
+
+    @property
+    def n_rows(self) -> int:
+        """Orientations of all models."""
+        return self.n_poses * self.n_models
+
+    @property
+    def n_voxels(self) -> int:
+        """Voxels of one model."""
+        return self.edge_voxels**3
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one rank does in an iteration, counted.
+
+    pairs : frames x rows that are scored; products : pairs x pixels, or lit pixels of lists.
+    points : pixels of slices that are made, and again when frames are merged; each batch makes them anew.
+    voxels : of all models of all halves.
+    judged : pixels of frames that are compared with new models.
+    """
+
+    pairs: float
+    products: float
+    points: float
+    voxels: float
+    judged: float
+
+
+def work_of(
+    problem: Problem, n_frames: float, n_rows: float, batch_frames: float, *, is_listed: bool = False
+) -> Work:
+    """The work of a rank that owns so many frames and rows.
+
+    batch_frames : frames that meet a slice at once; is_listed : whether frames are lists of lit pixels.
+    """
+    pairs = float(n_frames) * n_rows
+    each = problem.n_pixels * (problem.lit_share if is_listed else 1.0)
+    batches = problem.n_halves * max(1.0, -(-n_frames // problem.n_halves) / batch_frames)
+    return Work(
+        pairs,
+        pairs * each,
+        batches * n_rows * problem.n_pixels,
+        float(problem.n_halves * problem.n_models * problem.n_voxels),
+        float(n_frames) * problem.n_pixels,
+    )
