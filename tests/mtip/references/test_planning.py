@@ -7,8 +7,8 @@ from orienteer.mtip.references.planning import Demand, Rates, choose_references,
 GiB = 2**30
 NODES = [[0, 1], [2, 3]]
 # Slices are as dear as scores; memory and network are much cheaper, the disk is dearer.
-RATES = Rates(make=1e-2, score=1e-2, memory=1e-4, network=5e-3, disk=0.1)
-FAR = Rates(make=1e-2, score=1e-2, memory=1e-4, network=1.5e-2, disk=0.1)
+RATES = Rates(make=1e-2, score=1e-2, memory=1e-4, near=1e-4, network=5e-3, disk=0.1)
+FAR = Rates(make=1e-2, score=1e-2, memory=1e-4, near=1e-4, network=1.5e-2, disk=0.1)
 
 
 def demand(passes: int = 10, memory: float = 100.0, disk: float = 0.0) -> Demand:
@@ -50,12 +50,12 @@ def test_ranks_with_few_frames_share_even_what_is_read_once() -> None:
 
 
 def test_where_scoring_is_long_nothing_is_worth_its_memory() -> None:
-    slow = Rates(make=1e-2, score=1.0, memory=1e-4, network=5e-3, disk=0.1)
+    slow = Rates(make=1e-2, score=1.0, memory=1e-4, near=1e-4, network=5e-3, disk=0.1)
     assert choose_references(demand(passes=3), slow, NODES).option.kind == "recompute"
 
 
 def test_a_disk_that_is_read_while_tiles_are_scored_serves_where_memory_does_not() -> None:
-    slow = Rates(make=1.0, score=0.2, memory=1e-4, network=5e-3, disk=0.1)
+    slow = Rates(make=1.0, score=0.2, memory=1e-4, near=1e-4, network=5e-3, disk=0.1)
     choice = choose_references(demand(memory=0.5, disk=100.0), slow)
     assert choice.option.kind == "disk"
     assert "on disk" in choice.why

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, import_cupy, is_on_gpu
+from orienteer.compute.arrays import Array, import_cupy, is_on_gpu, to_numpy
 from orienteer.errors import OrienteerError
 from orienteer.mtip.references.file_store import FileStore
 from orienteer.mtip.references.planning import Rates
@@ -34,13 +34,15 @@ def measure_rates(
     n_rows = tiling.starts[1] - tiling.starts[0]
     one = Tiling.even(n_rows, n_rows, tiling.n_pixels)
     slots = np.zeros((2, one.slot_bytes), dtype=np.uint8)
-    memory = _fastest(lambda: np.copyto(slots[0], slots[1]))
+    memory = near = _fastest(lambda: np.copyto(slots[0], slots[1]))
     if is_on_gpu(values):
-        memory = _fastest(lambda: values.copy())
+        memory, on_host = _fastest(lambda: values.copy()), to_numpy(values)
+        near += _fastest(lambda: import_cupy().asarray(on_host))  # type: ignore[union-attr]
     seconds = [
         _fastest(lambda: make(0)),
         score_seconds,
         memory,
+        near,
         _network_seconds(one, ranks),
         _disk_seconds(one, folder),
     ]

@@ -2,18 +2,16 @@
 
 import os
 import tempfile
-from typing import Literal, TypeAlias
 
 from orienteer.errors import OrienteerError
 from orienteer.mtip.references.file_store import FileStore
+from orienteer.mtip.references.kinds import Kind
 from orienteer.mtip.references.references import Kept, Recomputed, References
 from orienteer.mtip.references.stores import MemoryStore, Store
 from orienteer.mtip.references.tiling import Tiling
 from orienteer.mtip.references.topology import Ranks
 from orienteer.mtip.references.trace import Trace
 from orienteer.mtip.references.window_store import WindowStore
-
-Kind: TypeAlias = Literal["recompute", "replicate", "share", "distribute", "disk"]
 
 
 def open_references(

@@ -6,16 +6,16 @@ All tiles are read once for every batch of frames.  Where they are made anew, n 
 
 on every rank.  Where h ranks make them together and keep them, this becomes
 
-    n / h make  +  b (near (memory + score) + far max(score, fetch))
+    n / h make  +  b (n_near (near + score) + n_far max(score, network))
 
-for tiles that are near, in this machine's memory, and far: those are fetched while others are scored.  Larger
-groups of nodes have less to make and to keep, and more to fetch.
+for tiles that are near, in the memory of the node, and far: those are fetched while others are scored.
+Larger groups of nodes have less to make and to keep, and more to fetch.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from orienteer.mtip.references.opening import Kind
+from orienteer.mtip.references.kinds import Kind
 from orienteer.mtip.references.order import Nodes, groups_of_nodes, shares
 
 # To keep references must save so much of the time before it is worth its memory.
@@ -24,12 +24,18 @@ _WORTH = 0.1
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds that a tile takes: to be made, scored, read where it lies in memory, fetched from another node,
-    and written to disk or read from there."""
+    """Seconds that a tile takes.
+
+    make, score : to be made, and to be scored with one batch of frames.
+    memory : to be read from a copy of one's own.
+    near : to be read from a copy in the memory of the node; more, where scoring is done on a GPU.
+    network, disk : to be fetched from another node, and to be written to disk or read from there.
+    """
 
     make: float
     score: float
     memory: float
+    near: float
     network: float
     disk: float
 
@@ -39,13 +45,13 @@ class Demand:
     """What is asked of references, between two models.
 
     n_tiles, tile_bytes : all tiles, and one of them as it is kept.
-    passes : batches of frames that read all of them.
+    passes : batches of frames for which a rank reads all of them; a half, where two ranks share them out.
     memory_bytes : of each rank that references may take; disk_bytes : of each node.
     """
 
     n_tiles: int
     tile_bytes: int
-    passes: int
+    passes: float
     memory_bytes: float
     disk_bytes: float = 0.0
 
@@ -75,15 +81,16 @@ class Choice:
 def options(demand: Demand, rates: Rates, nodes: Nodes) -> list[Option]:
     """All kinds that make sense on these nodes, with what they cost on the rank that has most to do."""
     n, b = demand.n_tiles, demand.passes
-    in_memory = n * b * (rates.memory + rates.score)
+    kept = n * (rates.make + b * (rates.memory + rates.score))
     found = [
         Option("recompute", n * b * (rates.make + rates.score), 0.0),
-        Option("replicate", n * rates.make + in_memory, n * demand.tile_bytes),
+        Option("replicate", kept, n * demand.tile_bytes),
     ]
     fewest = min(map(len, nodes))
     share = -(-n // fewest)
     if fewest > 1:
-        found.append(Option("share", share * rates.make + in_memory, share * demand.tile_bytes))
+        seconds = share * rates.make + n * b * (rates.near + rates.score)
+        found.append(Option("share", seconds, share * demand.tile_bytes))
     # One group of all nodes, two groups and so on: other numbers of nodes give the same groups.
     sizes = sorted({len(nodes) // n_groups for n_groups in range(1, len(nodes) + 1)} - {0, 1})
     found += [_distributed(demand, rates, nodes, size) for size in sizes]
@@ -103,7 +110,7 @@ def _distributed(demand: Demand, rates: Rates, nodes: Nodes, least_nodes: int) -
             ends.append(ends[-1] + len(node))
         near = min(sum(held[first:last]) for first, last in pairwise(ends))
         far = demand.n_tiles - near
-        reading = near * (rates.memory + rates.score) + far * max(rates.score, rates.network)
+        reading = near * (rates.near + rates.score) + far * max(rates.score, rates.network)
         seconds = max(seconds, max(held) * rates.make + demand.passes * reading)
         # One tile is in use while the next arrives.
         memory = max(memory, float((max(held) + 2) * demand.tile_bytes))

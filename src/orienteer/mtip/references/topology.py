@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from orienteer.compute.ranks.comm import Comm
+from orienteer.compute.ranks.mpi import Mpi
 from orienteer.mtip.references.order import Nodes, groups_of_nodes
 
 
@@ -33,6 +35,11 @@ class Ranks:
             node.Free()
         names = sorted(set(node_of))
         return cls(comm, [[rank for rank, own in enumerate(node_of) if own == name] for name in names])
+
+    @classmethod
+    def among(cls, comm: Comm) -> "Ranks | None":
+        """All ranks of a comm; None: this process is alone.  Everybody asks together."""
+        return cls.of(comm.mpi) if isinstance(comm, Mpi) and comm.size > 1 else None
 
     @property
     def own_node(self) -> int:

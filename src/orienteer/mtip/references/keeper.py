@@ -1,0 +1,126 @@
+"""References of a reconstruction: chosen when a stage begins or models are added, filled for every model."""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from typing import Any
+
+from orienteer.compute.arrays import Array, import_cupy, is_on_gpu
+from orienteer.compute.machine import memory_GiB
+from orienteer.mtip.references.expander import ReferenceExpander, tiling_of
+from orienteer.mtip.references.kinds import Kind, Wish
+from orienteer.mtip.references.measuring import measure_rates
+from orienteer.mtip.references.opening import open_references
+from orienteer.mtip.references.planning import Choice, Demand, Option, choose_references
+from orienteer.mtip.references.references import References
+from orienteer.mtip.references.tiling import Tiling
+from orienteer.mtip.references.topology import Ranks
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.rows import RowSpace
+from orienteer.slicing.patches import PointPatches
+
+# Of what is free when a stage begins; the rest is for everything else.
+_SHARE_OF_MEMORY, _SHARE_OF_DISK = 0.5, 0.8
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How references will be read until the models change.
+
+    passes : batches of frames for which a rank reads all tiles.
+    score_seconds : what scoring takes in one pass.
+    by_pixel : the layout that products want.
+    """
+
+    passes: float
+    score_seconds: float
+    by_pixel: bool
+
+
+class ReferenceKeeper:
+    """Makes the expanders of a reconstruction; all ranks that read the same slices ask for them together.
+
+    wish : the kind; "auto": what costs least.
+    ranks : those who read the same slices; None: this process alone.
+    folder : where a disk is; by default that for temporary files.
+    choice : what was chosen last, and why; None: nothing had to be chosen.
+    """
+
+    def __init__(
+        self, wish: Wish, ranks: Ranks | None = None, folder: str | os.PathLike[str] | None = None
+    ) -> None:
+        self._wish, self._ranks, self._folder = wish, ranks, folder or tempfile.gettempdir()
+        self.choice: Choice | None = None
+        self._news = ""
+        self._references: References | None = None
+        self._tiling: Tiling | None = None
+
+    def expander(
+        self, models: Array, points: PointPatches, junk: Array | None, rows: RowSpace, reading: Reading
+    ) -> Expander:
+        """The expander of models (M, n, n, n); references that it has are valid until the next is asked for.
+
+        rows : those that references are kept of; others are made when they are asked for.
+        """
+        if self._wish == "recompute":
+            return Expander(models, points, junk)
+        tiling = tiling_of(rows, len(points), reading.by_pixel)
+        if tiling != self._tiling:
+            self.close()
+            plain = Expander(models, points, junk)
+            option = self._chosen(plain, rows, tiling, reading)
+            self._tiling = tiling
+            if option.kind != "recompute":
+                self._references = open_references(
+                    option.kind, tiling, self._ranks, nodes_per_copy=option.nodes_per_copy,
+                    on_gpu=is_on_gpu(models), folder=self._folder,
+                )  # fmt: skip
+        if self._references is None:
+            return Expander(models, points, junk)
+        return ReferenceExpander(models, points, junk, references=self._references, space=rows)
+
+    def news(self) -> str:
+        """Why the last choice was made, once; empty where nothing was, or nobody else has a part in it."""
+        news, self._news = self._news, ""
+        return news
+
+    def close(self) -> None:
+        """Give back what is kept; all ranks do so together."""
+        if self._references is not None:
+            self._references.close()
+        self._references = self._tiling = None
+
+    def _chosen(self, expander: Expander, rows: RowSpace, tiling: Tiling, reading: Reading) -> Option:
+        if self._wish != "auto":
+            kind: Kind = self._wish
+            return Option(kind, 0.0, 0.0)
+        tiles = list(rows.tiles())
+        score = reading.score_seconds / len(tiling)
+        rates = measure_rates(
+            lambda tile: expander.slices(rows, tiles[tile], tiling.by_pixel), tiling, score, self._ranks,
+            self._folder,
+        )  # fmt: skip
+        demand = self._demand(tiling, reading.passes, is_on_gpu(expander.models))
+        before = None if self.choice is None else self.choice.option.kind
+        nodes = ((0,),) if self._ranks is None else self._ranks.nodes
+        self.choice = choose_references(demand, rates, nodes)
+        kind = self.choice.option.kind
+        if kind != before and (kind != "recompute" or before or self._ranks is not None):
+            self._news = self.choice.why
+        return self.choice.option
+
+    def _demand(self, tiling: Tiling, passes: float, on_gpu: bool) -> Demand:
+        """The same on all ranks: what the rank asks that has most to read, and room where there is least."""
+        ranks = self._ranks
+        n_local = 1 if ranks is None else len(ranks.nodes[ranks.own_node])
+        memory = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / n_local
+        if on_gpu:
+            cupy: Any = import_cupy()
+            memory = min(memory, _SHARE_OF_MEMORY * cupy.cuda.runtime.memGetInfo()[0])
+        disk = _SHARE_OF_DISK * shutil.disk_usage(self._folder).free
+        if ranks is not None:
+            told = ranks.comm.allgather((passes, -memory, -disk))
+            passes, memory, disk = (max(each) for each in zip(*told, strict=True))
+            memory, disk = -memory, -disk
+        return Demand(len(tiling), tiling.slot_bytes, passes, memory, disk)
