@@ -116,18 +116,56 @@ def merge_refined(
     scores = local_scores(likelihood, expander, batch, refined.frames, refined.model, poses, tile_rows)
     probability, perplexity = _softmax(scores + xp.asarray(CLOUD_LOG_WEIGHTS))
     for m, part in _tiles(refined.model, len(CLOUD), tile_rows):
-        own = _own_blocks(refined.frames[part], len(CLOUD), len(batch))
-        matrices = _matrices(poses[part])
-        seen = None
-        if likelihood.needs_product_to_merge:
-            seen = slice_volume(expander.models[m], expander.points, matrices, by_pixel=batch.by_pixel)
-        weights = xp.ascontiguousarray(probability[part].reshape(-1).astype(np.float32))
-        merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
-        deposit.add(
-            m, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
-            merged.weights,
-        )  # fmt: skip
+        own = refined.frames[part]
+        _merge_tile(
+            likelihood, expander, batch, own, m, poses[part], probability[part], deposit, pixel_weights
+        )
     return perplexity
+
+
+def merge_at(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: int, quaternions: Array,
+    probability: Array, deposit: Deposit, pixel_weights: Array, *, tile_rows: int = 512,
+) -> None:  # fmt: skip
+    """Merge frames (F,) of a batch into one model at one pose each, (F, 4), with probabilities (F,)."""
+    for first in range(0, len(frames), tile_rows):
+        part = slice(first, first + tile_rows)
+        poses, own = quaternions[part][:, None], probability[part][:, None]
+        _merge_tile(likelihood, expander, batch, frames[part], model, poses, own, deposit, pixel_weights)
+
+
+def signal_at(
+    likelihood: Likelihood, expander: Expander, model: int, quaternions: Array, by_pixel: bool,
+    tile_rows: int = 512,
+) -> Array:  # fmt: skip
+    """Photons (F,) that a model expects on the scored pixels at unit fluence, at poses (F, 4)."""
+    xp = array_namespace(quaternions)
+    found = xp.zeros(len(quaternions))
+    for first in range(0, len(quaternions), tile_rows):
+        part = slice(first, first + tile_rows)
+        matrices = _matrices(quaternions[part])
+        slices = slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
+        found[part] = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
+    return found
+
+
+def _merge_tile(
+    likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: int, poses: Array,
+    probability: Array, deposit: Deposit, pixel_weights: Array,
+) -> None:  # fmt: skip
+    """Merge frames (F,) into a model at O poses (F, O, 4) each, with probabilities (F, O)."""
+    xp = array_namespace(batch.fluence)
+    own = _own_blocks(frames, poses.shape[1], len(batch))
+    matrices = _matrices(poses)
+    seen = None
+    if likelihood.needs_product_to_merge:
+        seen = slice_volume(expander.models[model], expander.points, matrices, by_pixel=batch.by_pixel)
+    weights = xp.ascontiguousarray(probability.reshape(-1).astype(np.float32))
+    merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
+    deposit.add(
+        model, expander.points, matrices, merged.values, merged.row_weights, pixel_weights, batch.by_pixel,
+        merged.weights,
+    )  # fmt: skip
 
 
 def _softmax(scores: Array) -> tuple[Array, Array]:

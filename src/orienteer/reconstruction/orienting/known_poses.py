@@ -1,0 +1,108 @@
+"""Frames whose pose is known are merged there; which state they show is still for the models to say."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.likelihood.base import Likelihood
+from orienteer.posterior.posterior import Posterior
+from orienteer.reconstruction.frames.batch import Batch
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.refinement import local_scores, merge_at, signal_at
+from orienteer.reconstruction.orienting.search import Grid, Search
+from orienteer.reconstruction.states.posterior import StatePosterior
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPoses:
+    """A search in which frames of known pose take no part.
+
+    search : for the others; it is not asked where there are none.
+    grid : the rows that posteriors speak of.
+    quaternion : (N, 4) known poses of all frames of the data, NaN where there is none.
+    """
+
+    search: Search | None
+    grid: Grid
+    quaternion: NDArray[np.float64]
+    tile_rows: int
+
+    def step(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None = None,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """As :class:`Search` says; the row of a known frame names its state, and any pose."""
+        xp = array_namespace(batch.fluence)
+        quaternion = self.quaternion[batch.places]
+        known = np.flatnonzero(np.isfinite(quaternion[:, 0]))
+        if self.search is None:
+            nothing = xp.zeros(len(batch))
+            count = xp.zeros(len(batch), dtype=np.int64)
+            posterior = Posterior(nothing, count, nothing.astype(np.float32), nothing, nothing + 1, count + 1)
+            expected = xp.zeros(len(batch))
+        else:
+            searched = xp.ones(len(batch), dtype=np.float32)
+            searched[xp.asarray(known)] = 0
+            own = searched if batch.weight is None else searched * batch.weight
+            posterior, expected = self.search.step(
+                likelihood, expander, replace(batch, weight=own), deposit, pixel_weights, states
+            )
+        if not len(known):
+            return posterior, expected
+        return self._known(
+            likelihood, expander, batch, deposit, pixel_weights, states, posterior, expected,
+            xp.asarray(known), xp.asarray(quaternion[known]),
+        )  # fmt: skip
+
+    def _known(
+        self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
+        pixel_weights: Array, states: StatePosterior | None, posterior: Posterior, expected: Array,
+        frames: Array, poses: Array,
+    ) -> tuple[Posterior, Array]:  # fmt: skip
+        """Merge frames (F,) of a batch at their poses (F, 4), each in the states that it may show."""
+        xp = array_namespace(batch.fluence)
+        rows, K, M = self.grid.rows, len(self.grid.poses), len(expander.models)
+        log_prior = xp.stack([_log_sum(rows.log_prior[m * K : (m + 1) * K]) for m in range(M)])
+        scores = xp.stack(
+            [
+                local_scores(
+                    likelihood, expander, batch, frames, xp.full(len(frames), m), poses[:, None],
+                    self.tile_rows,
+                )[:, 0]
+                for m in range(M)
+            ]
+        )  # fmt: skip
+        odds = scores + log_prior[:, None]
+        evidence = _log_sum(odds)
+        probability = xp.exp(odds - evidence)
+        best = probability.argmax(axis=0)
+        expected[frames] = 0
+        for m in range(M):
+            merge_at(
+                likelihood, expander, batch, frames, m, poses, probability[m], deposit, pixel_weights,
+                tile_rows=self.tile_rows,
+            )  # fmt: skip
+            signal = signal_at(likelihood, expander, m, poses, batch.by_pixel, self.tile_rows)
+            expected[frames] += probability[m] * signal
+            if states is not None:
+                states.probability[m, frames] = probability[m]
+                states.best_row[m, frames] = m * K
+        if self.search is None:  # else it has counted them, wherever it would have put them
+            for m in range(M):
+                deposit.row_mass[m * K] += probability[m].sum()
+        entropy = -(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=0)
+        posterior.log_evidence[frames] = evidence
+        posterior.best_row[frames] = best * K
+        posterior.best_score[frames] = xp.take_along_axis(scores, best[None], axis=0)[0]
+        posterior.entropy[frames] = entropy
+        return posterior, expected
+
+
+def _log_sum(values: Array) -> Array:
+    """ln of the sum of exp(values) over the first axis."""
+    xp = array_namespace(values)
+    top = values.max(axis=0)
+    return top + xp.log(xp.exp(values - top).sum(axis=0, dtype=np.float64))
