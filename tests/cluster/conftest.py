@@ -1,14 +1,16 @@
-"""A real Slurm on this machine, loopback only, started for the tests that ask for it and stopped after them."""
+"""A real Slurm on this machine, loopback only, started for the tests that ask for it and stopped after."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -23,7 +25,7 @@ SlurmdPort={daemon}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -49,6 +51,31 @@ NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
 PartitionName=batch Nodes={host} Default=YES MaxTime=4:00:00 PriorityTier=5 PreemptMode=OFF
 PartitionName=guests Nodes={host} MaxTime=4:00:00 PriorityTier=1 PreemptMode=REQUEUE GraceTime=10
 PartitionName=urgent Nodes={host} MaxTime=4:00:00 PriorityTier=9 PreemptMode=OFF
+"""
+
+# Counts to the number in FOLDER/goal, one more every fifth of a second; goes on where it was stopped.
+COUNTING = """#!/bin/bash
+[ "$1" = run ] || exit 2
+folder=${2%.toml}
+trap 'echo stopped by a notice; exit 138' USR1
+trap 'echo stopped by Slurm; exit 143' TERM
+for argument in "$@"; do case "$argument" in run.out=*) folder=${argument#run.out=} ;; esac; done
+mkdir -p "$folder"
+goal=$(cat goal)
+number=$(cat "$folder/number" 2>/dev/null || echo 0)
+echo "$* goes on from $number"
+while [ "$number" -lt "$goal" ]; do
+    sleep 0.2 & wait $!
+    number=$((number + 1)); echo "$number" > "$folder/number"
+done
+echo "done"
+"""
+SITE = """#!/bin/bash
+#: about = "The machine of the tests."
+{{options}}
+{{environment}}
+export PATH={programs}:"$PATH"
+{{work}}
 """
 
 
@@ -168,8 +195,8 @@ def slurm() -> Iterator[Slurm]:
 def _is_up(slurm: Slurm) -> bool:
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        asked = subprocess.run(["sinfo", "--noheader", "--partition=batch", "--format=%T"],
-                               env=slurm.environment, capture_output=True, text=True, check=False)  # fmt: skip
+        question = ["sinfo", "--noheader", "--partition=batch", "--format=%T"]
+        asked = subprocess.run(question, env=slurm.environment, capture_output=True, text=True, check=False)
         if asked.stdout.strip().startswith("idle"):
             return True
         time.sleep(0.3)
@@ -179,3 +206,67 @@ def _is_up(slurm: Slurm) -> bool:
 def _last_words(folder: Path) -> str:
     logs = [folder / "slurmctld.log", folder / "slurmd.log", folder / "munged.out"]
     return " ".join(log.read_text(errors="replace")[-300:] for log in logs if log.exists())
+
+
+class Desk:
+    """A folder with runs, and the command line of a user who works there."""
+
+    def __init__(self, folder: Path, slurm: Slurm) -> None:
+        self.folder = folder
+        self.slurm = slurm
+        programs = folder / "programs"
+        programs.mkdir()
+        (programs / "orienteer").write_text(COUNTING)
+        (programs / "orienteer").chmod(0o755)
+        (folder / "site.sh").write_text(SITE.replace("{programs}", str(programs)))
+        (folder / "frames.h5").write_bytes(b"looked at by nobody")
+        self.environment = {**slurm.environment, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "200"}
+
+    def run_file(self, name: str, goal: int) -> str:
+        (self.folder / "goal").write_text(str(goal))
+        (self.folder / f"{name}.toml").write_text(
+            '[run]\ndata = "frames.h5"\n\n[cluster]\nsite = "./site.sh"\ntime = "10min"\n'
+        )
+        return f"{name}.toml"
+
+    def call(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "orienteer", *map(str, arguments)]
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def submit(self, *arguments: object) -> list[str]:
+        """The numbers of the jobs."""
+        done = self.call("submit", *arguments, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return list(json.loads(done.stdout)["jobs"])
+
+    def status(self, *arguments: object) -> Any:
+        """What is told of the runs, with a question to Slurm that is new."""
+        for answer in (self.folder / "cache").rglob("queue-*.json"):
+            answer.unlink()
+        done = self.call("status", *arguments, "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)["runs"]
+
+    def number(self, run: str) -> int:
+        path = self.folder / run / "number"
+        return int(path.read_text() or 0) if path.exists() else 0
+
+    def log(self, run: str, job: str) -> str:
+        return (self.folder / run / "slurm" / f"{job}.log").read_text()
+
+    @staticmethod
+    def wait_until(found: Callable[[], T], what: str) -> T:
+        return wait_until(found, what)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, slurm: Slurm) -> Desk:
+    return Desk(tmp_path, slurm)

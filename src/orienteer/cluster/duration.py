@@ -22,7 +22,9 @@ def parse_duration(text: str) -> int:
     if parts and re.sub(r"\s", "", _WORDS.sub("", told)) == "":
         return math.ceil(sum(float(number) * _UNITS[unit] for number, unit in parts))
     if re.fullmatch(r"\d+:\d{2}", told):
-        raise ValueError(f"Slurm would take '{text}' as minutes and seconds; write {told}:00 or {told[:-3]}h")
+        raise ValueError(
+            f"'{text}' is minutes and seconds to Slurm; write {told}:00, {told[:-3]}h or {told[:-3]}min"
+        )
     if re.fullmatch(r"\d+", told):
         raise ValueError(f"'{text}' has no unit; write {told}min, {told}h or hours:minutes:seconds")
     raise ValueError(f"'{text}' is no time; write it such as 4h, 90min, 1d 12h or 04:00:00")

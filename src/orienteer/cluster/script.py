@@ -17,9 +17,12 @@ from orienteer.cluster.template import fill
 _ON_EACH_NODE = 'srun --mpi=none --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1'
 
 
-def job_script(job: Job, site: Site, settings: ClusterSettings) -> str:
-    """The whole text; `settings` are those of the user and the site together."""
-    return fill(
+def job_script(job: Job, site: Site, settings: ClusterSettings, made_by: str = "") -> str:
+    """The whole text.
+
+    settings : those of the user and the site together; made_by : the command that makes it again.
+    """
+    script = fill(
         site.text,
         {
             "options": "\n".join(f"#SBATCH {option}" for option in sbatch_options(job, settings)),
@@ -34,10 +37,12 @@ def job_script(job: Job, site: Site, settings: ClusterSettings) -> str:
             "folder": shlex.quote(str(job.folder)),
         },
     )
+    shell, _, rest = script.partition("\n")
+    return f"{shell}\n# Made by: {made_by}\n{rest}" if made_by else script
 
 
 def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
-    """The options of sbatch; where one is named twice, the last holds."""
+    """The options of sbatch; those of the site and the user for special cases take the place of others."""
     tasks = f"0-{len(job.works) - 1}" + (f"%{settings.at_once}" if settings.at_once else "")
     named = {
         "job-name": job.name,
@@ -53,8 +58,8 @@ def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
         "reservation": settings.reservation,
         "constraint": settings.constraint,
         "array": tasks if job.is_array else "",
-        "chdir": _value(job.folder),
-        "output": _value(job.log_pattern),
+        "chdir": _text(str(job.folder)),
+        "output": _text(str(job.log_pattern)),
         "open-mode": "append",
         "signal": f"B:USR1@{settings.notice_s}",
     }
@@ -63,9 +68,10 @@ def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:
         options.append("--exclusive")
     # A node that dies sends the job back to the queue, from where the run goes on.
     options.append("--requeue")
-    if settings.preemptible:
-        options += settings.preemptible_options
-    return [*options, *settings.options]
+    for further in (*(settings.preemptible_options if settings.preemptible else ()), *settings.options):
+        named_too = further.partition("=")[0].partition(" ")[0]
+        options = [*(option for option in options if option.partition("=")[0] != named_too), _text(further)]
+    return options
 
 
 def environment_lines(settings: ClusterSettings) -> list[str]:
@@ -123,10 +129,9 @@ def _commands(job: Job) -> list[str]:
     if not job.is_array:
         return [f"{_command(job.works[0].arguments)} &"]
     return [
-        "commands=(",
-        *(f"    {shlex.quote(_command(work.arguments))}" for work in job.works),
-        ")",
-        'eval "${commands[$SLURM_ARRAY_TASK_ID]} &"',
+        'case "$SLURM_ARRAY_TASK_ID" in',
+        *(f"    {task}) {_command(work.arguments)} & ;;" for task, work in enumerate(job.works)),
+        "esac",
     ]
 
 
@@ -138,7 +143,6 @@ def _quoted(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-def _value(path: Path) -> str:
-    """A path as sbatch reads it in a script: quoted where it has blanks."""
-    text = str(path)
-    return f'"{text}"' if any(sign.isspace() for sign in text) else text
+def _text(text: str) -> str:
+    """A text as sbatch reads it in a script: quoted where it has blanks; % stands for numbers in paths."""
+    return shlex.quote(text) if any(sign.isspace() or sign in "'\"#" for sign in text) else text

@@ -1,9 +1,10 @@
 """The ``[cluster]`` section: what a batch job asks Slurm for."""
 
 import re
-from typing import Annotated
+import shlex
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from orienteer.cluster.duration import parse_duration
 from orienteer.settings.section import Section
@@ -24,6 +25,11 @@ def _checked_word(text: str) -> str:
     return text
 
 
+def _split_options(told: Any) -> Any:
+    """One text stands for several options, as on a command line."""
+    return tuple(shlex.split(told)) if isinstance(told, str) else told
+
+
 def _checked_options(options: tuple[str, ...]) -> tuple[str, ...]:
     for option in options:
         if not option.startswith("-") or "\n" in option:
@@ -32,7 +38,7 @@ def _checked_options(options: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Word = Annotated[str, AfterValidator(_checked_word)]
-Options = Annotated[tuple[str, ...], AfterValidator(_checked_options)]
+Options = Annotated[tuple[str, ...], BeforeValidator(_split_options), AfterValidator(_checked_options)]
 
 
 class ClusterSettings(Section):
@@ -88,6 +94,16 @@ class ClusterSettings(Section):
         default="/tmp", description="Folder of each node where the archive is unpacked."
     )
     options: Options = Field(default=(), description="Further options of sbatch, such as --exclude=node7.")
+
+    @field_validator("notice_s")
+    @classmethod
+    def _leaves_time_to_work(cls, notice_s: int, others: ValidationInfo) -> int:
+        time = others.data.get("time", "")
+        if time and parse_duration(time) <= 2 * notice_s:
+            raise ValueError(
+                f"a job of {time} has no time to work if it is to leave so early; give more time"
+            )
+        return notice_s
 
     @property
     def n_ranks_per_node(self) -> int:

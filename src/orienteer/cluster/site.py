@@ -1,7 +1,8 @@
 """Site: how jobs look at one computing centre, as a file that its users can read and change.
 
 A template is a job script with {{words}}.  Lines that begin with ``#:`` are settings of ``[cluster]`` that
-hold there unless the user says otherwise; ``#: needs = [...]`` names settings that the user has to give.
+hold there unless the user says otherwise; ``#: needs = [...]`` names settings that the user has to give, and
+``#: about`` says what the template is for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ class Site:
         for name in self.needs:
             if not getattr(merged, name):
                 raise SettingsError(
-                    f"jobs at {self.name} need {name.replace('_', ' ')}.",
-                    f"Give --{name.replace('_', '-')}, or write it under [cluster].",
+                    f"jobs for the site {self.name} need --{name.replace('_', '-')}.",
+                    f"Give it, or write  {name} = ...  under [cluster].",
                 )
         return merged
 
@@ -106,13 +106,14 @@ def read_site(path: Path) -> Site:
     check_words(text, WORDS, NEEDED, str(path))
     # Lines of the script become empty ones, so that errors name the line of the file.
     header = _read_header(path, "\n".join(line[2:] if line.startswith(_MARK) else "" for line in lines))
-    defaults = {name: getattr(header, name) for name in header.model_fields_set - {"needs"}}
-    return Site(path.stem, path, text, _about(lines), defaults, header.needs)
+    defaults = {name: getattr(header, name) for name in header.model_fields_set - {"about", "needs"}}
+    return Site(path.stem, path, text, header.about, defaults, header.needs)
 
 
 class _Header(ClusterSettings):
     """What the ``#:`` lines of a template say."""
 
+    about: str = Field(default="", description="What the template is for, in one line.")
     needs: tuple[str, ...] = Field(default=(), description="Settings that the user has to give.")
 
 
@@ -132,9 +133,3 @@ def _read_header(path: Path, text: str) -> _Header:
             known = ", ".join(ClusterSettings.model_fields)
             raise FileError(path, f"needs '{name}', which is no setting.", f"Settings of jobs are: {known}.")
     return header
-
-
-def _about(lines: Sequence[str]) -> str:
-    """The first remark of a template, which tells what it is for."""
-    remarks = [line.lstrip("# ") for line in lines[1:] if line.startswith("# ")]
-    return remarks[0] if remarks else ""

@@ -1,6 +1,5 @@
 #!/bin/bash
-# An example after Maxwell at DESY and the European XFEL; copy it and put in what your group uses.
-# Nodes are given whole; the partitions of groups come first, those for all (allgpu) may send jobs away.
+#: about = "An example after Maxwell (DESY, European XFEL): whole nodes, modules; put in what your group has."
 #: partition = "allgpu"
 #: constraint = "GPUx1"
 #: ranks_per_node = 1

@@ -1,6 +1,5 @@
 #!/bin/bash
-# An example after Perlmutter at NERSC; copy it and put in what your project uses.
-# Four GPUs a node; an account is needed, and jobs for GPUs say so by a constraint.
+#: about = "An example after Perlmutter (NERSC): four GPUs a node, an account that pays."
 #: needs = ["account", "time"]
 #: constraint = "gpu"
 #: qos = "regular"

@@ -1,0 +1,94 @@
+"""Standing: where a run stands, from its folder alone and at a glance; nothing is computed or waited for."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from orienteer.errors import OrienteerError
+from orienteer.run.directory import RunDirectory
+from orienteer.run.events import STEP, read_events
+from orienteer.run.lock import NAME as LOCK
+from orienteer.run.lock import lock_holder
+
+# A lock is renewed every few seconds; clocks of machines and file systems differ by more.
+_STALE_S = 180.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run stands.
+
+    state : new (there is no run yet), working, stopped (it can go on), failed or finished.
+    reason : why it has finished or failed.
+    seconds_left : until its end as it judged at its last step; seconds_since : that step, or None.
+    host : where it works.
+    """
+
+    path: Path
+    state: Literal["new", "working", "stopped", "failed", "finished"]
+    method: str = ""
+    frames: int | None = None
+    iteration: int = 0
+    stage: int | None = None
+    n_stages: int | None = None
+    agrees_to_A: float | None = None
+    seconds_left: float | None = None
+    seconds_since: float | None = None
+    reason: str = ""
+    host: str = ""
+
+
+def read_standing(path: Path) -> Standing:
+    """Where the run in a folder stands; a folder that holds none is one that is new."""
+    directory = RunDirectory(path)
+    if not directory.is_run:
+        return Standing(path, "new")
+    try:
+        described = directory.describe()
+        events = read_events(directory.events)
+    except OrienteerError as error:
+        return Standing(path, "failed", reason=error.message)
+    step: dict[str, Any] = next((event for event in reversed(events) if event["event"] == STEP), {})
+    last: dict[str, Any] = events[-1] if events else {}
+    host = _host(path)
+    ends = {"finished": "finished", "failed": "failed"}
+    state: Any = "working" if host else ends.get(str(last.get("event")), "stopped")
+    since = _seconds_since(last.get("time"))
+    left = step.get("seconds_left")
+    return Standing(
+        path,
+        state,
+        str(described["method"]),
+        described["input"].get("frames"),
+        int(step.get("iteration") or 0),
+        step.get("stage"),
+        step.get("n_stages"),
+        step.get("agrees_to_A"),
+        None
+        if left is None or state == "finished"
+        else max(0.0, left - (since or 0.0) * (state == "working")),
+        since,
+        str(last.get("reason") or "") if state in ("finished", "failed") else "",
+        host,
+    )
+
+
+def _host(path: Path) -> str:
+    """The machine on which somebody works on the run; a lock that is not renewed is nobody's."""
+    holder = lock_holder(path)
+    try:
+        age_s = time.time() - (path / LOCK).stat().st_mtime
+    except OSError:
+        return ""
+    return "" if holder is None or (age_s > _STALE_S and not holder.is_here) else holder.host
+
+
+def _seconds_since(text: Any) -> float | None:
+    try:
+        return max(0.0, (datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds())
+    except (TypeError, ValueError):
+        return None

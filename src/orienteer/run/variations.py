@@ -1,0 +1,92 @@
+"""Variations of a run: the same file with other values, such as several seeds, each in its own folder."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orienteer.errors import FileError, SettingsError
+from orienteer.settings.loading import load_settings, parse_override
+
+if TYPE_CHECKING:
+    from orienteer.run.settings import Settings
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A run that a file describes together with overrides.
+
+    overrides : "section.key=value" texts; folder : where it lives.
+    """
+
+    file: Path
+    overrides: tuple[str, ...]
+    settings: Settings
+    folder: Path
+
+
+def parse_over(text: str) -> list[str]:
+    """The overrides that one ``--over`` stands for.
+
+    >>> parse_over("run.seed=1,2,3")
+    ['run.seed=1', 'run.seed=2', 'run.seed=3']
+    """
+    key, equals, values = text.partition("=")
+    each = [value.strip() for value in values.split(",")]
+    if not equals or not all(each) or len(each) < 2:
+        raise SettingsError(
+            f"--over {text}: expected section.key=value,value,...", "For example: --over run.seed=1,2,3"
+        )
+    overrides = [f"{key.strip()}={value}" for value in each]
+    for override in overrides:
+        parse_override(override)
+    return overrides
+
+
+def variations(
+    files: Sequence[Path], overrides: Sequence[str] = (), over: Sequence[str] = ()
+) -> list[Variation]:
+    """Every run that the files describe, checked; with ``over``, each with every combination of values."""
+    from orienteer.run.settings import Settings
+
+    found: dict[Path, Variation] = {}
+    for file in files:
+        for chosen in itertools.product(*(parse_over(text) for text in over)):
+            given = [*overrides, *chosen]
+            settings = load_settings(Settings, file, given)
+            folder = settings.run.folder(file)
+            if chosen:
+                folder = folder.with_name("-".join([folder.name, *(_label(text) for text in chosen)]))
+                given.append(f"run.out={_text(str(folder))}")
+            data = settings.run.patterns(file)
+            if not data.exists():
+                hint = "Relative paths count from the folder of the command."
+                raise FileError(data, f"there are no such data, which {file} names.", hint)
+            if folder in found:
+                raise SettingsError(
+                    f"{file} and {found[folder].file} would both live in {folder}.",
+                    "Give each a folder of its own:  out  under [run].",
+                )
+            found[folder] = Variation(file, tuple(given), settings, folder)
+    return list(found.values())
+
+
+def _label(override: str) -> str:
+    """A value as a part of the name of a folder.
+
+    >>> _label("run.seed=3"), _label("emc.background_file=a/b c.h5")
+    ('seed-3', 'background_file-b-c.h5')
+    """
+    keys, value = parse_override(override)
+    return re.sub(r"[^\w.+-]+", "-", f"{keys[-1]}-{Path(str(value)).name}")
+
+
+def _text(text: str) -> str:
+    """A text as the value of an override; quoted only where it would be read as something else."""
+    _, value = parse_override(f"run.out={text}")
+    return text if value == text else json.dumps(text)
