@@ -27,11 +27,13 @@ from orienteer.cli import (
     rotations,
     settings,
     simulate,
+    status,
     submit,
     validate,
     weather,
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
+from orienteer.cli.ranks import check_command, join_ranks, leave_together
 from orienteer.run.signals import was_heard
 
 app = typer.Typer(
@@ -44,8 +46,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, submit, phase, validate, plot, report, weather, compare, convert,
-    rotations, settings, doctor, bench,
+    demo, simulate, inspect, plan, reconstruct, submit, status, phase, validate, plot, report, weather,
+    compare, convert, rotations, settings, doctor, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))
@@ -96,9 +98,21 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     warnings.showwarning = _show_warning  # type: ignore[assignment]
+    if signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL:  # what batch systems send before they end a job
+        signal.signal(signal.SIGUSR1, _terminate)
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
+    team = join_ranks(arguments)
     # Typer answers a wrong command line in words of its own, but not when the answer has to be JSON.
     command = functools.partial(app, arguments, prog_name="orienteer", standalone_mode=not as_json)
-    sys.exit(run_reporting_errors(command, debug, as_json))
+
+    def carry_out() -> object:
+        if team is not None:
+            check_command(arguments, team)
+        return command()
+
+    status = run_reporting_errors(carry_out, debug, as_json)
+    if team is not None:
+        leave_together(team, status)
+    sys.exit(status)

@@ -39,6 +39,20 @@ DistanceM = Annotated[
         "--distance-m", help="Detector distance in metres; otherwise what the geometry says.", min=1e-6
     ),
 ]
+NoticeS = Annotated[
+    float,
+    typer.Option(
+        "--notice-s",
+        help="Seconds from SIGTERM or SIGUSR1 to the end of the job; the run saves and leaves within them.",
+        min=1,
+    ),
+]
+HangS = Annotated[
+    float,
+    typer.Option(
+        "--hang-s", help="Ranks that have done nothing for so many seconds hang; 0: wait for ever.", min=0
+    ),
+]
 SettingsFile = Annotated[
     Path | None, typer.Option("--settings", metavar="FILE", help="Settings as a TOML file.")
 ]

@@ -16,6 +16,8 @@ from orienteer.cli.options import (
     Device,
     DistanceM,
     Geometry,
+    HangS,
+    NoticeS,
     Overrides,
     SettingsFile,
     WavelengthA,
@@ -24,6 +26,8 @@ from orienteer.cli.options import (
 )
 from orienteer.cli.run_report import in_rows, run_report
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run.signals import NOTICE_S
+from orienteer.run.watch import HANG_S
 
 MethodName: TypeAlias = Literal["emc", "mtip"]
 
@@ -54,22 +58,29 @@ def reconstruct(
         bool,
         typer.Option("--restart", metavar="", help="Begin anew; what the folder's run has done is lost."),
     ] = False,
+    notice_s: NoticeS = NOTICE_S,
+    hang_s: HangS = HANG_S,
     as_json: AsJson = False,
     *,
     flags: list[str],
 ) -> None:
     """Find the 3D intensity and the orientation of every pattern; stop and resume at any time."""
+    from orienteer.run.crew import crew
+    from orienteer.run.fault import stop_all
     from orienteer.run.frame_use import frame_use
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
 
-    chosen = load_settings(Settings, settings, [*set_, *(in_section(flag, method) for flag in flags)])
-    with stopping_at_once("Stopped.", "The same command goes on."):
+    team = crew()
+    overrides = [*set_, *(in_section(flag, method) for flag in flags)]
+    chosen = team.by_leader(lambda: load_settings(Settings, settings, overrides))
+    with stopping_at_once("Stopped.", "The same command goes on.", stop_all(team, out)):
         try:
-            source = open_patterns(data, geometry, wavelength_A, distance_m)
+            source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
+            run.notice_s, run.hang_s = notice_s, hang_s
             with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
                 for step in steps:
                     show(cast(Step, step))
@@ -77,6 +88,8 @@ def reconstruct(
             with suppress(OSError):  # the terminal may be gone
                 messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
             raise Stopped(stopped.exit_status) from None
+    if not team.leads:
+        return
     report = run_report(run)
     if as_json:
         print_json(report)

@@ -84,6 +84,8 @@ class Crew:
 
     def __init__(self, world: Any = None) -> None:
         self._world: Any = None if world is None or world.Get_size() == 1 else world.Dup()
+        # Ranks that leave speak over another line: nothing under way can take their words for its own.
+        self._door: Any = None if self._world is None else self._world.Dup()
         self.rank = 0 if self._world is None else int(self._world.Get_rank())
         self.size = 1 if self._world is None else int(self._world.Get_size())
         self.host = socket.gethostname()
@@ -116,13 +118,13 @@ class Crew:
         """What each rank has, in the order of ranks."""
         if self._world is None:
             return [value]
-        self._statuses(0, None)
+        self._statuses(self._world, 0, None)
         return list(self._world.allgather(value))
 
     def from_leader(self, value: T | None) -> T:
         """What the leader has."""
         if self._world is not None:
-            self._statuses(0, None)
+            self._statuses(self._world, 0, None)
             value = self._world.bcast(value)
         return value  # type: ignore[return-value]
 
@@ -168,7 +170,7 @@ class Crew:
         """
         if self._world is None:
             return number
-        found = self._statuses(-1 if failed else number, PATIENCE_S if failed else None)
+        found = self._statuses(self._world, -1 if failed else number, PATIENCE_S if failed else None)
         if found is None:
             raise OthersAreElsewhere from error
         if min(found) < 0:
@@ -178,12 +180,16 @@ class Crew:
                 raise failure.error(self.name(first))
         return max(found)
 
-    def _statuses(self, status: int, limit_s: float | None) -> Sequence[int] | None:
+    def all_leave(self) -> bool:
+        """Whether all ranks come to the end together; those that do not come soon are still at work."""
+        return self._door is None or self._statuses(self._door, 0, PATIENCE_S) is not None
+
+    def _statuses(self, line: Any, status: int, limit_s: float | None) -> Sequence[int] | None:
         """The status of every rank; None when some do not come within the limit."""
         import numpy as np
 
         own, found = np.array([status], np.int64), np.zeros(self.size, np.int64)
-        request = self._world.Iallgather(own, found)
+        request = line.Iallgather(own, found)
         end = None if limit_s is None else time.monotonic() + limit_s
         n_tries = 0
         # Polled with rests: ranks that wait leave their core to those that work, and signals are heard.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
 from orienteer.run.crew import Crew, Failure
+from orienteer.run.signals import RunStopped
 
 NAME = "fault.json"
 # Time for the rank that speaks, before one that keeps silent ends the job.
@@ -57,7 +58,11 @@ def end_job(crew: Crew, folder: Path, fault: Fault, status: int, before: Callabl
 
     before : what that one does last of all, such as a line in the log.
     """
-    if _claim(folder, fault):
+    is_first = _claim(folder, fault)
+    if is_first is None:  # nothing can be written: the leader speaks, or whoever is left after it
+        is_first = True
+        time.sleep(0 if crew.leads else _SILENCE_S)
+    if is_first:
         with suppress(Exception):
             before()
         with suppress(OSError):  # the terminal may be gone
@@ -66,6 +71,18 @@ def end_job(crew: Crew, folder: Path, fault: Fault, status: int, before: Callabl
         time.sleep(_SILENCE_S)
     crew.abort(status)
     raise AssertionError("a process that has ended")
+
+
+def stop_all(crew: Crew, folder: Path) -> Callable[[RunStopped], None] | None:
+    """How a signal ends all ranks at once; None for a process that is alone and may just leave."""
+    if crew.is_alone:
+        return None
+
+    def stop(stopped: RunStopped) -> None:
+        fault = Fault("signal", stopped.message, stopped.hint, crew.rank, crew.host)
+        end_job(crew, folder, fault, stopped.exit_status, lambda: None)
+
+    return stop
 
 
 def fault_of(crew: Crew, error: BaseException, hint: str) -> Fault:
@@ -99,14 +116,14 @@ def forget_fault(folder: Path) -> None:
         (folder / NAME).unlink(missing_ok=True)
 
 
-def _claim(folder: Path, fault: Fault) -> bool:
-    """Whether this rank is the first; where nothing can be written, each takes itself for it."""
+def _claim(folder: Path, fault: Fault) -> bool | None:
+    """Whether this rank is the first; None where that cannot be told."""
     try:
         descriptor = os.open(folder / NAME, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:
         return False
     except OSError:
-        return True
+        return None
     with suppress(OSError):
         os.write(descriptor, json.dumps(asdict(fault)).encode())
     os.close(descriptor)

@@ -23,7 +23,7 @@ from orienteer.run.crew import OthersAreElsewhere, crew
 from orienteer.run.crew_checks import check_crew, check_source
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, EventLog, read_events
-from orienteer.run.fault import Fault, end_job, fault_of, forget_fault
+from orienteer.run.fault import Fault, end_job, fault_of, forget_fault, stop_all
 from orienteer.run.input import (
     describe_input,
     describe_wavelength,
@@ -40,7 +40,7 @@ from orienteer.run.settings_file import (
     settings_differences,
     settings_tree,
 )
-from orienteer.run.signals import NOTICE_S, RunStopped, stopping_at_once
+from orienteer.run.signals import NOTICE_S, stopping_at_once
 from orienteer.run.watch import HANG_S, Watch
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
@@ -270,7 +270,7 @@ class Run:
         with stopping_at_once(
             f"Stopped while the run was set up; {kept}.",
             how_to_resume(self.path),
-            None if self._crew.is_alone else self._stop_all,
+            stop_all(self._crew, self.path),
         ):
             session, is_restored = self._session()
             session.begin(is_restored, choose_device(self.device))
@@ -294,17 +294,14 @@ class Run:
         finally:
             self._keep(session)
 
-    def _end_job(self, fault: Fault, status: int = 1) -> None:
+    def _end_job(self, fault: Fault) -> None:
         """End all ranks in the middle of their work; what the last checkpoint holds is kept."""
 
         def note() -> None:
             EventLog(self._directory.events).append("failed", reason=fault.message, rank=fault.rank)
 
-        end_job(self._crew, self.path, fault, status, note if self._directory.events.exists() else _nothing)
-
-    def _stop_all(self, stopped: RunStopped) -> None:
-        fault = Fault("signal", stopped.message, stopped.hint, self._crew.rank, self._crew.host)
-        end_job(self._crew, self.path, fault, stopped.exit_status, _nothing)
+        is_begun = self._directory.events.exists()
+        end_job(self._crew, self.path, fault, 1, note if is_begun else lambda: None)
 
     def _show_end(self, method: Method) -> None:
         if method.finished and self.when_finished is not None:
@@ -484,7 +481,3 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_ino, found.st_mtime_ns
-
-
-def _nothing() -> None:
-    """Nothing has to be noted."""

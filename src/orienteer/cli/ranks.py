@@ -1,0 +1,65 @@
+"""A command that several ranks carry out together: one of them speaks, and all leave in the same way."""
+
+import io
+import sys
+
+from rich.console import Console
+from rich.markup import escape
+
+from orienteer.cli.console import print_json
+from orienteer.compute.ranks.world import is_launched
+from orienteer.errors import OrienteerError
+from orienteer.run import fault
+from orienteer.run.crew import Crew, crew
+from orienteer.run.fault import Fault
+
+# Every other command would be carried out as often as there are ranks, and write the same files.
+PARALLEL = ("reconstruct",)
+
+
+def join_ranks(arguments: list[str]) -> Crew | None:
+    """The ranks that were started with this one, None when it is alone; all but the leader fall silent."""
+    if not is_launched():
+        return None
+    team = crew()
+    if team.is_alone:
+        return None
+    fault.speak = _speak_json if "--json" in arguments else _speak
+    if not team.leads:
+        # What they would say is kept, in case that it turns out to be news.
+        sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    return team
+
+
+def check_command(arguments: list[str], team: Crew) -> None:
+    """Refuse a command that is for one process."""
+    name = next((argument for argument in arguments if not argument.startswith("-")), "")
+    if name and name not in PARALLEL:
+        raise OrienteerError(
+            f"'{name}' works in one process, and {team.size} ranks were started.",
+            f"Start it without mpiexec or srun; on many ranks works: {', '.join(PARALLEL)}.",
+        )
+
+
+def leave_together(team: Crew, status: int) -> None:
+    """Leave with this exit status; where the other ranks are still at work, they are ended."""
+    if status != 0 and not team.all_leave():
+        if isinstance(sys.stderr, io.StringIO):
+            print(f"{team.name(team.rank)}: {sys.stderr.getvalue().strip()}", file=sys.__stderr__, flush=True)
+        team.abort(status)
+
+
+def _speak(told: Fault) -> None:
+    console = Console(file=sys.__stderr__, highlight=False)
+    before = "" if told.kind == "signal" else "[bold red]Error:[/] "
+    console.print(f"{before}{escape(told.message)}", soft_wrap=True)
+    console.print(escape(told.hint), soft_wrap=True)
+
+
+def _speak_json(told: Fault) -> None:
+    if told.kind == "signal":
+        _speak(told)
+        return
+    sys.stdout = sys.__stdout__ or sys.stdout
+    print_json({"error": told.message, "hint": told.hint})
+    sys.stdout.flush()
