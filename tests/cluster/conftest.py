@@ -53,9 +53,19 @@ PartitionName=guests Nodes={host} MaxTime=4:00:00 PriorityTier=1 PreemptMode=REQ
 PartitionName=urgent Nodes={host} MaxTime=4:00:00 PriorityTier=9 PreemptMode=OFF
 """
 
-# Counts to the number in FOLDER/goal, one more every fifth of a second; goes on where it was stopped.
+# Starts a rank that counts to the number in the file "goal", one more every fifth of a second; it goes on
+# where it was stopped, and leaves with 128 and the number of the signal, as runs do.
 COUNTING = """#!/bin/bash
 [ "$1" = run ] || exit 2
+if [ -z "$SLURM_STEP_ID" ]; then
+    srun --ntasks=1 --mpi=none "$0" "$@" &
+    rank=$!
+    trap 'kill -USR1 $rank' USR1
+    trap 'kill -TERM $rank' TERM
+    while kill -0 $rank 2>/dev/null; do wait $rank; done
+    wait $rank
+    exit $?
+fi
 folder=${2%.toml}
 trap 'echo stopped by a notice; exit 138' USR1
 trap 'echo stopped by Slurm; exit 143' TERM

@@ -109,14 +109,15 @@ def work_lines(job: Job, settings: ClusterSettings) -> list[str]:
         "# Slurm's notices go on to the command, which saves the run and leaves; the next job goes on there.",
         *_commands(job),
         "command=$!",
-        "trap 'kill -USR1 \"$command\"' USR1",
-        "trap 'kill -TERM \"$command\"' TERM",
+        "trap 'kill -USR1 \"$command\" 2>/dev/null' USR1",
+        "trap 'kill -TERM \"$command\" 2>/dev/null' TERM",
         'while kill -0 "$command" 2>/dev/null; do wait "$command"; done',
         'wait "$command"; status=$?',
     ]
     if settings.preemptible:
         lines += [
             "# Stopped before its end, but not cancelled: queue again.",
+            "trap - USR1 TERM",
             'state=$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%T)',
             'if [ "$status" -gt 128 ] && [ "$state" = RUNNING ]; then',
             '    scontrol requeue "$SLURM_JOB_ID" && sleep 300   # which Slurm cuts short',

@@ -1,0 +1,58 @@
+"""``orienteer pack``: this environment as one file that runs wherever it is unpacked."""
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from orienteer.cli.console import messages, print_json, print_table
+from orienteer.cli.options import AsJson, refuse_existing
+from orienteer.cli.progress import show_steps
+
+
+def pack(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="A .tar.zst, .tar.gz or .tar; otherwise named by version."
+        ),
+    ] = None,
+    with_: Annotated[
+        list[str],
+        typer.Option("--with", metavar="PACKAGE", help="Take this installed package along; may be repeated."),
+    ] = [],  # noqa: B006 - typer makes a new list for each call
+    as_json: AsJson = False,
+) -> None:
+    """Pack Python, Orienteer and what it needs into one file, for the disks of nodes."""
+    from orienteer.cluster.archive import check_name, default_name, write_archive
+    from orienteer.cluster.environment import collect
+
+    path = out or Path(default_name())
+    check_name(path)
+    refuse_existing(path)
+    environment = collect(with_)
+    with show_steps("Looking"):
+        packed = write_archive(path, environment)
+    if as_json:
+        print_json(
+            {
+                **dataclasses.asdict(packed),
+                "distributions": environment.distributions,
+                "left_out": environment.left_out,
+            }
+        )
+        return
+    for what in environment.left_out:
+        messages.print(f"[yellow]left out[/] {escape(what)}", soft_wrap=True)
+    print_table(
+        [
+            ("archive", str(path)),
+            ("size", f"{packed.packed / 1e6:,.0f} MB, {packed.unpacked / 1e6:,.0f} MB unpacked"),
+            ("holds", f"{packed.n_files:,} files of Python and {len(environment.distributions)} packages"),
+            ("in a job", f"orienteer submit RUN.toml --environment {shlex.quote(str(path))}"),
+            ("by hand", f"tar -xf {shlex.quote(str(path))} -C FOLDER && FOLDER/bin/orienteer --version"),
+        ]
+    )
