@@ -32,11 +32,9 @@ def filled(comm: Comm) -> ScoreStore:
 
 def fine(comm: Comm, store: ScoreStore) -> BlockResponsibilities:
     blocks = select_blocks(store.kept(), np.arange(ROWS + 1) * CHILDREN)
-    width = np.diff(blocks.block_start)[blocks.pair_block]
-    row = blocks.row[
-        np.concatenate([np.arange(a, a + n) for a, n in zip(blocks.block_start[blocks.pair_block], width, strict=True)])
-        if len(width) else np.zeros(0, np.int64)
-    ]  # fmt: skip
+    pairs = zip(blocks.block_start[blocks.pair_block], blocks.block_start[blocks.pair_block + 1], strict=True)
+    rows = [np.arange(first, last) for first, last in pairs]
+    row = blocks.row[np.concatenate([np.zeros(0, dtype=np.int64), *rows])]
     values = FINE[row, owner_frame(blocks)]
     return normalise_blocks(values, blocks, FINE_PRIOR, BETA, 0.99, comm)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.ranks.comm import Comm
 from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.reconstruction.orienting.deposit import Deposit
@@ -47,6 +48,10 @@ class ExactSums:
         """The normal equations of all that was added."""
         self._transform()
         return self._sums
+
+    def join(self, comm: Comm) -> None:
+        """Add up the sums of all ranks."""
+        self._equations = self.finish().summed(comm)
 
     @property
     def _sums(self) -> NormalEquations:
@@ -93,3 +98,9 @@ class ExactDeposit(Deposit):
             if len(used):
                 self.exact[model].add(matrices[used], photons, xp.maximum(exposure, 0))
         super().add(model, points, matrices, values, row_weights, pixel_weights, by_pixel, weights)
+
+    def join(self, comm: Comm) -> None:
+        """As of :class:`Deposit`."""
+        super().join(comm)
+        for sums in self.exact:
+            sums.join(comm)

@@ -24,6 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, namespace_of_device
+from orienteer.compute.ranks.comm import Comm
 from orienteer.errors import OrienteerError
 from orienteer.fourier.nonuniform import NonuniformTransform, Precision, least_tolerance
 
@@ -85,6 +86,15 @@ class NormalEquations:
             self.kernel + other.kernel, self.right_side + other.right_side, self.voxel_A,
             self.data_square + other.data_square, self.n_values + other.n_values,
             max(self.q_max_inv_A, other.q_max_inv_A),
+        )  # fmt: skip
+
+    def summed(self, comm: Comm) -> "NormalEquations":
+        """The sums of the frames of all ranks."""
+        if comm.size == 1:
+            return self
+        return NormalEquations(
+            comm.sum(self.kernel), comm.sum(self.right_side), self.voxel_A, comm.sum(self.data_square),
+            comm.sum(self.n_values), comm.max(self.q_max_inv_A),
         )  # fmt: skip
 
     def with_frames(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.reconstruction.course.course import Course
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.compression import Compressed
@@ -39,10 +40,13 @@ class Carried(Preparation):
         *,
         seed: int = 0,
         device: DeviceName = "auto",
+        mesh: Mesh = SERIAL_MESH,
     ) -> None:
-        super().__init__(source, settings or EmcSettings(), device)
+        super().__init__(source, settings or EmcSettings(), device, mesh)
         self.seed = seed
         n_starts = self.settings.starts or (_STARTS if self.group.order >= _HIGH_ORDER else 1)
+        if self._knows_all:  # every start would come to the same
+            n_starts = 1
         # Several models begin as one, which is split.
         self.n_models, self.growth = 1, Growth(self.settings.models)
         self.course = Course(
@@ -114,12 +118,18 @@ class Carried(Preparation):
             self.noise.rescale_shells(zoom)
         self.course.enter(stage)
         self.work = Workspace(self, self.stages[stage])
-        self.annealing = Annealing(len(self.work.poses), is_first=is_new and stage == 0)
+        is_first = is_new and stage == 0 and not self._knows_all
+        self.annealing = Annealing(len(self.work.poses), is_first=is_first)
         self.table.forget_merge()
         if self.models is not None:
             n, xp = self.work.edge_voxels, self.xp
             self.models = xp.stack([xp.stack([resized(m, n, zoom) for m in half]) for half in self.models])
             self.full = xp.stack([resized(m, n, zoom) for m in self.full])
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether all orientations were given, and none is searched for."""
+        return self.known is not None and self.known.are_all
 
     @property
     def iteration(self) -> int:

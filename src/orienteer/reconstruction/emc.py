@@ -21,13 +21,15 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.carried import Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
+from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
 from orienteer.reconstruction.nuisances.updating import update_nuisances
 from orienteer.reconstruction.orienting.closing import refine_all
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.search import N_SAMPLE, choose_search
+from orienteer.reconstruction.orienting.known_poses import KnownPoses
+from orienteer.reconstruction.orienting.search import N_SAMPLE, Grid, Search, choose_search
 from orienteer.reconstruction.orienting.sentinels import is_watched, watch_sentinels
 from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.results import agreement_A, radial_summary
@@ -53,8 +55,10 @@ class Emc(Carried):
 
     ``Run`` does the same in a directory from which it can go on.
 
-    source : patterns with a detector and a wavelength; columns that tell the truth are never read.
+    source : patterns with a detector and a wavelength; columns that tell the truth are never read, unless a
+        setting names one (``known_orientations_column``).
     seed : of every random draw.
+    mesh : ranks that share the work, all of which do the same steps; alone by default.
     """
 
     def step(self) -> Step:
@@ -148,16 +152,14 @@ class Emc(Carried):
         weight : (N,) how much each frame counts in the merge; None: as in the table.
         """
         work = self.work
-        expander = Expander(self.models[self.n_halves - 1 - half], work.points, work.junk(self.junk))
+        expander = self.new_expander(half)
         deposit = self.new_deposit(work, half)
         sample = work.sample(half, self.fluence, N_SAMPLE)
         if sample is None:
             return deposit
-        search = choose_search(
-            work, likelihood, expander, sample, beta, self.settings.kept_mass, self.table.states_per_frame
-        )
+        search = self._search(likelihood, expander, sample, beta)
         weight = bounded_weights(self.table.weight if weight is None else weight, self.fluence)
-        batches = work.batches(half, self.fluence, weight)
+        batches, seen = work.batches(half, self.fluence, weight), [np.zeros(0, dtype=np.int64)]
         for batch in awaited(steps(batches, f"Iteration {self.iteration + 1}")):
             with batch_stage("orient", batch.places, self.device == "cuda"):
                 states = StatePosterior(self.n_models, len(batch), self.xp) if self.n_models > 1 else None
@@ -165,8 +167,30 @@ class Emc(Carried):
                     likelihood, expander, batch, deposit, work.pixel_weights, states
                 )
                 self.table.note(search.grid, likelihood, batch, posterior, states)
+                if self.known is not None:
+                    self.table.keep_known(batch.places, self.known.quaternion)
                 self.table.note_merge(batch, expected)
+            seen.append(batch.places)
+        self.table.complete(self.mesh.all, self.frames.own_of(np.concatenate(seen)))
+        deposit.join(self.mesh.all)
         return deposit
+
+    def _search(self, likelihood: Likelihood, expander: Expander, sample: Batch, beta: float) -> Search:
+        """How frames look for their poses; those whose pose was given do not."""
+        work, known = self.work, self.known
+        search = None
+        if known is None or not known.are_all:
+            search = choose_search(
+                work, likelihood, expander, sample, beta, self.settings.kept_mass, self.table.states_per_frame
+            )
+            if known is None:
+                return search
+        grid: Grid = work if search is None else search.grid
+        return KnownPoses(search, grid, known.quaternion, self.plan.tile_rows, work.mesh.poses)
+
+    def new_expander(self, half: int) -> Expander:
+        """What makes the slices that the frames of a half meet: those of the model of the other."""
+        return Expander(self.models[self.n_halves - 1 - half], self.work.points, self.work.junk(self.junk))
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""

@@ -136,6 +136,7 @@ def make_plan(
     device: DeviceName, n_frames: int, n_pixels: int, n_rows: int, edge_voxels: int, lit_share: float,
     largest_count: float, is_counts: bool, budget_GiB: float = 0.0, frames_in_memory: bool = True,
     largest_square: float = np.inf, *, n_models: int = 1, n_halves: int = 1, stored_bytes: int = 0,
+    n_ranks: int = 1, n_local: int = 1, free_GiB: float | None = None,
 ) -> Plan:  # fmt: skip
     """Choose layout, tile and batch such that everything fits in the budget.
 
@@ -144,10 +145,12 @@ def make_plan(
     largest_square : largest sum of squared counts of a frame, where one float16 term may do for the operand.
     n_halves : sets of frames that are merged one after the other; two are filtered by what they agree about.
     stored_bytes : of the frames as they were read, if they stay in the memory of the device.
+    n_ranks, n_local : ranks that share the work, and of them those that share the memory of this machine.
+    free_GiB : memory of the device; None: what is free here and now.
     """
     on_gpu = device == "cuda"
     rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
-    free = _free_GiB(on_gpu)
+    free = (_free_GiB(on_gpu) if free_GiB is None else free_GiB) / n_local
     budget = (budget_GiB or free / 4) * 2**30
     sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
     layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
@@ -181,9 +184,10 @@ def make_plan(
     )
     precision = "split" if largest_square > LARGEST_HALF_SQUARE else "half"
     precision = precision if on_gpu else "single"
+    seconds = (products + moves) / n_ranks
     return Plan(
         device, layout, precision, n_frames, n_pixels, n_rows, edge_voxels, tile_rows, fine_rows, batch,
-        memory.scores, memory.total / 2**30, products + moves, frames_in_memory, on_device, memory,
+        memory.scores, memory.total / 2**30, seconds, frames_in_memory, on_device, memory,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.course.ladder import ladder
 from orienteer.reconstruction.frames.frame_store import FrameStore
@@ -16,6 +17,7 @@ from orienteer.reconstruction.model.speckle import choose_diameter
 from orienteer.reconstruction.nuisances.first_estimates import first_estimates
 from orienteer.reconstruction.nuisances.noise_model import NoiseModel
 from orienteer.reconstruction.nuisances.unknown_background import uneven_background
+from orienteer.reconstruction.orienting.known_orientations import given_orientations
 from orienteer.reconstruction.plan import Plan, count_poses, make_plan
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.number_of_states import most_models
@@ -35,17 +37,23 @@ class Preparation:
     profile : radial mean of the intensity.
     noise : likelihood and background.
     stages : the ladder of resolutions.
+    known : orientations that were given; None: all are to be found.
+    mesh : ranks that share the work; all of them prepare the same.
     plan, remarks : what the run will need, and what is doubtful about the data.
     """
 
-    def __init__(self, source: Source, settings: EmcSettings, device: DeviceName) -> None:
-        self.settings, self.device = settings, choose_device(device)
+    def __init__(
+        self, source: Source, settings: EmcSettings, device: DeviceName, mesh: Mesh = SERIAL_MESH
+    ) -> None:
+        self.settings, self.device, self.mesh = settings, choose_device(device), mesh
         self.xp: Any = namespace_of_device(self.device)
         self.group = as_point_group(settings.symmetry)
         self.pixels = pixel_table(source)
-        self.frames = FrameStore(source, self.pixels)
+        self.frames = FrameStore(source, self.pixels, mesh)
+        self.known = given_orientations(settings, source, self.frames.event_id)
         counts_photons = settings.likelihood != "gaussian"
-        self.remarks = [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
+        self.remarks = [self.known.words] if self.known is not None else []
+        self.remarks += [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
         self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
         self._split()
         self.noise = NoiseModel(settings, self.pixels)
@@ -80,7 +88,8 @@ class Preparation:
             group_order=self.group.order,
             voxel_inv_A=self.voxel_inv_A,
         )
-        self.plan = self._plan()
+        # Free memory differs from rank to rank; what is done in one go must not.
+        self.plan = mesh.all.bcast(self._plan())
 
     def first_fluence(self) -> NDArray[np.float64]:
         """Fluences (N,) before there is a model."""
@@ -106,4 +115,5 @@ class Preparation:
             np.inf if self.settings.likelihood == "gaussian" else self.frames.largest_square,
             n_models=n_models, n_halves=self.n_halves,
             stored_bytes=self.frames.nbytes if self.device == "cpu" else 0,
+            n_ranks=self.mesh.all.size, n_local=self.mesh.all.n_local,
         )  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.pixel_model import PixelModel
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.pose_grid import PoseGrid
@@ -38,10 +39,11 @@ class Workspace:
     poses, quaternions, rows : the grid of orientations that every frame meets, on the device and in float64.
     fine : the search on a finer grid below it, in stages of two passes.
     edge_voxels : edge of the cube that holds all merged pixels.
+    mesh : ranks that share frames and poses.
     """
 
     def __init__(self, emc: "Carried", stage: Stage) -> None:
-        self.stage, self.xp = stage, emc.xp
+        self.stage, self.xp, self.mesh = stage, emc.xp, emc.mesh
         pixels = emc.pixels
         self.places, self.n_scored = pixels.choose(stage.scored_inv_A, stage.merged_inv_A)
         voxels = pixels.q_inv_A[self.places] / stage.voxel_inv_A
@@ -71,7 +73,7 @@ class Workspace:
         if stage.in_two_passes:
             self.fine = FineSearch(
                 self.rows, grid, kept_mass=emc.settings.kept_mass, score_bytes=emc.plan.score_bytes,
-                tile_rows=emc.plan.fine_tile_rows,
+                tile_rows=emc.plan.fine_tile_rows, comm=self.mesh.poses,
             )  # fmt: skip
         self._frames_of: dict[Part, NDArray[np.int64]] = {
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)
@@ -112,31 +114,37 @@ class Workspace:
     ) -> Batches:
         """The frames of a half, or the sentinels, in batches with their fluences.
 
+        Ranks that share out poses have the same batches; others have other frames.
         weight : (N,) how much each frame counts in the merge; None: all the same.
         """
         if part not in self._kept:
-            self._kept[part] = self._frames.keep(self._frames_of[part])
+            owned = self.mesh.owned(len(self.grouping_fluence))
+            frames = self._frames_of[part]
+            self._kept[part] = self._frames.keep(frames[(frames >= owned.start) & (frames < owned.stop)])
         return Batches(self._kept[part], fluence, self.xp, weight)
 
     def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int) -> Batch | None:
-        """A few frames of a half, evenly chosen."""
+        """A few frames of a half, evenly chosen, the same on all ranks."""
         if not len(self._frames_of[part]):
             return None
         if (part, n_frames) not in self._samples:
             frames = self._frames_of[part]
             chosen = self._frames.chunk(frames[even_sample(len(frames), n_frames)])
-            self._samples[part, n_frames] = self._frames.prepare(chosen)
+            patterns = self._frames.store.patterns_of_all(chosen.places)
+            self._samples[part, n_frames] = self._frames.prepare(chosen, patterns)
         return self._samples[part, n_frames].batch(fluence, self.xp)
 
     def scored_photons(self, store: FrameStore) -> NDArray[np.float64]:
         """Photons of every frame on the scored pixels, (N,)."""
         if self._scored_photons is None:
-            photons = np.zeros(store.n_frames)
+            photons, seen = np.zeros(store.n_frames), [np.zeros(0, dtype=np.int64)]
             parts: tuple[Part, ...] = (0, 1, "sentinel")
             for part in parts:
                 for batch in self.batches(part, self.grouping_fluence):
+                    seen.append(batch.places)
                     for group in batch.groups:
                         photons[batch.places[group.columns]] = to_numpy(group.frames.scored_photons)
+            complete_rows(self.mesh.all, store.own_of(np.concatenate(seen)), photons)
             self._scored_photons = photons
         return self._scored_photons
 

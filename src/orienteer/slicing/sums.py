@@ -1,5 +1,6 @@
 """Where inserted slices gather: sums of values and of weights over a cube, on either device."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,17 @@ from orienteer.errors import OrienteerError
 
 # Rows that float32 sums may take before they go to float64.
 _ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedSums:
+    """Sums (n, n, n, 2) float64 to which nothing is added any more."""
+
+    total: Array
+
+    def finish(self) -> Array:
+        """As of the others."""
+        return self.total
 
 
 class CpuSums:

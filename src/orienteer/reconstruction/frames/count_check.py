@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.ranks.comm import Comm
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns, SparsePhotons
 
@@ -30,6 +31,7 @@ class CountCheck:
     n_values, n_negative, n_broken : values of calibrated signal; those below 0; those that are not whole.
     smallest : value of the signal.
     largest : what is too large for single precision, and where; "" where nothing is.
+    first : place of the first of these frames in the data.
     """
 
     name: str
@@ -40,6 +42,7 @@ class CountCheck:
     n_broken: int = 0
     smallest: float = np.inf
     largest: str = ""
+    first: int = 0
     _largest: float = _LARGEST_EXACT
 
     def add(self, batch: Patterns, usable: NDArray[np.int64]) -> None:
@@ -49,7 +52,7 @@ class CountCheck:
         """
         frame, pixel, value = _larger_than(self._largest, batch, usable)
         if value > self._largest:
-            where = f"frame {self.n_frames + frame} counts {value:,.0f} in pixel {pixel}"
+            where = f"frame {self.first + self.n_frames + frame} counts {value:,.0f} in pixel {pixel}"
             if value > _LARGEST_COUNT and not _is_signal(batch):
                 raise OrienteerError(
                     f"{self.name}: {where}, more than any detector does.",
@@ -63,6 +66,20 @@ class CountCheck:
             self.n_negative += int((values < 0).sum())
             self.n_broken += int((values != np.rint(values)).sum())
             self.smallest = min(self.smallest, float(values.min(initial=np.inf)))
+
+    def joined(self, comm: Comm) -> "CountCheck":
+        """What all ranks have found, each in frames of its own."""
+        found = comm.gather(self)
+        worst = max(found, key=lambda each: each._largest)
+        return CountCheck(
+            self.name,
+            n_frames=sum(each.n_frames for each in found),
+            n_values=sum(each.n_values for each in found),
+            n_negative=sum(each.n_negative for each in found),
+            n_broken=sum(each.n_broken for each in found),
+            smallest=min(each.smallest for each in found),
+            largest=worst.largest,
+        )
 
     def remarks(self, counts_photons: bool) -> list[str]:
         """What the user should know.

@@ -10,7 +10,7 @@ model of the other half, which it had no part in.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy.special import expit
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.kernels import load_kernels
+from orienteer.compute.ranks.comm import SERIAL, Comm, complete_rows
 from orienteer.likelihood.fluence import solve_fluence
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.orientation.quaternion import to_matrix
@@ -170,15 +171,13 @@ def fit_frames(
     """
     result = FrameFit(fluence.copy(), np.zeros(len(fluence)), np.zeros(len(fluence)))
     eps = work.xp.asarray(dispersion)
-    for part, own_models in work.parts(models):
-        for batch in work.batches(part, fluence):
-            for places, frames in pieces(batch, work.n_scored):
-                signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
-                found = _fit(work, frames, signal, fluence[places], eps, fits_fluence)
-                for column, values in zip(
-                    (result.fluence, result.log_odds, result.log_deviation_odds), found, strict=True
-                ):
-                    column[places] = values
+    columns, done = (result.fluence, result.log_odds, result.log_deviation_odds), Done()
+    for own_models, places, frames in done.pieces(work, models, fluence):
+        signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
+        found = _fit(work, frames, signal, fluence[places], eps, fits_fluence)
+        for column, values in zip(columns, found, strict=True):
+            column[places] = values
+    done.complete(work, *columns)
     return result
 
 
@@ -193,23 +192,53 @@ def deviation_odds(
     """
     odds = np.zeros(len(fluence))
     eps = work.xp.asarray(dispersion)
-    for part, own_models in work.parts(models):
-        for batch in work.batches(part, fluence):
-            for places, frames in pieces(batch, work.n_scored):
-                signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
-                expected = expected_photons(work, frames, signal, fluence[places])
-                with_model = log_probability(frames.counts, expected, eps)
-                odds[places] = to_numpy(with_model - _log_probability_deviating(frames, expected, eps))
+    done = Done()
+    for own_models, places, frames in done.pieces(work, models, fluence):
+        signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
+        expected = expected_photons(work, frames, signal, fluence[places])
+        with_model = log_probability(frames.counts, expected, eps)
+        odds[places] = to_numpy(with_model - _log_probability_deviating(frames, expected, eps))
+    done.complete(work, odds)
     return odds
 
 
-def pieces(batch: Batch, n_scored: int) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
-    """Places and scored pixels of a few frames of a batch at a time."""
+class Done:
+    """A pass over all frames, a few at a time, of which every rank does its share."""
+
+    def __init__(self) -> None:
+        self._places: list[NDArray[np.int64]] = []
+
+    def pieces(
+        self, work: "Workspace", models: Array, fluence: NDArray[np.float64]
+    ) -> Iterator[tuple[Array, NDArray[np.int64], DenseFrames]]:
+        """The models (M, n, n, n) that a few frames meet, their places, and their scored pixels.
+
+        models : (halves, M, n, n, n); a frame meets the model of the half it does not belong to.
+        """
+        for part, own_models in work.parts(models):
+            for batch in work.batches(part, fluence):
+                for places, frames in pieces(batch, work.n_scored, work.mesh.poses):
+                    self._places.append(places)
+                    yield own_models, places, frames
+
+    def complete(self, work: "Workspace", *columns: NDArray[Any]) -> None:
+        """Fill columns (N, ...) with what the other ranks have found."""
+        complete_rows(work.mesh.all, np.concatenate([np.zeros(0, np.int64), *self._places]), *columns)
+
+
+def pieces(
+    batch: Batch, n_scored: int, comm: Comm = SERIAL
+) -> Iterator[tuple[NDArray[np.int64], DenseFrames]]:
+    """Places and scored pixels of a few frames of a batch at a time.
+
+    comm : ranks that have the same batch, of which each gets its share of the frames.
+    """
     step = max(1, _NUMBERS_AT_ONCE // n_scored)
     for group in batch.groups:
         places = batch.places[group.columns]
-        for first in range(0, len(places), step):
-            piece = slice(first, first + step)
+        own = comm.share(len(places))
+        for first in range(own.start, own.stop, step):
+            piece = slice(first, min(first + step, own.stop))
             yield places[piece], dense_frames(group.frames[piece])
 
 

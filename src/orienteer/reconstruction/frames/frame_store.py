@@ -1,4 +1,8 @@
-"""The frames of a run: read once, kept where they fit, given by batch over the pixels of a stage."""
+"""The frames of a run: read once, kept where they fit, given by batch over the pixels of a stage.
+
+Of several ranks each reads a part, side by side in the data; ranks that share out the orientations of the
+same frames give each other what they have read.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +13,8 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.compute.machine import memory_GiB
 from orienteer.compute.progress import steps
+from orienteer.compute.ranks.comm import Comm, complete_rows
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import FrameBatch, Layout
 from orienteer.reconstruction.frames.count_check import CountCheck
@@ -27,6 +33,9 @@ _GAP = 8
 class FrameStore:
     """All frames of a source, and what one look at them tells.
 
+    mesh : the ranks that read them, all of which then know what all frames tell.
+    own : the frames that this rank has read, side by side.
+
     event_id : (N,) uint64.
     photons : (N,) float64 on usable pixels.
     pixel_photons : (U,) float64, sum over the frames of every usable pixel.
@@ -37,43 +46,34 @@ class FrameStore:
     count_check : what is doubtful about their counts.
     """
 
-    def __init__(self, source: Source, pixels: PixelTable) -> None:
+    def __init__(self, source: Source, pixels: PixelTable, mesh: Mesh = SERIAL_MESH) -> None:
         if source.n_frames is None:
             raise OrienteerError("a stream without an end cannot be reconstructed as a whole.")
-        self.source, self.pixels = source, pixels
+        self.source, self.pixels, self.mesh = source, pixels, mesh
         self.n_frames = int(source.n_frames)
+        if self.n_frames < mesh.all.size:
+            raise OrienteerError(
+                f"{mesh.all.size} ranks cannot share {self.n_frames} frames.", "Start fewer ranks."
+            )
         n = len(pixels)
+        self.own, self._group = mesh.all.share(self.n_frames), mesh.owned(self.n_frames)
         self.event_id = np.zeros(self.n_frames, dtype=np.uint64)
         self.photons = np.zeros(self.n_frames)
         self.pixel_photons, self.pixel_frames = np.zeros(n), np.zeros(n)
-        lit, self.largest, self.largest_square = 0.0, 0.0, 0.0
-        parts: list[Patterns] | None = []
+        self._lit, self.largest, self.largest_square = 0.0, 0.0, 0.0
         self.is_counts = True
-        held, limit = 0, _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30
-        size = max(1, int(_READ_BYTES // max(4 * source.n_pixels, 1)))
-        never = np.ones(source.n_pixels, dtype=bool)
-        never[pixels.index] = False
-        self.count_check = CountCheck("these data" if source.path is None else str(source.path))
-        first = 0
-        for batch, _ in zip(
-            source.batches(size), steps(range(-(-self.n_frames // size)), "Reading frames"), strict=False
-        ):
-            frames = slice(first, first + len(batch))
-            _refuse_bad(batch, never, first)
-            self.count_check.add(batch, pixels.index)
-            self.is_counts &= _is_counts(batch)
-            whole = FrameBatch.prepare(
-                batch, pixels.index, n, "cpu", "sparse" if _is_counts(batch) else "dense"
-            )
-            self.event_id[frames] = batch.event_id
-            self.photons[frames] = whole.photons_total
-            self._look(whole)
-            lit += self._n_lit
-            self.largest = max(self.largest, self._batch_largest)
-            self.largest_square = max(self.largest_square, float(whole.squares.max(initial=0)))
-            first += len(batch)
-            held += _bytes_of(batch)
-            parts = None if parts is None or held > limit else [*parts, batch]
+        name = "these data" if source.path is None else str(source.path)
+        self.count_check = CountCheck(name, first=self.own.start)
+        limit = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / mesh.all.n_local
+        parts: list[Patterns] | None = None
+        error: OrienteerError | None = None
+        try:
+            parts = self._read(limit)
+        except OrienteerError as raised:
+            error = raised
+        mesh.all.agree(error)
+        if mesh.all.size > 1:
+            self._join()
         if len(np.unique(self.event_id)) < self.n_frames:
             raise OrienteerError(
                 "some frames have the same event id, so that results could not be told apart.",
@@ -85,8 +85,58 @@ class FrameStore:
                 "Look at data and mask: orienteer inspect DATA.",
             )
         self.count_check.n_empty = int((self.photons == 0).sum())
-        self.lit_share = lit / (self.n_frames * n)
-        self._patterns = None if parts is None else concatenate(parts)
+        self.lit_share = self._lit / (self.n_frames * n)
+        self._patterns = self._kept(parts, limit)
+
+    def _read(self, limit: float) -> list[Patterns] | None:
+        """The frames of this rank, looked at; None where they are more bytes than the limit."""
+        pixels, n = self.pixels, len(self.pixels)
+        parts: list[Patterns] | None = []
+        size = max(1, int(_READ_BYTES // max(4 * self.source.n_pixels, 1)))
+        never = np.ones(self.source.n_pixels, dtype=bool)
+        never[pixels.index] = False
+        first, held = self.own.start, 0
+        n_batches = -(-(self.own.stop - first) // size)
+        for batch, _ in zip(self._own_batches(size), steps(range(n_batches), "Reading frames"), strict=False):
+            frames = slice(first, first + len(batch))
+            _refuse_bad(batch, never, first)
+            self.count_check.add(batch, pixels.index)
+            self.is_counts &= _is_counts(batch)
+            whole = FrameBatch.prepare(
+                batch, pixels.index, n, "cpu", "sparse" if _is_counts(batch) else "dense"
+            )
+            self.event_id[frames] = batch.event_id
+            self.photons[frames] = whole.photons_total
+            self._look(whole)
+            first += len(batch)
+            held += _bytes_of(batch)
+            parts = None if parts is None or held > limit else [*parts, batch]
+        return parts
+
+    def _own_batches(self, size: int) -> Iterator[Patterns]:
+        if self.mesh.all.size == 1:
+            yield from self.source.batches(size)
+            return
+        for first in range(self.own.start, self.own.stop, size):
+            yield self.source.read(slice(first, min(first + size, self.own.stop)))
+
+    def _join(self) -> None:
+        """What all ranks have seen in their frames."""
+        comm = self.mesh.all
+        complete_rows(comm, np.arange(self.own.start, self.own.stop), self.event_id, self.photons)
+        self.pixel_photons, self.pixel_frames = comm.sum(np.stack([self.pixel_photons, self.pixel_frames]))
+        self._lit = comm.sum(self._lit)
+        self.largest, self.largest_square = comm.max(np.array([self.largest, self.largest_square])).tolist()
+        self.is_counts = all(comm.gather(self.is_counts))
+        self.count_check = self.count_check.joined(comm)
+
+    def _kept(self, parts: list[Patterns] | None, limit: float) -> Patterns | None:
+        """The frames of the group, where all ranks have the room."""
+        held = np.inf if parts is None else float(sum(_bytes_of(part) for part in parts))
+        if not self.mesh.all.max(self.mesh.poses.sum(held)) <= limit:
+            return None
+        assert parts is not None
+        return _gathered(self.mesh.poses, concatenate(parts))
 
     @property
     def has_missing(self) -> bool:
@@ -123,9 +173,9 @@ class FrameStore:
         return self.prepare(self.patterns(frames), places, n_scored, device, layout)
 
     def patterns(self, frames: NDArray[np.int64]) -> Patterns:
-        """The chosen frames (D,), from memory or from disk."""
+        """The chosen frames (D,) of this group, from memory or from disk."""
         if self._patterns is not None:
-            return self._patterns[frames]
+            return self._patterns[frames - self._group.start]
         ordered, back = np.unique(frames, return_inverse=True)
         most = max(1, _READ_BYTES // (4 * self.source.n_pixels))
         # A half is every second frame or so: reading the others with them is faster than leaving them out.
@@ -133,6 +183,17 @@ class FrameStore:
         runs = np.split(ordered, np.flatnonzero(apart) + 1)
         parts = [self.source.read(slice(int(run[0]), int(run[-1]) + 1))[run - run[0]] for run in runs]
         return concatenate(parts)[back]
+
+    def patterns_of_all(self, frames: NDArray[np.int64]) -> Patterns:
+        """The chosen frames (D,), whichever rank has read them; all ranks ask for the same."""
+        if self._patterns is None or self.mesh.all.size == 1:
+            return self.patterns(frames)
+        ordered, back = np.unique(frames, return_inverse=True)
+        return _gathered(self.mesh.all, self.patterns(self.own_of(ordered)))[back]
+
+    def own_of(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of the frames (D,) that this rank has read."""
+        return np.asarray(frames[(frames >= self.own.start) & (frames < self.own.stop)])
 
     def prepare(
         self, patterns: Patterns, places: NDArray[np.int64], n_scored: int, device: DeviceName, layout: Layout
@@ -150,14 +211,25 @@ class FrameStore:
         if whole.photons is not None:
             pixel, count = to_numpy(whole.photons.pixel), to_numpy(whole.photons.count)
             self.pixel_photons += np.bincount(pixel, weights=count, minlength=n)
-            self._n_lit, self._batch_largest = len(pixel), float(count.max(initial=0))
+            n_lit, largest = len(pixel), float(count.max(initial=0))
         else:
             dense = to_numpy(whole.dense)
             self.pixel_photons += dense.sum(axis=0, dtype=np.float64)
-            self._n_lit, self._batch_largest = int(np.count_nonzero(dense)), float(dense.max(initial=0))
+            n_lit, largest = int(np.count_nonzero(dense)), float(dense.max(initial=0))
+        self._lit += n_lit
+        self.largest = max(self.largest, largest)
+        self.largest_square = max(self.largest_square, float(whole.squares.max(initial=0)))
         self.pixel_frames += len(whole)
         if whole.missing is not None:
             self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)
+
+
+def _gathered(comm: Comm, own: Patterns) -> Patterns:
+    """The frames of all ranks, in their order."""
+    if comm.size == 1:
+        return own
+    parts = comm.gather((own.frames, own.event_id, dict(own.columns), own.has_event_ids))
+    return concatenate([Patterns(*part) for part in parts])
 
 
 def _is_counts(patterns: Patterns) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.ranks.comm import Comm, complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.frames.batch import Batch
@@ -93,6 +94,11 @@ class FrameTable:
         self.confidence[places] = np.exp(-to_numpy(posterior.entropy))
         self.log_likelihood[places] = to_numpy(posterior.best_score) + self.constants(likelihood, batch)
 
+    def keep_known(self, places: NDArray[np.int64], known: NDArray[np.float64]) -> None:
+        """Poses that were given are as they were: known (N, 4), NaN where there is none."""
+        own = known[places]
+        self.quaternion[places] = np.where(np.isfinite(own), own, self.quaternion[places])
+
     @staticmethod
     def constants(likelihood: Likelihood, batch: Batch) -> NDArray[np.float64]:
         """What is left out of the scores of a batch because it is the same for all poses, (D,) in nats."""
@@ -107,6 +113,10 @@ class FrameTable:
         """Write down that a batch was merged, and how many photons its poses expect."""
         self.expected[batch.places] = to_numpy(expected)
         self.merged[batch.places] = True
+
+    def complete(self, comm: Comm, places: NDArray[np.int64]) -> None:
+        """Take the rows that other ranks have written; places : (n,) rows of this rank alone."""
+        complete_rows(comm, places, *(getattr(self, name) for name in _COLUMNS if name != "weight"))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All columns by name, as they are now."""

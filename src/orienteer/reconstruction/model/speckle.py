@@ -37,7 +37,9 @@ def estimate_diameter(
         return 0.0
     places = np.linspace(0, len(candidates) - 1, min(_FRAMES, len(candidates))).astype(np.int64)
     frames = candidates[np.unique(places)]
-    counts = store.batch(frames, np.arange(len(pixels)), len(pixels), "cpu", "dense").dense
+    everything = np.arange(len(pixels))
+    chosen = store.prepare(store.patterns_of_all(frames), everything, len(pixels), "cpu", "dense")
+    counts = chosen.dense
     counts = np.asarray(counts, dtype=np.float32)
     behind = np.zeros(len(pixels), dtype=np.float32) if background is None else background.astype(np.float32)
     total = counts.sum(axis=1) - behind.sum()

@@ -102,7 +102,7 @@ def _weighted_sums(
     n = len(frames.pixels)
     photons = np.zeros(n)
     lost = np.zeros((2, n))
-    used = np.flatnonzero(weight > 0)
+    used = frames.own_of(np.flatnonzero(weight > 0))
     for chosen in frames.chunks(used, _FRAMES_AT_ONCE):
         batch = frames.batch(chosen, np.arange(n), n, "cpu", "sparse" if frames.is_counts else "dense")
         own = weight[chosen]
@@ -115,4 +115,5 @@ def _weighted_sums(
             n_missing = np.diff(to_numpy(batch.missing.start))
             for row, values in zip(lost, (own, own * fluence[chosen]), strict=True):
                 row += np.bincount(batch.missing.pixel, np.repeat(values, n_missing), minlength=n)
+    photons, *lost = frames.mesh.all.sum(np.stack([photons, *lost]))
     return photons, weight.sum() - lost[0], (weight * fluence).sum() - lost[1]

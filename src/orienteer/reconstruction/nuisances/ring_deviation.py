@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
 from orienteer.reconstruction.frames.frame_fit import (
+    Done,
     expected_photons,
     log_probability,
-    pieces,
     signal_at_poses,
 )
 
@@ -55,14 +55,14 @@ def ring_sums(
     member[np.arange(len(ring)), ring] = 1
     of_ring = xp.asarray(member[:, member.any(axis=0)])
     sums = RingSums(*np.zeros((3, len(fluence), of_ring.shape[1]), dtype=np.float32))
-    for part, own_models in work.parts(models):
-        for batch in work.batches(part, fluence):
-            for places, frames in pieces(batch, work.n_scored):
-                signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
-                expected = expected_photons(work, frames, signal, fluence[places])
-                bright = signal * xp.asarray(fluence[places, None].astype(np.float32))
-                for column, values in zip(sums, (frames.counts, expected, bright), strict=True):
-                    column[places] = to_numpy(values @ of_ring)
+    done = Done()
+    for own_models, places, frames in done.pieces(work, models, fluence):
+        signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
+        expected = expected_photons(work, frames, signal, fluence[places])
+        bright = signal * xp.asarray(fluence[places, None].astype(np.float32))
+        for column, values in zip(sums, (frames.counts, expected, bright), strict=True):
+            column[places] = to_numpy(values @ of_ring)
+    done.complete(work, *sums)
     return sums
 
 

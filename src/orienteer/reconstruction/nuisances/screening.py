@@ -53,7 +53,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
     behind = np.zeros(_RINGS) if background is None else background @ member.astype(np.float64)
     everything = np.arange(len(length))
     parts = []
-    for frames in store.chunks(np.arange(store.n_frames), _FRAMES_AT_ONCE):
+    for frames in store.chunks(np.arange(store.own.start, store.own.stop), _FRAMES_AT_ONCE):
         batch = store.batch(frames, everything, len(length), "cpu", "sparse" if store.is_counts else "dense")
         if batch.photons is not None and batch.missing is None:
             # Lists of photons need no frames of zeros to be summed.
@@ -70,7 +70,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
             seen, all_of_it = (dense.seen * mean) @ member, mean @ member
             photons = photons * all_of_it / np.maximum(seen, 1e-3 * all_of_it + 1e-30)
         parts.append(photons.astype(np.float64) - behind)
-    return RingPhotons(np.concatenate(parts), behind)
+    return RingPhotons(store.mesh.all.rows(np.concatenate(parts)), behind)
 
 
 def unlike_others(rings: RingPhotons) -> NDArray[np.bool_]:

@@ -3,15 +3,23 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.refinement import Refined, merge_refined, refine_poses
+from orienteer.reconstruction.orienting.refinement import (
+    Refined,
+    local_scores,
+    merge_at,
+    merge_refined,
+    refine_poses,
+)
 from orienteer.reconstruction.workspace import Part
 
 if TYPE_CHECKING:
@@ -33,6 +41,8 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     does not belong to.  The agreement of the halves would not tell: what a grid blurs, it blurs in both.
     Without halves nothing would tell, and the models stay as they are.  Returns whether they were taken.
     """
+    if emc.known is not None and emc.known.are_all:
+        return False
     table, merged = emc.table, emc.table.merged & ~emc.sentinel
     is_sharp = float(np.median(table.perplexity[merged])) <= _MOST_POSES * emc.n_models
     deposits = [emc.new_deposit(emc.work, half) for half in range(emc.n_halves)]
@@ -41,6 +51,8 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     if not merges:
         return False
     before = emc.models, table.quaternion.copy(), table.log_likelihood.copy()
+    for deposit in deposits:
+        deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
@@ -54,14 +66,18 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
 def _refine_parts(
     emc: "Emc", likelihood: Likelihood, deposits: list[Deposit] | None, is_near: bool = False
 ) -> None:
-    for half in range(emc.n_halves):
+    done = [
         _refine_part(emc, likelihood, half, None if deposits is None else deposits[half], is_near)
-    _refine_part(emc, likelihood, "sentinel", None, is_near)
+        for half in range(emc.n_halves)
+    ]
+    done.append(_refine_part(emc, likelihood, "sentinel", None, is_near))
+    complete_rows(emc.mesh.all, np.concatenate(done), emc.table.quaternion, emc.table.log_likelihood)
 
 
 def _refine_part(
     emc: "Emc", likelihood: Likelihood, part: Part, deposit: Deposit | None, is_near: bool
-) -> None:
+) -> NDArray[np.int64]:
+    """Refine this rank's share of the frames of a part; returns their places."""
     work, stage = emc.work, emc.work.stage
     # Each half meets the model of the other, and the sentinels, which only the first grid has seen, the last.
     other = emc.n_halves - 1 - part if isinstance(part, int) else emc.n_halves - 1
@@ -71,9 +87,18 @@ def _refine_part(
         step_deg /= _NARROWER
     tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
     weight = bounded_weights(emc.table.weight, emc.fluence)
+    done = [np.zeros(0, dtype=np.int64)]
     for batch in work.batches(part, emc.fluence, weight):
         model = emc.table.model[batch.places]
-        frames = np.flatnonzero(model >= 0)
+        is_own = np.zeros(len(batch), dtype=bool)
+        is_own[work.mesh.poses.share(len(batch))] = True
+        done.append(batch.places[is_own])
+        is_free = np.ones(len(batch), dtype=bool)
+        if emc.known is not None and part != "sentinel":
+            is_free = ~emc.known.is_known[batch.places]
+            known = np.flatnonzero(is_own & ~is_free & (model >= 0))
+            _keep_known(emc, likelihood, expander, batch, known, deposit)
+        frames = np.flatnonzero(is_own & (model >= 0) & is_free)
         if not len(frames):
             continue
         begun = emc.table.quaternion[batch.places[frames]]
@@ -86,6 +111,28 @@ def _refine_part(
             merge_refined(
                 likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
             )
+    return np.concatenate(done)
+
+
+def _keep_known(
+    emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, frames: NDArray[np.int64],
+    deposit: Deposit | None,
+) -> None:  # fmt: skip
+    """Frames (F,) of a batch stay where they were given to be, and are merged there, too."""
+    if not len(frames):
+        return
+    xp, model = emc.xp, emc.table.model[batch.places[frames]]
+    poses = xp.asarray(emc.table.quaternion[batch.places[frames]])
+    own = xp.asarray(frames), xp.asarray(model)
+    score = local_scores(likelihood, expander, batch, *own, poses[:, None], emc.plan.tile_rows)[:, 0]
+    _note(emc, likelihood, batch, Refined(*own, poses, score, xp.zeros((len(frames), 3, 3))))
+    if deposit is not None:
+        for m in np.unique(model):
+            of_model = xp.asarray(np.flatnonzero(model == m))
+            merge_at(
+                likelihood, expander, batch, own[0][of_model], int(m), poses[of_model],
+                xp.ones(len(of_model)), deposit, emc.work.pixel_weights, tile_rows=emc.plan.tile_rows,
+            )  # fmt: skip
 
 
 def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined) -> None:

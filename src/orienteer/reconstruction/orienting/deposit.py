@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, is_on_gpu
+from orienteer.compute.ranks.comm import Comm
 from orienteer.likelihood.expected import subtract_expected
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
+from orienteer.slicing.sums import FinishedSums
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 
 # Copying the rows that hold frames pays where they are fewer than this share.
@@ -76,3 +78,12 @@ class Deposit:
             denominator = weights.T if by_pixel else weights
         self.junk[classes, :, 0] += values.T if by_pixel else values
         self.junk[classes, :, 1] += denominator
+
+    def join(self, comm: Comm) -> None:
+        """Add up what all ranks have left behind; nothing is added afterwards."""
+        if comm.size == 1:
+            return
+        self.sums = [FinishedSums(comm.sum(sums.finish())) for sums in self.sums]
+        self.row_mass = comm.sum(self.row_mass)
+        if self.junk is not None:
+            self.junk = comm.sum(self.junk)

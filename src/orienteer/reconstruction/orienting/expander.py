@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.reconstruction.orienting.rows import RowSpace, Tile
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.trilinear import slice_volume
@@ -44,10 +45,12 @@ class Expander:
         """What the scores of each row of a tile were made with, (T,) float64."""
         return self._offsets[tile.first]
 
-    def largest_offset(self) -> float | None:
-        """No offset that was noted is larger; None: none was."""
+    def largest_offset(self, comm: Comm = SERIAL) -> float | None:
+        """No offset that was noted, on any rank, is larger; None: none was."""
         offsets = list(self._offsets.values())
-        return float(array_namespace(*offsets).concatenate(offsets).max()) if offsets else None
+        largest = float(array_namespace(*offsets).concatenate(offsets).max()) if offsets else -np.inf
+        largest = comm.max(largest)
+        return largest if np.isfinite(largest) else None
 
     def signal(self, tile: Tile) -> Array | None:
         """What was noted for a tile; None: nothing."""

@@ -90,10 +90,13 @@ def expect(
 ) -> Posterior:
     """Expectation: the tempered posterior of every frame over all rows, kept in the store.
 
+    Ranks that share out the rows of the store take tiles as they come to them, and merge what they took.
     beta : (D,) or a number, inverse temperatures.
     """
     fused = can_fuse(likelihood, batch)
-    for tile in expander.tiles(rows):
+    # What is claimed by several has one order for all.
+    tiles = expander.tiles(rows) if store.comm.size == 1 else list(rows.tiles())
+    for tile in store.comm.claimed(tiles):
         with part("expand"):
             is_fused = fused and tile.model is not None
             slices: Any = (
@@ -127,7 +130,9 @@ def merge(
         mass = store.row_mass()
         # One look at all of it: the GPU is not waited for in every tile.
         on_host = to_numpy(mass)
-        largest_offset = expander.largest_offset() if likelihood.needs_product_to_merge else None
+        largest_offset = None
+        if likelihood.needs_product_to_merge:
+            largest_offset = expander.largest_offset(store.comm)
     deposit.row_mass += mass
     for tile in rows.tiles():
         if not on_host[tile.first : tile.last].sum() > 0:
@@ -160,7 +165,9 @@ def merge(
         deposit.add(
             tile.model, expander.points, matrices, values, row_weights, pixel_weights, by_pixel, weights
         )
-    return expected
+    if states is not None:
+        states.join(store.comm)
+    return store.comm.sum(expected)
 
 
 def _deposited(

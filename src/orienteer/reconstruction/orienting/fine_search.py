@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, to_numpy
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import to_matrix
@@ -66,6 +67,7 @@ class FineSearch:
     kept_mass : share of each frame's coarse probability whose children are searched.
     score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
     tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
+    comm : ranks that share out the coarse rows of the same frames; each searches below its own.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
         ones: models times fine poses, then the junk classes.
@@ -73,9 +75,9 @@ class FineSearch:
 
     def __init__(
         self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0,
-        tile_rows: int = 0,
+        tile_rows: int = 0, comm: Comm = SERIAL,
     ) -> None:  # fmt: skip
-        self.parents, self.kept_mass = parents, kept_mass
+        self.parents, self.kept_mass, self.comm = parents, kept_mass, comm
         device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
         self._device, self.most_scores = device, _MOST_SCORES[device]
         if score_bytes:
@@ -113,11 +115,11 @@ class FineSearch:
     def coarse(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, beta: float | Array
     ) -> Responsibilities:
-        """First pass: probabilities of the frames over the coarse poses, junk classes left out."""
+        """First pass: probabilities of the frames over coarse poses (of this rank), junk classes left out."""
         rows = self.parents
         n = rows.n_models * len(rows.poses)
         poses = RowSpace(rows.poses, rows.n_models, rows.log_prior[:n], 0, rows.tile_rows)
-        store = ScoreStore(n, len(batch), self._device, self.kept_mass)
+        store = ScoreStore(n, len(batch), self._device, self.kept_mass, self.comm)
         expect(likelihood, expander, poses, batch, beta, store)
         return store.kept()
 
@@ -127,7 +129,13 @@ class FineSearch:
         Frames that keep nothing are left out.
         """
         frames = array_namespace(coarse.row).nonzero(coarse.start[1:] > coarse.start[:-1])[0]
-        return self._with_junk(select_blocks(coarse, self._child_start), frames)
+        blocks = select_blocks(coarse, self._child_start)
+        if self.comm.size == 1 or not self.parents.n_junk:
+            return self._with_junk(blocks, frames)
+        # Junk classes are met once: by the first rank, for all frames that any rank keeps.
+        xp = array_namespace(coarse.row)
+        kept_somewhere = self.comm.max((coarse.start[1:] > coarse.start[:-1]).astype(np.int32))
+        return self._with_junk(blocks, xp.nonzero(kept_somewhere)[0]) if self.comm.is_first else blocks
 
     def in_parts(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
         """The same frames part after part, such that the scores of a part are not too many to be held.
@@ -136,7 +144,9 @@ class FineSearch:
         """
         xp = array_namespace(coarse.row)
         children = starts_of(xp.diff(self._child_start)[coarse.row])
-        scores, starts = to_numpy(children[coarse.start]), to_numpy(coarse.start)
+        # The same parts on all ranks, whatever each of them has to do.
+        most = self.comm.max(xp.diff(children[coarse.start]))
+        scores, starts = to_numpy(starts_of(most)), to_numpy(coarse.start)
         first = 0
         while first < coarse.n_frames:
             last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
@@ -166,7 +176,7 @@ class FineSearch:
         self, scored: Scored, beta: float | Array, kept_mass: float = 0.999
     ) -> BlockResponsibilities:
         """Tempered posteriors of the frames over their fine rows."""
-        return normalise_blocks(scored.values, scored.blocks, self.rows.log_prior, beta, kept_mass)
+        return normalise_blocks(scored.values, scored.blocks, self.rows.log_prior, beta, kept_mass, self.comm)
 
     def merge(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, scored: Scored,
@@ -231,7 +241,11 @@ class FineSearch:
                 expected += self.merge(
                     likelihood, expander, batch, scored, found, deposit, pixel_weights, states
                 )
-        return joined_posteriors(posteriors), None if deposit is None else expected
+        if deposit is None:
+            return joined_posteriors(posteriors), None
+        if states is not None:
+            states.join(self.comm)
+        return joined_posteriors(posteriors), self.comm.sum(expected)
 
     # Parts ------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.frames.batch import Batch
@@ -23,12 +24,14 @@ class KnownPoses:
     search : for the others; it is not asked where there are none.
     grid : the rows that posteriors speak of.
     quaternion : (N, 4) known poses of all frames of the data, NaN where there is none.
+    comm : ranks that work on the same frames; each merges a part of them.
     """
 
     search: Search | None
     grid: Grid
     quaternion: NDArray[np.float64]
     tile_rows: int
+    comm: Comm = SERIAL
 
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
@@ -80,10 +83,11 @@ class KnownPoses:
         probability = xp.exp(odds - evidence)
         best = probability.argmax(axis=0)
         expected[frames] = 0
+        share = self.comm.share(len(frames))
         for m in range(M):
             merge_at(
-                likelihood, expander, batch, frames, m, poses, probability[m], deposit, pixel_weights,
-                tile_rows=self.tile_rows,
+                likelihood, expander, batch, frames[share], m, poses[share], probability[m, share], deposit,
+                pixel_weights, tile_rows=self.tile_rows,
             )  # fmt: skip
             signal = signal_at(likelihood, expander, m, poses, batch.by_pixel, self.tile_rows)
             expected[frames] += probability[m] * signal
@@ -92,7 +96,7 @@ class KnownPoses:
                 states.best_row[m, frames] = m * K
         if self.search is None:  # else it has counted them, wherever it would have put them
             for m in range(M):
-                deposit.row_mass[m * K] += probability[m].sum()
+                deposit.row_mass[m * K] += probability[m, share].sum()
         entropy = -(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=0)
         posterior.log_evidence[frames] = evidence
         posterior.best_row[frames] = best * K

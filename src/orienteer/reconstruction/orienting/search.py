@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu
+from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
@@ -75,12 +76,14 @@ class WholeGrid:
 
     beta : inverse temperature of a frame of fluence 1.
     below : the search whose fine grid this is, when masses are to be counted for the coarse rows above it.
+    comm : ranks that share out the poses of the same frames.
     """
 
     grid: Grid
     beta: float
     kept_mass: float
     below: FineSearch | None = None
+    comm: Comm = SERIAL
 
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
@@ -89,7 +92,7 @@ class WholeGrid:
         """As :class:`Search` says."""
         rows, xp = self.grid.rows, array_namespace(batch.fluence)
         device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
-        store = ScoreStore(len(rows), len(batch), device, self.kept_mass)
+        store = ScoreStore(len(rows), len(batch), device, self.kept_mass, self.comm)
         own_beta = inverse_temperatures(self.beta, batch.fluence)
         posterior = expect(likelihood, expander, rows, batch, own_beta, store)
         own = deposit
@@ -134,13 +137,16 @@ def choose_search(
     sample : a few of the frames; beta : inverse temperature on the grid of the workspace.
     states_per_frame : models that a frame is spread over, in each of which it has poses.
     """
-    fine = work.fine
+    fine, poses = work.fine, work.mesh.poses
     if fine is None:
-        return WholeGrid(work, beta, kept_mass)
+        return WholeGrid(work, beta, kept_mass, comm=poses)
     own_beta = inverse_temperatures(beta, sample.fluence)
     blocks = fine.blocks(fine.coarse(likelihood, expander, sample, own_beta))
     target = LAST_PERPLEXITY * states_per_frame
     fine_beta = fine_inverse_temperature(fine, likelihood, expander, sample, blocks, target)
-    if blocks.n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
-        return WholeGrid(fine, fine_beta, kept_mass, below=fine)
+    n_values = poses.sum(blocks.n_values)
+    # All frames have one temperature: groups of ranks may differ by rounding.
+    n_values, fine_beta = work.mesh.all.bcast((n_values, fine_beta))
+    if n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
+        return WholeGrid(fine, fine_beta, kept_mass, below=fine, comm=poses)
     return TwoPasses(fine, beta, fine_beta)

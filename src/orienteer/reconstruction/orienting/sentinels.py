@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
+from orienteer.posterior.joining import join_lists
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.course.course import Course, Turn
@@ -77,27 +79,33 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
         return None
     work = emc.work
     reach_deg = 2 * covering_bound_deg(work.stage.first_level)
-    poses, gains, round_slice = [], [], emc.round_slice()
-    for models in emc.models:
+    comm, round_slice = work.mesh.poses, emc.round_slice()
+    poses, gains = np.zeros((2, len(emc.sentinel), 4)), np.zeros((2, len(emc.sentinel)))
+    seen = [np.zeros(0, dtype=np.int64)]
+    for models, own_poses, own_gains in zip(emc.models, poses, gains, strict=True):
         expander = Expander(models, work.points, work.junk(emc.junk))
-        found = []
         for batch in work.batches("sentinel", emc.fluence):
-            store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
+            store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass, comm)
             own_beta = inverse_temperatures(beta, batch.fluence)
             posterior = expect(likelihood, expander, work.rows, batch, own_beta, store)
             states = None
             if emc.n_models > 1:
                 states = StatePosterior(emc.n_models, len(batch), emc.xp)
                 states.add_all(store, work.rows)
+                states.join(comm)
             emc.table.note(work, likelihood, batch, posterior, states)
-            best = emc.table.quaternion[batch.places]
-            found.append(mean_poses(store.kept(), work.quaternions, best, emc.group, reach_deg))
-            gains.append(
-                to_numpy(posterior.log_evidence - own_beta * _round_scores(likelihood, batch, round_slice))
+            best, kept = emc.table.quaternion[batch.places], join_lists(comm, store.kept())
+            own_poses[batch.places] = mean_poses(kept, work.quaternions, best, emc.group, reach_deg)
+            own_gains[batch.places] = to_numpy(
+                posterior.log_evidence - own_beta * _round_scores(likelihood, batch, round_slice)
             )
-        poses.append(np.concatenate(found))
+            seen.append(batch.places)
+    own = emc.frames.own_of(np.unique(np.concatenate(seen)))
+    complete_rows(work.mesh.all, own, *poses, *gains)
+    emc.table.complete(work.mesh.all, own)
+    poses, gains = poses[:, emc.sentinel], gains[:, emc.sentinel]
     apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
-    gain = np.maximum(np.concatenate(gains).reshape(emc.n_halves, -1).mean(axis=0), -_LARGEST_LOSS)
+    gain = np.maximum(gains.mean(axis=0), -_LARGEST_LOSS)
     error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
     return Watch(float(np.median(apart)), float(gain.mean()), error, len(gain))
 

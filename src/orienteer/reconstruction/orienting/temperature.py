@@ -101,9 +101,11 @@ def sample_scores(
     samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES)) for half in range(len(models)))
     half, batch = next((half, batch) for half, batch in samples if batch is not None)
     expander = Expander(models[len(models) - 1 - half], work.points)
-    scores = xp.empty((len(rows), len(batch)), dtype=np.float32)
-    fused = can_fuse(likelihood, batch)
-    for tile in rows.tiles():
+    fused, tiles = can_fuse(likelihood, batch), list(rows.tiles())
+    own = tiles[work.mesh.all.share(len(tiles))]
+    first, last = (own[0].first, own[-1].last) if own else (0, 0)
+    scores = xp.empty((last - first, len(batch)), dtype=np.float32)
+    for tile in own:
         slices = expander.turned(rows, tile) if fused else expander.slices(rows, tile, batch.by_pixel)
-        scores[tile.first : tile.last] = score_tile(likelihood, slices, batch)
-    return scores, batch.fluence
+        scores[tile.first - first : tile.last - first] = score_tile(likelihood, slices, batch)
+    return work.mesh.all.rows(scores), batch.fluence

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.posterior.scores import ScoreStore
@@ -146,6 +147,9 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
                 constants = emc.table.constants(likelihood, batch)
                 junk = _log_evidence_of_junk(emc, likelihood, expander, batch)
                 by_state[-1, batch.places] = constants + junk
+        owned = work.mesh.owned(len(emc.sentinel))
+        sentinels = np.flatnonzero(emc.sentinel[owned]) + owned.start
+        complete_rows(work.mesh.all, emc.frames.own_of(sentinels), *by_state)
         whole = np.logaddexp.reduce(by_state, axis=0)
         own[:, 0] = whole
         for m in range(emc.n_models):
@@ -173,7 +177,8 @@ def _log_evidence(
     own = Expander(expander.models[state : state + 1], expander.points)
     log_prior = work.rows.log_prior[state * K : (state + 1) * K]
     rows = RowSpace(work.poses, 1, log_prior, tile_rows=work.rows.tile_rows)
-    found = expect(likelihood, own, rows, batch, 1.0, ScoreStore(K, len(batch), emc.device))
+    store = ScoreStore(K, len(batch), emc.device, comm=work.mesh.poses)
+    found = expect(likelihood, own, rows, batch, 1.0, store)
     begun = work.quaternions[to_numpy(found.best_row)]
     climbed = refine_poses(
         likelihood, expander, batch, np.arange(len(batch)), np.full(len(batch), state), begun,
@@ -190,5 +195,6 @@ def _log_evidence_of_junk(
     """ln P of the frames of a batch in any of the junk classes, but for a constant, (D,)."""
     work = emc.work
     rows = RowSpace(work.poses, 0, work.rows.log_prior[-work.rows.n_junk :], work.rows.n_junk)
-    found = expect(likelihood, expander, rows, batch, 1.0, ScoreStore(len(rows), len(batch), emc.device))
+    store = ScoreStore(len(rows), len(batch), emc.device, comm=work.mesh.poses)
+    found = expect(likelihood, expander, rows, batch, 1.0, store)
     return np.asarray(to_numpy(found.log_evidence))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.ranks.comm import Comm
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.orienting.listed_rows import owners_of, sum_by
@@ -53,6 +54,17 @@ class StatePosterior:
         for tile in rows.tiles():
             if tile.model is not None:
                 self.add(tile.model, tile.first, store.responsibilities(tile.first, tile.last))
+
+    def join(self, comm: Comm) -> None:
+        """Take together what ranks have that share out the rows of the same frames."""
+        if comm.size == 1:
+            return
+        xp = array_namespace(self.probability)
+        columns = xp.stack([self.probability, self._top.astype(np.float64), self.best_row.astype(np.float64)])
+        probabilities, tops, rows = comm.rows(columns[None]).transpose(1, 0, 2, 3)
+        self.probability, highest = probabilities.sum(axis=0), tops.max(axis=0)
+        first = xp.where(tops == highest, rows, np.inf).min(axis=0)
+        self.best_row, self._top = first.astype(np.int64), highest.astype(np.float32)
 
     def _raise(self, state: int, top: Array, row: Array) -> None:
         xp = array_namespace(top)

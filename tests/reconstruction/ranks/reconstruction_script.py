@@ -1,0 +1,57 @@
+"""A small reconstruction on however many ranks there are; the first of them writes what came of it.
+
+Arguments: method, mesh, balance, steps, file of the result, and settings as name=value.
+"""
+
+import ast
+import sys
+from typing import Any
+
+import numpy as np
+
+import orienteer
+from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.world import use_threads, world
+from orienteer.mtip.mtip import Mtip
+from orienteer.mtip.settings import MtipSettings
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.source.in_memory import InMemorySource
+
+DIAMETER_A = 200.0
+METHODS: dict[str, tuple[Any, Any]] = {"emc": (Emc, EmcSettings), "mtip": (Mtip, MtipSettings)}
+
+
+def frames(n: int, n_pixels: int, photons: float, **settings: Any) -> Any:
+    detector = orienteer.square_detector(
+        n_pixels, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4
+    )
+    experiment = orienteer.simulate(
+        random_blobs(DIAMETER_A, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
+        orienteer.SimulateSettings(frames=n, photons_per_frame=photons, seed=3, **settings), device="cpu",
+    )  # fmt: skip
+    return InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
+
+
+def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given: str) -> None:
+    use_threads(1)
+    settings = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in given)}
+    make, section = METHODS[method]
+    mesh = Mesh.of(world(), shape, dynamic=balance == "dynamic")
+    n_frames, n_pixels = settings.pop("frames", 90), settings.pop("pixels", 17)
+    source = frames(n_frames, n_pixels, settings.pop("photons", 600.0), **settings.pop("simulate", {}))
+    run = make(source, section(diameter_A=DIAMETER_A, **settings), seed=1, device="cpu", mesh=mesh)
+    steps = []
+    while not run.finished and len(steps) < int(n_steps):
+        steps.append(run.step())
+    table = run.orientations()
+    for name, column in table.items():
+        assert all((other == column).all() for other in mesh.all.gather(column)), name
+    if mesh.all.is_first:
+        values = np.stack([volume.values for volume in run.volumes()])
+        nats = [step.log_likelihood for step in steps]
+        np.savez(file, values=values, nats=nats, **{f"table_{name}": table[name] for name in table})
+
+
+main(*sys.argv[1:])
