@@ -1,7 +1,8 @@
 """``orienteer plan``: where and how a reconstruction would run, how much memory and time it would take."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.markup import escape
@@ -21,6 +22,14 @@ from orienteer.cli.options import (
 from orienteer.cli.progress import show_steps
 from orienteer.reconstruction.settings import EmcSettings
 
+if TYPE_CHECKING:
+    from orienteer.reconstruction.emc import Emc
+
+_CLUSTER = "A cluster"
+MethodName = Literal["emc", "mtip"]
+MachineName = Literal["h200", "cores"]
+NetworkName = Literal["ndr", "slingshot", "qdr"]
+
 
 @with_flags_of("emc", EmcSettings)
 def plan(
@@ -32,10 +41,51 @@ def plan(
     distance_m: DistanceM = None,
     device: Device = "auto",
     as_json: AsJson = False,
+    nodes: Annotated[
+        int,
+        typer.Option(
+            "--nodes",
+            help="Plan for so many nodes of a cluster; 0: for this machine.",
+            min=0,
+            max=100_000,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = 0,
+    gpus_per_node: Annotated[
+        int,
+        typer.Option(
+            "--gpus-per-node",
+            help="GPUs of a node, or cores, one rank each; 0: as the machine has.",
+            min=0,
+            max=1024,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = 0,
+    machine: Annotated[
+        MachineName, typer.Option("--machine", help="What ranks are.", rich_help_panel=_CLUSTER)
+    ] = "h200",
+    network: Annotated[
+        NetworkName, typer.Option("--network", help="What joins the nodes.", rich_help_panel=_CLUSTER)
+    ] = "ndr",
+    frames: Annotated[
+        int,
+        typer.Option(
+            "--frames",
+            help="Plan as if there were so many frames like these; 0: as there are.",
+            min=0,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = 0,
+    method: Annotated[
+        MethodName, typer.Option("--method", help="What is to be run there.", rich_help_panel=_CLUSTER)
+    ] = "emc",
     *,
     flags: list[str],
 ) -> None:
-    """Say how a reconstruction would run: device, precision, tiles, batches, memory and expected time."""
+    """Say how a reconstruction would run: device, precision, tiles, batches, memory and expected time.
+
+    With --nodes: what a performance model expects of a cluster, and which mesh of ranks it would choose.
+    """
     from orienteer.reconstruction.emc import Emc
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
@@ -44,9 +94,41 @@ def plan(
     source = open_patterns(data, geometry, wavelength_A, distance_m)
     with show_steps("Planning"):
         emc = Emc(source, chosen.emc, device=device)
+    if nodes:
+        _print_prediction(emc, nodes, gpus_per_node, machine, network, frames, method, as_json)
+        return
     if as_json:
         print_json({**emc.plan.to_json(), "remarks": emc.remarks})
         return
     print_table(emc.plan.describe())
     for remark in emc.remarks:
         messages.print(f"[dim]{escape(remark)}[/]", soft_wrap=True)
+
+
+def _print_prediction(
+    emc: "Emc", nodes: int, gpus_per_node: int, machine: MachineName, network: NetworkName, frames: int,
+    method: MethodName, as_json: bool,
+) -> None:  # fmt: skip
+    """What the performance model expects of a cluster."""
+    from orienteer.reconstruction.plan import count_poses
+    from orienteer.scaling.machines import MACHINES
+    from orienteer.scaling.network import NETWORKS
+    from orienteer.scaling.prediction import best_mesh
+    from orienteer.scaling.problem import Problem
+    from orienteer.scaling.words import describe_prediction, prediction_json
+
+    plan = emc.plan
+    problem = Problem(
+        frames or plan.n_frames, plan.n_pixels,
+        count_poses(max(stage.level for stage in emc.stages), emc.group.order), plan.edge_voxels,
+        emc.frames.lit_share, emc.n_models, emc.n_halves, method,
+    )  # fmt: skip
+    chosen = MACHINES[machine]
+    ranks = gpus_per_node or (1 if machine == "cores" else chosen.ranks_per_node)
+    chosen = replace(chosen, ranks_per_node=ranks, network=NETWORKS[network])
+    found = best_mesh(problem, chosen, nodes * ranks)
+    alone = best_mesh(problem, chosen, 1)
+    if as_json:
+        print_json(prediction_json(found, alone))
+        return
+    print_table(describe_prediction(found, alone))

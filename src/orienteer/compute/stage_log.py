@@ -23,7 +23,7 @@ Stages that waste time have names of their own, which say why: "read" (frames co
 import os
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -51,12 +51,17 @@ class StageLog:
     """Stages of one rank; inside the block they are noted, and :meth:`write` appends them to its file.
 
     path : directory of the run; None: stages are kept in ``lines`` alone.
+    clock : what seconds are counted with, such as the time of the processors where others use them, too.
     iteration : to which stages belong that are noted from now on, counted from 1; its owner sets it.
     Lines are written when the owner says so, once in an iteration: a thousand ranks are no storm of files.
     """
 
-    def __init__(self, path: Path | None = None, rank: int = 0, n_ranks: int = 1) -> None:
+    def __init__(
+        self, path: Path | None = None, rank: int = 0, n_ranks: int = 1,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:  # fmt: skip
         self.path = None if path is None else path / log_name(rank)
+        self.clock = clock
         self.iteration = self.n_items = 0
         self.lines: list[dict[str, Any]] = [
             {
@@ -123,9 +128,9 @@ def logged(
     if log is None:
         yield
         return
-    start, began, n_items = time.time(), time.perf_counter(), log.n_items
+    start, began, n_items = time.time(), log.clock(), log.n_items
     yield
-    log.note(name, start, time.perf_counter() - began, frames, first, parts, log.n_items - n_items)
+    log.note(name, start, log.clock() - began, frames, first, parts, log.n_items - n_items)
 
 
 def count_item() -> None:

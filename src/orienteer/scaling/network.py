@@ -74,7 +74,12 @@ NETWORKS = {
         "QDR InfiniBand", 2e-6, 1e9, True,
         "32 Gbit/s per node of four GPUs, as the cluster of Ekeberg, Engblom and Liu had; 2 us are assumed",
     ),
+    "node": Network(
+        "memory of a node of GPUs", 1e-6, 20e9, True,
+        "copies through shared memory while all ranks of the node make them; both numbers are assumed",
+    ),
     "memory": Network(
-        "memory of one machine", 1e-6, 5e9, True, "a copy through shared memory; both numbers are assumed",
+        "memory of one machine", 1e-6, 2e9, True,
+        "copies through shared memory of a small machine; both numbers are assumed",
     ),
 }  # fmt: skip

@@ -48,14 +48,12 @@ class Work:
     pairs : frames x rows that are scored; products : pairs x pixels, or lit pixels of lists.
     points : pixels of slices that are made, and again when frames are merged; each batch makes them anew.
     voxels : of all models of all halves.
-    judged : pixels of frames that are compared with new models.
     """
 
     pairs: float
     products: float
     points: float
     voxels: float
-    judged: float
 
 
 def work_of(
@@ -73,5 +71,4 @@ def work_of(
         pairs * each,
         batches * n_rows * problem.n_pixels,
         float(problem.n_halves * problem.n_models * problem.n_voxels),
-        float(n_frames) * problem.n_pixels,
     )

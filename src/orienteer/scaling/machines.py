@@ -1,0 +1,94 @@
+"""Machines: what one rank of a known kind does in a second, and where the numbers come from.
+
+``tests/scaling/test_machines.py`` fits them anew to the kept measurements and holds that they are these.
+"""
+
+from dataclasses import dataclass
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.scaling.network import NETWORKS, Network
+from orienteer.scaling.rates import Rates
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Nodes of one kind, joined by a network.
+
+    rates : of one rank, which is a GPU or a core.
+    memory_GiB : of one rank.
+    ranks_per_node : ranks that share a node; among them ``near`` is the network, else ``network``.
+    copy_bandwidth : bytes per second between device and host, through which collectives go; 0: they need not.
+    judge_s : seconds per pixel of a frame, after the new models are made: fluence, and who is junk.
+    """
+
+    name: str
+    device: DeviceName
+    rates: Rates
+    memory_GiB: float
+    ranks_per_node: int
+    network: Network
+    near: Network
+    copy_bandwidth: float = 0.0
+    judge_s: float = 0.0
+
+
+H200_RATES = Rates(
+    {
+        "expand": {"points": 3.548e-11},
+        "score": {"pairs": 6.704e-12, "products": 2.406e-15},
+        "posterior": {"pairs": 1.497e-11},
+        "fluence": {"pairs": 2.019e-12},
+        "merge": {"pairs": 2.543e-12, "products": 2.427e-15},
+        "insert": {"points": 4.130e-11},
+        "compress": {"voxels": 2.092e-10},
+        "other": {"once": 1.7e-3},
+    },
+    # 100 starts x 1 000 iterations of two transforms of 128^3 in 4.2 s.
+    transform_s=1.0e-11,
+    source="fitted to iterations on one H200, Poisson, flat posteriors, one float16 term: "
+    "bench/results/emc_cuda.json; transforms: bench/results/phase_cuda.json",
+)
+CORE_RATES = Rates(
+    {
+        "expand": {"points": 1.592e-08},
+        "score": {"pairs": 0.0, "products": 6.472e-11},
+        "posterior": {"pairs": 9.705e-09},
+        "fluence": {"pairs": 1.348e-09},
+        "merge": {"pairs": 3.966e-08, "products": 2.568e-11},
+        "insert": {"points": 1.385e-08},
+        "compress": {"voxels": 1.226e-08},
+        "other": {"once": 9.28e-4},
+    },
+    transform_s=7.13e-09,
+    source="fitted to iterations on cores of a shared EPYC machine, in time of the processors: "
+    "bench/results/scaling_cpu.json",
+)
+
+# An eight-GPU node: 141 GB of each H200, of which the driver and libraries leave about this much.
+_H200_GiB = 130.0
+# Between device and host: PCIe 5 x16 moves 64 GB/s on paper; this share is assumed.
+_PCIE = 0.6 * 64e9
+
+MACHINES = {
+    "h200": Machine(
+        "each one H200",
+        "cuda",
+        H200_RATES,
+        _H200_GiB,
+        8,
+        NETWORKS["ndr"],
+        NETWORKS["node"],
+        _PCIE,
+        34 / 4.2e12,
+    ),
+    "cores": Machine(
+        "each one core",
+        "cpu",
+        CORE_RATES,
+        8.0,
+        1024,
+        NETWORKS["memory"],
+        NETWORKS["memory"],
+        judge_s=4e-8,
+    ),
+}

@@ -1,0 +1,84 @@
+"""Traffic: what ranks send in an iteration, part by part.
+
+R ranks are G groups of g = R / G.  A group owns its part of the frames, and its ranks share out the
+orientations.  With N frames, h halves, M models, K rows in all (poses of all models), n^3 voxels, every rank
+takes part in
+
+    tops          rows   of a group, 6 x 8 bytes of every frame of the group: best row, sums below it
+    counts        sum    of a group, 129 x 4 bytes of every frame: how many rows lie how far below the best
+    kept, expected  sum  of a group, 8 bytes of every frame each
+    table         rows   of all, 81 + 8 M bytes of every frame that a rank has: pose, likelihood, ...
+    deposits      sum    of all, for every half 16 M n^3 bytes (values and weights) and 8 K (mass of rows)
+    temperature   rows   of all, 4 x 128 bytes of every row: scores of a few frames
+
+A sum sends 2 (r - 1) / r times its array, rows (r - 1) times a rank's own, r being the ranks that take part.
+What happens now and then only (sentinels, judging frames, the closing refinement) is not in it.
+"""
+
+from dataclasses import dataclass
+
+from orienteer.scaling.network import Collective, gathered, summed
+from orienteer.scaling.problem import Problem
+
+# Bytes of a frame in each collective, as above.
+_TOPS, _COUNTS, _KEPT, _EXPECTED = 6 * 8, 129 * 4, 8, 8
+_TABLE, _TABLE_OF_MODEL = 8 + 32 + 5 * 8 + 1, 8
+# Bytes of a voxel and of a row in the deposit of a half.
+_VOXEL, _ROW = 16, 8
+# Frames whose scores set the temperature, and bytes of a score.
+_SAMPLED, _SCORE = 128, 4
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What one rank sends in an iteration, by what it is for.
+
+    within : among the ranks of its group; across : among all ranks.
+    """
+
+    within: dict[str, Collective]
+    across: dict[str, Collective]
+
+    @property
+    def n_bytes(self) -> float:
+        """All bytes that the rank sends."""
+        return sum(each.n_bytes for part in (self.within, self.across) for each in part.values())
+
+    @property
+    def by_part(self) -> dict[str, float]:
+        """Bytes of each part."""
+        return {name: each.n_bytes for part in (self.within, self.across) for name, each in part.items()}
+
+
+def traffic_of(
+    problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf")
+) -> Traffic:
+    """What a rank of a mesh sends in an iteration at the finest grid.
+
+    group_size : ranks that share the orientations of the same frames; n_groups : groups of these.
+    batch_frames : frames that are normalised together; it decides how many messages there are.
+    """
+    n_ranks = group_size * n_groups
+    frames = problem.n_frames / n_groups
+    batches = problem.n_halves * max(1.0, -(-frames // problem.n_halves) / batch_frames)
+
+    def of_batches(whole: Collective) -> Collective:
+        return Collective(whole.messages * batches, whole.n_bytes)
+
+    within = {
+        "tops": of_batches(gathered(_TOPS * frames, group_size)),
+        "counts": of_batches(summed(_COUNTS * frames, group_size)),
+        "kept": of_batches(summed(_KEPT * frames, group_size)),
+        "expected": of_batches(summed(_EXPECTED * frames, group_size)),
+    }
+    row = _TABLE + _TABLE_OF_MODEL * problem.n_models
+    table = gathered(row * problem.n_frames / n_ranks, n_ranks)
+    half = summed(_VOXEL * problem.n_voxels, n_ranks) * problem.n_models
+    mass = summed(_ROW * problem.n_rows, n_ranks)
+    # A column of the table is a collective of its own: places and eight more.
+    across = {
+        "table": Collective(table.messages * 9 * problem.n_halves, table.n_bytes),
+        "deposits": half * problem.n_halves + mass * problem.n_halves,
+        "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / n_ranks, n_ranks),
+    }
+    return Traffic(within, across)

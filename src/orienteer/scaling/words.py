@@ -1,0 +1,86 @@
+"""A prediction in words and numbers, for people and for scripts."""
+
+from dataclasses import asdict
+from typing import Any
+
+from orienteer.scaling.prediction import Prediction
+
+# Stages that are told together, in the order in which they are done.
+_TOLD = {
+    "slices": ("expand", "insert"),
+    "scores and merges": ("score", "posterior", "fluence", "merge"),
+    "new models": ("compress", "solve", "phase", "other"),
+    "judging frames": ("judge",),
+    "collectives": ("collectives",),
+}
+
+
+def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str, str]]:
+    """Names and values in words.  alone : the same problem on one rank."""
+    problem, machine = found.problem, found.machine
+    n_nodes = -(-found.n_ranks // machine.ranks_per_node)
+    assumed = " (assumed)" if machine.network.is_assumed else ""
+    parts = [
+        f"{name} {sum(found.stages.get(stage, 0.0) for stage in stages) / found.seconds:.0%}"
+        for name, stages in _TOLD.items()
+    ]
+    largest = sorted(found.traffic.by_part.items(), key=lambda part: -part[1])[:3]
+    sent = ", ".join(f"{name} {in_bytes(value)}" for name, value in largest if value > 0)
+    faster = alone.seconds / found.seconds
+    return [
+        ("method", "M-TIP" if problem.method == "mtip" else "EMC"),
+        ("ranks", f"{found.n_ranks:,} on {n_nodes:,} node{'s' if n_nodes > 1 else ''}, {machine.name}"),
+        ("network", f"{machine.network.name}{assumed}"),
+        ("frames", f"{problem.n_frames:,} of {problem.n_pixels:,} pixels"),
+        ("orientations", f"{problem.n_poses:,} at the finest grid"),
+        ("mesh", f"{found.mesh}: {found.why}"),
+        ("an iteration", f"about {found.seconds:.2g} s at the finest grid: {', '.join(parts)}"),
+        (
+            "one rank alone",
+            f"about {alone.seconds:.2g} s, {faster:.3g} times as long: an efficiency of "
+            f"{faster / found.n_ranks:.0%}",
+        ),
+        (
+            "memory of a rank",
+            f"{found.memory_GiB:.2f} of {machine.memory_GiB:.0f} GiB: "
+            f"frames {found.memory.frames / 2**30:.2f}, scores {found.memory.scores / 2**30:.2f}"
+            + ("" if found.frames_on_device else "; frames come from the host, batch by batch"),
+        ),
+        ("a rank sends", f"{in_bytes(found.traffic.n_bytes)} an iteration" + (f": {sent}" if sent else "")),
+        ("rates", machine.rates.source),
+        ("taken for granted", f"{machine.network.source}; work that is even"),
+    ]
+
+
+def prediction_json(found: Prediction, alone: Prediction) -> dict[str, Any]:
+    """All numbers by name."""
+    return {
+        "problem": asdict(found.problem),
+        "machine": found.machine.name,
+        "ranks": found.n_ranks,
+        "mesh": found.mesh,
+        "why": found.why,
+        "seconds_per_iteration": found.seconds,
+        "stages": found.stages,
+        "seconds_on_one_rank": alone.seconds,
+        "memory_GiB": found.memory_GiB,
+        "fits": found.fits,
+        "frames_on_device": found.frames_on_device,
+        "batch_frames": found.batch_frames,
+        "sent_bytes": found.traffic.n_bytes,
+        "sent_bytes_by_part": found.traffic.by_part,
+        "network": asdict(found.machine.network),
+        "rates": found.machine.rates.source,
+    }
+
+
+def in_bytes(n: float) -> str:
+    """A number of bytes with a unit that suits it.
+
+    >>> in_bytes(0), in_bytes(1234), in_bytes(5.6e9)
+    ('0 B', '1.23 kB', '5.6 GB')
+    """
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n:.0f} B"
