@@ -1,5 +1,6 @@
 """The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -17,10 +18,19 @@ def _number_of_models(value: Any) -> Any:
     return value
 
 
+def _mesh(value: Any) -> Any:
+    """Refuse with one sentence what is no mesh of ranks."""
+    if value != "auto" and not (isinstance(value, str) and re.fullmatch(r"[1-9]\d*x[1-9]\d*", value)):
+        raise ValueError("should be auto, or ranks that share orientations times groups of them, such as 2x2")
+    return value
+
+
 class EmcSettings(Section):
     """Blind reconstruction of the 3D intensity by expansion, maximisation and compression."""
 
-    may_change: ClassVar[frozenset[str]] = frozenset({"iterations", "memory_GiB", "dragonfly_output"})
+    may_change: ClassVar[frozenset[str]] = frozenset(
+        {"iterations", "memory_GiB", "dragonfly_output", "mesh", "balance"}
+    )
 
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
         default="negative-binomial",
@@ -99,6 +109,14 @@ class EmcSettings(Section):
     )
     dragonfly_output: bool = Field(
         default=False, description="Write a file of Dragonfly's kind after every iteration, too."
+    )
+    mesh: Annotated[str, BeforeValidator(_mesh)] = Field(
+        default="auto",
+        description="Ranks that share orientations x groups that share frames (2x3); auto: a group per node.",
+    )
+    balance: Literal["dynamic", "static"] = Field(
+        default="dynamic",
+        description="Whether ranks take work as they become free, so that slow ones do less, or equal parts.",
     )
     deterministic: bool = Field(
         default=False, description="The same bits in every run on a GPU too; the CPU always gives them."

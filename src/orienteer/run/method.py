@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from orienteer.compute.arrays import Array, DeviceName
+from orienteer.compute.arrays import Array
+from orienteer.compute.ranks.mesh import SERIAL_MESH
 from orienteer.errors import SettingsError
 from orienteer.settings.section import Section
-from orienteer.source.base import Source
 
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
@@ -67,7 +67,8 @@ class Method(Protocol):
         ...
 
 
-MakeMethod: TypeAlias = Callable[[Source, Any, int, DeviceName], Method]
+# Source, section, seed and device, and where there are several ranks their mesh.
+MakeMethod: TypeAlias = Callable[..., Method]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class MethodKind:
 
     name : also the name of its section of settings.
     settings : the class of that section.
-    make : source, section, seed and device in, method out.
+    make : source, section, seed and device in, method out; on several ranks the mesh comes last.
     """
 
     name: str
@@ -113,7 +114,7 @@ def find_method(name: str) -> MethodKind:
     return MethodKind(
         name,
         section,
-        lambda source, settings, seed, device: cast(
-            Method, method(source, settings, seed=seed, device=device)
+        lambda source, settings, seed, device, mesh=SERIAL_MESH: cast(
+            Method, method(source, settings, seed=seed, device=device, mesh=mesh)
         ),
     )

@@ -16,7 +16,10 @@ from pydantic import ValidationError
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.compute.plain_json import plain
+from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.world import world
 from orienteer.errors import FileError, OrienteerError
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.checkpoint import LAST
 from orienteer.run.crew import OthersAreElsewhere, crew
@@ -335,12 +338,19 @@ class Run:
         source = self._crew.together(lambda: self.source)
         self._crew.by_leader(self._check_files)
         try:
-            return self._crew.together(lambda: make(source, self.settings, self.seed, self.device))
+            ranks = self._ranks()
+            return self._crew.together(lambda: make(source, self.settings, self.seed, self.device, *ranks))
         except OrienteerError:
             if self._crew.leads and not self._directory.events.exists():
                 self._directory.clear()
                 self._is_refused = True
             raise
+
+    def _ranks(self) -> tuple[Mesh, ...]:
+        """The mesh that the settings ask for, where there are several ranks."""
+        if self._crew.is_alone or not isinstance(self.settings, EmcSettings):
+            return ()
+        return (Mesh.of(world(), self.settings.mesh, dynamic=self.settings.balance == "dynamic"),)
 
     def _check_files(self) -> None:
         differences = file_differences(self.described.get("files", {}), hash_named_files(self.settings))
