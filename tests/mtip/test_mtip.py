@@ -8,6 +8,7 @@ import pytest
 
 import orienteer
 from orienteer.compare.alignment import align_intensities
+from orienteer.compare.comparison import compare
 from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
@@ -49,6 +50,17 @@ def test_an_object_is_found_from_a_random_start(
     assert sorted(mtip._phasings) == [(0, 0), (1, 0)]
 
 
+@pytest.mark.timeout(600)
+def test_the_density_of_the_loop_is_that_of_the_object(
+    blind: tuple[Mtip, list[Any]], frames_of_blobs: SimpleNamespace
+) -> None:
+    (density,) = blind[0].densities()
+    found = compare(frames_of_blobs.particle, density)
+    assert found.correlation > 0.75
+    assert found.resolution.resolution_A is not None
+    assert found.resolution.resolution_A < 75
+
+
 def some_steps(source: Any, n: int) -> Mtip:
     mtip = Mtip(source, SETTINGS, seed=1, device="cpu")
     for _ in range(n):
@@ -67,9 +79,11 @@ def test_a_state_goes_on_bit_for_bit_with_its_densities(
         for name, value in straight.state().items()
     }
     assert any(name.startswith("phasing/") for name in state)
+    densities = straight.densities()
     expected = straight.step(), straight.step()
     resumed = Mtip(frames_of_blobs.source, SETTINGS, seed=1, device="cpu")
     resumed.restore(state)
+    assert np.array_equal(resumed.densities()[0].values, densities[0].values)
     found = resumed.step(), resumed.step()
     for one, other in zip(expected, found, strict=True):
         assert one.log_likelihood == other.log_likelihood
@@ -96,6 +110,7 @@ def test_a_run_directory_holds_it_as_any_other_method(
     second = list(again.iterate(1))
     assert [step.iteration for step in (*first, *second)] == [1, 2, 3]
     assert np.isfinite(again.volumes()[0].values).any()
+    assert not (tmp_path / "run" / "density_loop.mrc").exists()  # it has not phased yet
     assert "[mtip]" in (tmp_path / "run" / "settings.toml").read_text()
 
 

@@ -68,6 +68,7 @@ def reconstruct(
     from orienteer.run.crew import crew
     from orienteer.run.fault import stop_all
     from orienteer.run.frame_use import frame_use
+    from orienteer.run.known_orientations import known_orientations_in_words
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
@@ -81,6 +82,8 @@ def reconstruct(
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             run.notice_s, run.hang_s = notice_s, hang_s
+            if team.leads and (known := known_orientations_in_words(dict(run.settings))):
+                messages.print(f"[yellow]beware[/] {escape(known)}", soft_wrap=True)
             with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
                 for step in steps:
                     show(cast(Step, step))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from orienteer.cli.live_display import temperature_in_words, time_in_words
 from orienteer.run.frame_use import frame_use
+from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
 from orienteer.run.states import states_in_words
 
@@ -23,6 +24,7 @@ def run_report(run: "Run") -> dict[str, Any]:
     use = frame_use(run.orientations()) if run.has_results else None
     files = [path for pattern in RESULTS for path in sorted(run.path.glob(pattern))]
     return {
+        "known_orientations": known_orientations_in_words(dict(run.settings)),
         "path": str(run.path),
         "data": run.described["input"]["path"],
         "frames": run.described["input"]["frames"],
@@ -49,6 +51,7 @@ def _pose_agreement_deg(step: Mapping[str, Any]) -> float | None:
 def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The report of a run for people; what is not known is left out."""
     words: dict[str, Callable[[Any], str]] = {
+        "known_orientations": str,
         "reason": str,
         "iteration": str,
         "frames": "{:,}".format,
@@ -63,6 +66,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "files": ", ".join,
     }
     names = {
+        "known_orientations": "beware",
         "iteration": "iterations",
         "frames_left_out": "left out",
         "log_likelihood": "log-likelihood",

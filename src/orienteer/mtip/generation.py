@@ -64,12 +64,14 @@ class Merged:
     halves : what they were made from.
     regularisation : over the weight that suits a round start and the noise of photons.
     phased_share : (shells + 1,) how far they were drawn to phased ones; None: not at all.
+    phased_best : of each half, which of its densities foretells the other half best; empty: there were none.
     """
 
     autocorrelations: Array
     halves: tuple[HalfSums, ...]
     regularisation: float
     phased_share: NDArray[np.float64] | None = None
+    phased_best: tuple[int, ...] = ()
 
     @property
     def exposure(self) -> Array:
@@ -146,10 +148,13 @@ def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> 
     plain = [grid.intensity(z) for z in merged.autocorrelations]
     others = merged.halves[::-1]
     width = 1 / (grid.reach_A * grid.voxel_inv_A)
-    best = []
+    best, numbers = [], []
     for J, candidates, other in zip(plain, phased, others, strict=True):
         tried = [_Step.of(grid, z, J, other) for z in candidates]
-        best.append(max(tried, key=lambda step: step.gain(width)))
+        gains = [step.gain(width) for step in tried]
+        numbers.append(int(np.argmax(gains)))
+        best.append(tried[numbers[-1]])
+    merged = replace(merged, phased_best=tuple(numbers))
     share = _share(
         np.sum([step.numerator for step in best], axis=0),
         np.sum([step.denominator for step in best], axis=0),

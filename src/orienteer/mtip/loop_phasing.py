@@ -45,6 +45,7 @@ class LoopPhasing:
     settings : symmetry and diameter of the particle.
     first : (n, n, n) the first autocorrelation, by which supports begin; None before it.
     state : B densities on their way, one for each volume; None before the first.
+    best : the one that foretells the frames of the other half best.
     """
 
     grid: RelativeGrid
@@ -54,6 +55,7 @@ class LoopPhasing:
     seed: int
     first: Array = None
     state: PhaseState | None = None
+    best: int = 0
 
     def follow(self, autocorrelation: Array) -> Array:
         """Go on with phasing by the amplitudes of a new autocorrelation (n, n, n).
@@ -72,6 +74,19 @@ class LoopPhasing:
             course.run(self.state, parse_schedule(_NEXT), lambda done: None)
         return self._of_densities(course.estimate(self.state))
 
+    def chosen(self) -> tuple[Array, Array] | None:
+        """The density (m, m, m) that foretells the other half best, and its support; None: none yet."""
+        if self.state is None:
+            return None
+        # The last iterations of every generation have put all density inside of the support.
+        support = self.state.support[self.best]
+        return self.state.density[self.best] * support, support
+
+    @property
+    def measured(self) -> Array:
+        """(m, m, m // 2 + 1) bool, where pixels have seen something."""
+        return self._known.measured
+
     def arrays(self) -> dict[str, Any]:
         """What the next generation depends on."""
         if self.state is None:
@@ -80,6 +95,7 @@ class LoopPhasing:
         return {
             **{name: to_numpy(getattr(self.state, name)) for name in names},
             "volume": self.state.volume,
+            "best": self.best,
             "first": to_numpy(self.first),
         }
 
@@ -88,7 +104,7 @@ class LoopPhasing:
         xp = array_namespace(self.grid.support)
         density, support, background = (xp.asarray(arrays[n]) for n in ("density", "support", "background"))
         volume = np.array(arrays["volume"], dtype=np.float64)
-        self.first = xp.asarray(arrays["first"])
+        self.first, self.best = xp.asarray(arrays["first"]), int(arrays["best"])
         self.state = PhaseState(density, support, background, volume, self.settings.positivity)
 
     def _of_densities(self, densities: Array) -> Array:

@@ -8,12 +8,14 @@ generation, as far as that foretells the frames of the other half.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.compute.stage_log import logged
 from orienteer.likelihood.base import Likelihood
 from orienteer.mtip.envelope import envelope_of
@@ -26,7 +28,10 @@ from orienteer.mtip.generation import (
     sliceable,
     sums_of_half,
 )
+from orienteer.mtip.loop_density import loop_density
 from orienteer.mtip.loop_phasing import LoopPhasing
+from orienteer.mtip.references.keeper import Reading, ReferenceKeeper
+from orienteer.mtip.references.topology import Ranks
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.mtip.settings import MtipSettings
 from orienteer.orientation.quaternion import to_matrix
@@ -34,8 +39,11 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.model.compression import Compressed
 from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
+from orienteer.volume.volume import Volume
 
 # Mean correlation of the halves from which on there is something to phase.
 _WORTH_PHASING = 0.3
@@ -60,12 +68,19 @@ class Mtip(Emc):
 
     def __init__(
         self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,
-        device: DeviceName = "auto",
+        device: DeviceName = "auto", mesh: Mesh = SERIAL_MESH,
     ) -> None:  # fmt: skip
         self._phasings: dict[tuple[int, int], LoopPhasing] = {}
-        super().__init__(source, settings or MtipSettings(), seed=seed, device=device)
+        super().__init__(source, settings or MtipSettings(), seed=seed, device=device, mesh=mesh)
+        self.references = ReferenceKeeper(self.settings.references, Ranks.among(mesh.all))
 
     # The loop ---------------------------------------------------------------------------------------------
+
+    def step(self) -> Step:
+        """One generation; says what came of it, and how slices are had if that is new."""
+        step = super().step()
+        said = [words for words in (step.note, self.references.news()) if words]
+        return replace(step, note=" ".join(said))
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """One generation; frames of each half are matched with slices of the other."""
@@ -92,7 +107,10 @@ class Mtip(Emc):
         if not self.settings.phasing or self.n_halves < 2 or self._is_too_early(model):
             return merged
         phased = [self._phasing(half, model).follow(z) for half, z in enumerate(merged.autocorrelations)]
-        return drawn_to_phased(self._grid, merged, phased)
+        drawn = drawn_to_phased(self._grid, merged, phased)
+        for half, best in enumerate(drawn.phased_best):
+            self._phasings[half, model].best = best
+        return drawn
 
     def _is_too_early(self, model: int) -> bool:
         """Whether the halves, as they were before this generation, have too little in common to be phased."""
@@ -102,6 +120,21 @@ class Mtip(Emc):
         radius = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
         is_first = self.annealing.iterations_left > 0 and self.course.stage == 0
         return is_first or not np.mean(self.half_correlation[2:radius]) > _WORTH_PHASING
+
+    def new_expander(self, half: int) -> Expander:
+        """What has the slices that the frames of a half meet: anew or from references, as costs less."""
+        work, plan = self.work, self.plan
+        owned = work.mesh.owned(max(len(work.frames_of(each)) for each in range(self.n_halves)))
+        n_frames = owned.stop - owned.start
+        at_once = max(1, min(n_frames, plan.batch_frames))
+        share = len(work.rows) / plan.n_rotations * at_once / plan.n_frames
+        reading = Reading(
+            passes=-(-n_frames // at_once) / work.mesh.poses.size,
+            score_seconds=share * plan.seconds_per_iteration,
+            by_pixel=plan.layout == "sparse",
+        )
+        models, junk = self.models[self.n_halves - 1 - half], work.junk(self.junk)
+        return self.references.expander(models, work.points, junk, work.rows, reading)
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
@@ -150,6 +183,17 @@ class Mtip(Emc):
         if self.models is not None and found.models.shape[1] != self.models.shape[1]:
             self._phasings = {}
         super().take_models(found)
+
+    def densities(self) -> list[Volume]:
+        """The density of each model as the loop has it, in arbitrary units; none before it phases."""
+        found = []
+        for model in range(self.n_models):
+            halves = [self._phasings[key] for key in sorted(self._phasings) if key[1] == model]
+            density = loop_density(halves) if halves else None
+            if density is None:
+                return []
+            found.append(density)
+        return found
 
     def _phasing(self, half: int, model: int) -> LoopPhasing:
         if (half, model) not in self._phasings:

@@ -17,8 +17,9 @@ from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
 from orienteer.phase.result import DESCRIPTION as PHASING
 from orienteer.report.frames import Frames, look_at_frames
 from orienteer.report.words import sentence
-from orienteer.run.directory import RunDirectory
+from orienteer.run.directory import LOOP_DENSITY, RunDirectory
 from orienteer.run.events import STEP, read_events
+from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.orientations_file import read_orientations
 from orienteer.run.settings_file import read_settings
 from orienteer.validate.half_maps import MAP_FILES
@@ -55,6 +56,7 @@ class Evidence:
     settings : the sections of ``settings.toml``.
     events : the lines of the log.
     frames : a look at the data themselves, which may lie elsewhere by now.
+    loop_density : what the loop of M-TIP has phased on its way.
     phasing, validation : what ``phasing.json`` and ``validation/validation.json`` say.
     """
 
@@ -67,6 +69,7 @@ class Evidence:
     orientations: Found[dict[str, NDArray[Any]]]
     frames: Found[Frames]
     density: Found[Volume]
+    loop_density: Found[Volume]
     support: Found[Volume]
     phasing: Found[dict[str, Any]]
     halves: Found[tuple[Volume, Volume]]
@@ -89,6 +92,17 @@ class Evidence:
     def described(self) -> dict[str, Any]:
         """What ``run.json`` says; empty where it cannot be read."""
         return self.description.value or {}
+
+    @property
+    def method_settings(self) -> dict[str, Any]:
+        """The settings of the method of the run; empty where they cannot be read."""
+        section = (self.settings.value or {}).get(str(self.described.get("method", "emc")))
+        return section if isinstance(section, dict) else {}
+
+    @property
+    def known_orientations(self) -> str:
+        """One sentence where orientations were given rather than found; otherwise empty."""
+        return known_orientations_in_words(self.method_settings)
 
     @property
     def input(self) -> dict[str, Any]:
@@ -123,6 +137,7 @@ def gather(path: Path) -> Evidence:
             partial(_existing, path / DENSITY_MRC, _real_volume),
             "There is no density yet: run orienteer phase.",
         ),
+        loop_density=find(partial(_loop_density, path), "The loop has phased nothing."),
         support=find(partial(_existing, path / SUPPORT, _real_volume), "No support was kept."),
         phasing=find(partial(_phasing, path), "There is no density yet: run orienteer phase."),
         halves=find(partial(_half_maps, path), "There are no half maps: orienteer validate makes them."),
@@ -169,6 +184,12 @@ def _real_volume(path: Path) -> Volume:
     if not np.isfinite(values).any():
         raise FileError(path, "has no voxel with a value.")
     return volume
+
+
+def _loop_density(path: Path) -> Volume | None:
+    """The density that M-TIP has on its way; of several states, that of the first."""
+    names = (path / f"{LOOP_DENSITY}.mrc", path / f"{LOOP_DENSITY}_1.mrc")
+    return next((_real_volume(name) for name in names if name.exists()), None)
 
 
 def _half_maps(path: Path) -> tuple[Volume, Volume] | None:

@@ -10,11 +10,12 @@ from orienteer.report import references
 from orienteer.report.evidence import Evidence
 from orienteer.report.measured import wavelength_in_words
 from orienteer.report.phasing_facts import PhasingFacts
-from orienteer.report.plain_values import as_number, as_words, at
+from orienteer.report.plain_values import as_number, as_tables, as_words, at
 from orienteer.report.references import Reference
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import NOT_KNOWN, counted, number, sentence
 from orienteer.run.frame_use import frame_use
+from orienteer.run.states import occupancies_in_words
 
 _NOISE = {
     "poisson": "Poisson statistics of the photons",
@@ -33,14 +34,17 @@ def methods(
     evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None
 ) -> tuple[list[str], list[Reference]]:
     """The sentences, and the papers that they cite."""
-    emc = (evidence.settings.value or {}).get("emc")
-    cited = [references.EMC] if isinstance(emc, Mapping) else []
-    said = [*_data(evidence), *(_reconstruction(evidence, emc) if isinstance(emc, Mapping) else [])]
+    settings = evidence.method_settings
+    said = [evidence.known_orientations, *_data(evidence)]
+    cited: list[Reference] = []
+    if settings:
+        cited = [references.MTIP] if evidence.described.get("method") == "mtip" else [references.EMC]
+        said += _reconstruction(evidence, settings)
     if phasing is not None:
         sentences, more = _phasing(phasing)
         said, cited = said + sentences, cited + more
     if validation is not None:
-        sentences, more = _validation(validation)
+        sentences, more = _validation(validation, bool(evidence.known_orientations))
         said, cited = said + sentences, cited + more
     return [one for one in said if one], cited
 
@@ -71,22 +75,36 @@ def _data(evidence: Evidence) -> list[str]:
     return said
 
 
+def _how(evidence: Evidence, settings: Mapping[str, Any]) -> str:
+    """The method by its name."""
+    if evidence.described.get("method") != "mtip":
+        return f"by expansion, maximisation and compression ({references.EMC.short})"
+    phased = "phased in the loop" if settings.get("phasing") is not False else "without phasing in the loop"
+    return f"by multi-tiered iterative phasing ({references.MTIP.short}), as an autocorrelation {phased},"
+
+
 def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     described, steps = evidence.described, evidence.steps
     version = as_words(at(described, "versions", "orienteer"))
     symmetry = emc.get("symmetry", "C1")
     # Settings may leave the number of starts to the run; its steps tell those that there were.
-    n_starts, n_models = max((step.get("start", 1) for step in steps), default=1), emc.get("models", 1)
+    n_starts = max((step.get("start", 1) for step in steps), default=1)
+    n_models = len(evidence.intensities.value or (None,))
     start = "a random start" if n_starts == 1 else f"the likeliest of {n_starts} random starts"
     models = (
         "The three-dimensional intensity was"
         if n_models == 1
         else f"{n_models} three-dimensional intensities were"
     )
+    knowing = (
+        "at known orientations"
+        if evidence.known_orientations
+        else "without any knowledge of the orientations"
+    )
     said = [
-        f"{models} reconstructed with Orienteer {version} by expansion, maximisation and compression "
-        f"({references.EMC.short}) from {start} (seed {described.get('seed', NOT_KNOWN)}), without any "
-        "knowledge of the orientations.",
+        f"{models} reconstructed with Orienteer {version} {_how(evidence, emc)} from {start} "
+        f"(seed {described.get('seed', NOT_KNOWN)}), {knowing}.",
+        *_states(evidence, emc, n_models),
         f"Patterns were scored by {_NOISE.get(str(emc.get('likelihood')), str(emc.get('likelihood')))}.",
         f"The symmetry {symmetry} was imposed." if symmetry != "C1" else "No symmetry was imposed.",
     ]
@@ -118,6 +136,25 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
         if last.get("finished") and last.get("reason"):
             said.append(f"The run ended with this reason: {sentence(str(last['reason']))}")
     return said
+
+
+def _states(evidence: Evidence, settings: Mapping[str, Any], n_models: int) -> list[str]:
+    """How many states there are, who says so, and how often each occurs."""
+    if n_models == 1:
+        if settings.get("models") != "auto" or not evidence.steps:
+            return []
+        return ["Frames that no model had seen gave no reason for more than one state."]
+    who = (
+        "as many as frames that no model had seen tell apart"
+        if settings.get("models") == "auto"
+        else "a number that was given"
+    )
+    last = evidence.steps[-1] if evidence.steps else {}
+    shares = occupancies_in_words(as_tables(last.get("states")))
+    return [
+        f"There are {n_models} states, {who}; every pattern was shared among them by its probabilities"
+        + (f", which gives {shares}." if shares else ".")
+    ]
 
 
 def _fluences_vary(evidence: Evidence) -> bool:
@@ -166,11 +203,13 @@ def _phasing(phasing: PhasingFacts) -> tuple[list[str], list[Reference]]:
     return said, cited
 
 
-def _validation(validation: ValidationFacts) -> tuple[list[str], list[Reference]]:
+def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], list[Reference]]:
+    """knows : whether orientations were given, to both halves."""
     cited = [references.FSC]
+    done = "merged at the known orientations" if knows else "oriented, merged"
     said = [
         "For the resolution the patterns were parted into two half sets by a hash of their event numbers, "
-        "and each was oriented, merged and phased by itself, with its own random start and support.",
+        f"and each was {done} and phased by itself, with its own random start and support.",
     ]
     if validation.resolution_A is None:
         said.append("The half sets do not agree, so no resolution is claimed.")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from orienteer.errors import OrienteerError
 from orienteer.report.evidence import Evidence
+from orienteer.report.frames import TRUTH
 from orienteer.report.markup import Markup, element
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words, at
@@ -64,8 +65,10 @@ def draw_opening(evidence: Evidence, said: str, warnings: list[str]) -> Markup:
     what = "A 3D intensity" if evidence.density.value is None else "A 3D density"
     source = _snapshots(evidence)
     version = as_words(at(evidence.described, "versions", "orienteer")) or "(version not known)"
-    words = f"{what} from {source} of single particles in unknown orientations, by Orienteer {version}."
-    parts = [element("h1", evidence.path.resolve().name), element("p", words)]
+    known = evidence.known_orientations
+    where = "known" if known else "unknown"
+    words = f"{what} from {source} of single particles in {where} orientations, by Orienteer {version}."
+    parts = [element("h1", evidence.path.resolve().name), element("p", f"{known} {words}".strip())]
     if warnings:
         points = [element("li", words) for words in warnings]
         parts.append(
@@ -120,6 +123,8 @@ def _from_simulation(evidence: Evidence) -> list[str]:
     frames = evidence.frames.value
     if frames is None or not frames.simulated:
         return []
+    if str(evidence.method_settings.get("known_orientations_column", "")).startswith(TRUTH):
+        return ["The frames are simulated, and their true orientations were given to the run."]
     return ["The frames are simulated. Their true orientations are in the file and were not used."]
 
 
@@ -167,17 +172,16 @@ def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) ->
 
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
     """What was imposed on the result rather than found in the data."""
-    emc = (evidence.settings.value or {}).get("emc", {})
-    emc = emc if isinstance(emc, Mapping) else {}
-    found = []
+    emc, found = evidence.method_settings, []
     symmetry = emc.get("symmetry", "C1")
     if symmetry != "C1":
         found.append(f"The symmetry {symmetry} was imposed on the intensity, not found.")
     if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
         found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")
-    models = emc.get("models", 1)
-    if isinstance(models, int) and models > 1:
-        found.append(f"The frames were shared among {models} models.")
+    models = len(evidence.intensities.value or ())
+    if models > 1:
+        how = "as many as the data tell apart" if emc.get("models") == "auto" else "as it was told"
+        found.append(f"The frames were shared among {models} models, {how}.")
     if emc.get("halves") is False:
         found.append("Frames were oriented by a model that they are part of: noise can look like signal.")
     return found

@@ -25,6 +25,7 @@ from orienteer.report.planes import cropped
 from orienteer.report.provenance import draw_commands, draw_files, draw_origin, draw_settings
 from orienteer.report.references import draw_references
 from orienteer.report.results import draw_intensities, draw_iterations, draw_result
+from orienteer.report.states import draw_states, n_states
 from orienteer.report.surface import surface_level
 from orienteer.report.trust import draw_trust
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
@@ -76,6 +77,7 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
     sections = {
         "Result": ("result", draw_result(evidence, phasing)),
         "How far to trust it": ("trust", draw_trust(evidence, validation, phasing)),
+        **({"States": ("states", draw_states(evidence, validation))} if n_states(evidence) > 1 else {}),
         "What was measured": ("measured", draw_measured(evidence)),
         "Intensity": ("intensities", draw_intensities(evidence)),
         "How the run went": ("iterations", draw_iterations(evidence)),

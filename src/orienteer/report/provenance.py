@@ -20,6 +20,7 @@ _FILES = {
     DENSITY_H5: "density, with its unit",
     SUPPORT: "support of the density",
     DESCRIPTION: "what phasing found",
+    "density_loop.mrc": "density that was phased in the loop",
     "intensity.mrc": "intensity",
     "intensity.h5": "intensity, all models; NaN where nothing was measured",
     "orientations.h5": "orientation and fluence of every frame",

@@ -22,6 +22,13 @@ EMC = Reference(
     "Physical Review E 80, 026705 (2009)",
     "10.1103/PhysRevE.80.026705",
 )
+MTIP = Reference(
+    "Donatelli et al. 2017",
+    "J. J. Donatelli, J. A. Sethian and P. H. Zwart, Reconstruction from limited single-particle diffraction "
+    "data via simultaneous determination of state, orientation, intensity, and phase, Proceedings of the "
+    "National Academy of Sciences 114, 7222 (2017)",
+    "10.1073/pnas.1708217114",
+)
 FSC = Reference(
     "Harauz & van Heel 1986",
     "G. Harauz and M. van Heel, Exact filters for general geometry three dimensional reconstruction, "

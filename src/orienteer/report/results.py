@@ -105,8 +105,7 @@ def _draw_frames(evidence: Evidence) -> Markup:
     if table is None:
         return missing(evidence.orientations.missing)
     parts: list[Markup | None] = []
-    emc = (evidence.settings.value or {}).get("emc", {})
-    group = str(emc.get("symmetry", "C1")) if isinstance(emc, Mapping) else "C1"
+    group = str(evidence.method_settings.get("symmetry", "C1"))
     quaternions = np.asarray(table.get("quaternion", np.zeros((0, 4))))
     try:
         svg = (
@@ -137,7 +136,7 @@ def draw_intensities(evidence: Evidence) -> Markup:
     parts: list[Markup] = []
     for index, volume in enumerate(volumes[:MOST_MODELS], start=1):
         name = "intensity" if len(volumes) == 1 else f"intensity-{index}"
-        words = "The intensity" if len(volumes) == 1 else f"Model {index}"
+        words = "The intensity" if len(volumes) == 1 else f"State {index}"
         step, edge = volume.voxel_size[0], " × ".join(map(str, volume.shape))
         caption = (
             f"{words}: planes through the centre, logarithmic; {edge} voxels of {number(step)} 1/Å. "
@@ -145,7 +144,7 @@ def draw_intensities(evidence: Evidence) -> Markup:
         )
         parts.append(figure(name, draw_intensity(volume, words), caption))
     if len(volumes) > MOST_MODELS:
-        parts.append(element("p", f"{len(volumes) - MOST_MODELS} further models are in intensity.h5."))
+        parts.append(element("p", f"{len(volumes) - MOST_MODELS} further states are in intensity.h5."))
     return joined(parts)
 
 
@@ -154,12 +153,12 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
     density = evidence.density.value
     if density is None:
         said = dict.fromkeys([evidence.density.missing, evidence.phasing.missing])
-        return joined(missing(words) for words in said if words)
+        return joined([*(missing(words) for words in said if words), *_draw_loop_density(evidence)])
     unit = phasing.unit if phasing is not None else ARBITRARY
     parts = [draw_surface(density, evidence.halves, unit)]
     others = [folder.name for folder in sorted(evidence.path.glob("phased_model_*")) if folder.is_dir()]
     if others:
-        words = f"This is model 1; the densities of others are in {listed(others)}."
+        words = f"This is state 1; the densities of others are in {listed(others)}."
         parts.insert(0, element("p", words, class_="quiet"))
     edge = " × ".join(map(str, density.shape))
     voxels = (
@@ -177,6 +176,23 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
         parts.append(facts(_phasing_rows(phasing)))
         parts.append(remarks(phasing.remarks))
     return joined(parts)
+
+
+def _draw_loop_density(evidence: Evidence) -> list[Markup]:
+    """What the loop itself has phased, where nothing else has."""
+    density = evidence.loop_density.value
+    if density is None:
+        return [missing(evidence.loop_density.missing)] if evidence.loop_density.is_damaged else []
+    words = (
+        "This density was phased inside of the loop, once in each half, and is the mean of both: a first "
+        "look, with no word on how far its phases repeat."
+    )
+    return [
+        element("p", words),
+        draw_surface(density, evidence.halves, ARBITRARY),
+        figure("density", draw_density(density, ARBITRARY), "Planes through the middle of the particle."),
+        figure("projections", draw_projections(density, ARBITRARY), "The density summed along each axis."),
+    ]
 
 
 def _phasing_rows(phasing: PhasingFacts) -> list[tuple[str, Content]]:

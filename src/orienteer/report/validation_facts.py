@@ -12,6 +12,14 @@ CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
 
 
 @dataclass(frozen=True)
+class StateFacts:
+    """One of several states: to where its independent halves agree, and to where their speckles do."""
+
+    resolution_A: float | None
+    speckles_A: float | None
+
+
+@dataclass(frozen=True)
 class ValidationFacts:
     """Facts of a validation; None and empty for what the file does not say.
 
@@ -27,6 +35,7 @@ class ValidationFacts:
     sentinel_deg : median angle between the poses that the halves give to frames that neither has merged;
         chance_deg : what poses at random would give.
     half_frames, half_seeds : of each half set.
+    states : of several states, each; empty where there is one.
     error_q_inv_A, relative_error : of the intensity by shell, from ``n_replicates`` of the bootstrap.
     """
 
@@ -51,6 +60,7 @@ class ValidationFacts:
     n_sentinels: int | None = None
     half_frames: list[int] = field(default_factory=list)
     half_seeds: list[int] = field(default_factory=list)
+    states: list[StateFacts] = field(default_factory=list)
     empty_share: float | None = None
     worst_density: float | None = None
     largest_gap_deg: float | None = None
@@ -101,6 +111,10 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         n_sentinels=as_count(at(said, "sentinels", "frames")),
         half_frames=[size for size in sizes if size is not None],
         half_seeds=[seed for seed in seeds if seed is not None],
+        states=[
+            StateFacts(_positive(one.get("resolution_A")), _positive(one.get("speckles_A")))
+            for one in as_tables(said.get("states"))
+        ],
         empty_share=as_number(at(said, "coverage", "empty_share")),
         worst_density=as_number(at(said, "coverage", "worst_density")),
         largest_gap_deg=as_number(at(said, "coverage", "largest_gap_deg")),

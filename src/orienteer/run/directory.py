@@ -11,6 +11,7 @@
 | ``checkpoint_shards/`` | parts of the same, where it is large and several ranks have written it |
 | ``fault.json`` | why several ranks have ended before the end |
 | ``intensity.h5``, ``intensity.mrc`` | the models; of several, ``intensity_1.mrc``, ... |
+| ``density_loop.mrc`` | what M-TIP has phased on its way; of several models, ``density_loop_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
@@ -62,7 +63,8 @@ _OWN = {
     "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
     "open_in_chimerax.cxc",
 }  # fmt: skip
-_OWN_MODEL = re.compile(r"intensity_\d+\.mrc")
+LOOP_DENSITY = "density_loop"
+_OWN_MODEL = re.compile(rf"(intensity_\d+|{LOOP_DENSITY}(_\d+)?)\.mrc")
 _OWN_RANK = re.compile(r"events_rank_\d{3,}\.jsonl")
 _OWN_SHARD = re.compile(r"\d{6,}_[0-9a-f]{8}_\d{3,}\.h5")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
@@ -214,9 +216,13 @@ class RunDirectory:
             return read_detector(get_group(file, "detector"))
 
     def write_results(
-        self, volumes: Sequence[Volume], orientations: Mapping[str, Array], iteration: int
+        self,
+        volumes: Sequence[Volume],
+        orientations: Mapping[str, Array],
+        iteration: int,
+        densities: Sequence[Volume] = (),
     ) -> None:
-        """Put models and orientations in place, each file whole."""
+        """Put models, densities that were phased on the way, and orientations in place, each file whole."""
         from orienteer.run.orientations_file import write_orientations
         from orienteer.volume.opening import write_volume
 
@@ -224,6 +230,9 @@ class RunDirectory:
         for number, volume in enumerate(volumes, start=1):
             name = "intensity.mrc" if len(volumes) == 1 else f"intensity_{number}.mrc"
             write_volume(self.path / name, volume)
+        for number, density in enumerate(densities, start=1):
+            name = f"{LOOP_DENSITY}.mrc" if len(densities) == 1 else f"{LOOP_DENSITY}_{number}.mrc"
+            write_volume(self.path / name, density)
         write_orientations(self.orientations, orientations, iteration)
 
     def dragonfly_output(self, iteration: int) -> Path:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orienteer.compute.stage_log import StageLog, logged
 from orienteer.errors import FileError, OrienteerError
@@ -33,6 +33,9 @@ from orienteer.run.signals import (
     StopRequests,
 )
 from orienteer.settings.section import Section
+
+if TYPE_CHECKING:
+    from orienteer.volume.volume import Volume
 
 
 class Session:
@@ -263,8 +266,10 @@ class Session:
         with self._results.measured(), logged("save"):
             # Ranks may have to put these together, so all of them ask.
             volumes, orientations = method.volumes(), method.orientations()
+            # A method that phases on its way has densities, too.
+            densities: list[Volume] = getattr(method, "densities", list)()
             self._crew.by_leader(
-                lambda: self.directory.write_results(volumes, orientations, method.iteration)
+                lambda: self.directory.write_results(volumes, orientations, method.iteration, densities)
             )
         self._results_iteration = method.iteration
 

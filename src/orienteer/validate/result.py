@@ -28,6 +28,8 @@ from orienteer.volume.opening import write_volume
 FORMAT, VERSION = "orienteer-validation", 1
 DESCRIPTION = "validation.json"
 CRITERION = "0.143"
+# What both halves were given, in the words of a remark.
+KNOWN_ORIENTATIONS = "known orientations"
 # Poses that differ by more than this share of what chance gives were not found.
 _NOT_FOUND = 0.5
 # Resolutions that differ by less than this factor say the same.
@@ -132,7 +134,9 @@ class Validation:
     def statement(self) -> str:
         """The claim in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
-        who = f"Two independent halves of {sizes} frames"
+        # Halves that were both given their orientations have those in common.
+        what = "halves with known orientations" if KNOWN_ORIENTATIONS in self.given else "independent halves"
+        who = f"Two {what} of {sizes} frames"
         found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole_agrees_to_A
         if found is None and densities_A is not None:
             return f"{who} agree in their radial mean only, and show no structure to any resolution."

@@ -23,6 +23,7 @@ from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.frames.pixels import PixelTable, pixel_table
 from orienteer.reconstruction.stopwatch import part
 from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.method import Method
 from orienteer.run.run import Run
@@ -36,7 +37,7 @@ from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
-from orienteer.validate.result import HalfSummary, Validation, VoxelErrors
+from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
@@ -286,6 +287,8 @@ def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
 def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
     """What both halves were told about the particle, in words."""
     told = []
+    if known_orientations_in_words(dict(run.settings)):
+        told.append(KNOWN_ORIENTATIONS)
     if as_point_group(run.settings.symmetry).order > 1:
         told.append(f"the symmetry {run.settings.symmetry}")
     if diameter_A := run.settings.diameter_A or phasing.diameter_A:
