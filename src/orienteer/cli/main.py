@@ -19,12 +19,14 @@ from orienteer.cli import (
     demo,
     doctor,
     inspect,
+    pack,
     phase,
     plan,
     plot,
     reconstruct,
     report,
     rotations,
+    run,
     settings,
     simulate,
     status,
@@ -46,8 +48,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, submit, status, phase, validate, plot, report, weather,
-    compare, convert, rotations, settings, doctor, bench,
+    demo, simulate, inspect, plan, reconstruct, run, submit, status, phase, validate, plot, report, weather,
+    compare, convert, rotations, settings, doctor, pack, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -214,3 +215,12 @@ def _sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def saved_iteration(directory: Path) -> int:
+    """The iteration of the last checkpoint that can be read; 0 when there is none."""
+    for name in (LAST, PREVIOUS):
+        with suppress(FileError):
+            if (directory / name).exists():
+                return int(read_facts(directory / name, FORMAT, DIVIDED)["iteration"])
+    return 0

@@ -1,0 +1,126 @@
+"""Supervise: start the ranks of a run again after a fault, from the last checkpoint, as long as that helps.
+
+What a user has to mend is not tried again: wrong settings, missing data, a full disk.  A rank that died,
+hangs, ran out of memory or met a defect is, on as many ranks as there are then.  A fault that comes back
+where it was, before another checkpoint was made, would come back for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.run.checkpoint import saved_iteration
+from orienteer.run.events import EventLog, read_events
+from orienteer.run.fault import Fault, forget_fault, read_fault
+from orienteer.run.launch import Ending, Lost
+
+RESTARTS = 3
+# So many starts in a row that have not reached another checkpoint are enough.
+_WITHOUT_PROGRESS = 3
+# The same words twice in the same place: they would be the same a third time.
+_ALIKE = 2
+_REPEATABLE = ("death", "hang", "memory", "defect")
+_PAUSE_S = 1.0
+
+
+@dataclass(frozen=True)
+class _Failure:
+    iteration: int
+    fault: Fault
+
+
+def supervise(
+    folder: Path, start: Callable[[], Ending], restarts: int, say: Callable[[str], None]
+) -> tuple[int, str]:
+    """Start the job until it has ended well or cannot; its exit status, and why it was given up, or "".
+
+    folder : of the run.
+    start : starts all ranks and waits for them.
+    say : tells people what is done.
+    """
+    failures: list[_Failure] = []
+    while True:
+        forget_fault(folder)
+        ending = start()
+        if ending.status == 0 or ending.signal:
+            # srun and mpiexec have statuses of their own for jobs that were sent a signal.
+            return 128 + ending.signal if ending.status else 0, ""
+        fault = read_fault(folder)
+        if fault is None and ending.lost:
+            fault = _fault_of_lost(folder, ending.lost[0])
+            _note(folder, fault)
+            say(f"{fault.message} {fault.hint}")
+        if fault is None or fault.kind not in _REPEATABLE:
+            is_unexplained = fault is None and ending.said and not ending.n_lines
+            return (
+                ending.status,
+                f"The ranks could not be started: {ending.said[0]}" if is_unexplained else "",
+            )
+        failures.append(_Failure(saved_iteration(folder), fault))
+        if why := _why_not_again(failures, restarts):
+            return 1, why
+        kept = failures[-1].iteration
+        again = f"from iteration {kept}" if kept else "from the beginning"
+        say(f"Starting again {again} (restart {len(failures)} of {restarts}).")
+        time.sleep(_PAUSE_S)
+
+
+def _why_not_again(failures: list[_Failure], restarts: int) -> str:
+    """Why another start would not help; "" when it may."""
+    last = failures[-1]
+    row = 0
+    for failure in reversed(failures):
+        if failure.iteration != last.iteration:
+            break
+        row += 1
+    where = f"iteration {last.iteration}" if last.iteration else "the first checkpoint"
+    place = f"after {where}" if last.iteration else f"before {where}"
+    alike = [each for each in failures[-row:] if _cause(each.fault) == _cause(last.fault)]
+    if last.fault.kind in ("defect", "memory") and len(alike) >= _ALIKE:
+        return f"The run is not started again: the same fault has come twice {place}."
+    if row >= _WITHOUT_PROGRESS:
+        return f"The run is not started again: {row} starts in a row have ended {place}, without progress."
+    if len(failures) > restarts:
+        return f"The run is not started again: {restarts} restarts were allowed, and all are used."
+    return ""
+
+
+def _cause(fault: Fault) -> tuple[str, str]:
+    """What makes two faults the same one, whichever rank it shows on."""
+    return fault.kind, fault.message.partition(": ")[2]
+
+
+def _fault_of_lost(folder: Path, lost: Lost) -> Fault:
+    """What happened to a rank that the launcher has named, by its rank or by its process."""
+    rank = lost.rank
+    if rank is None:
+        members: list[tuple[object, object]] = []
+        with suppress(OrienteerError):
+            begun = [event for event in read_events(folder / "events.jsonl") if "ranks" in event]
+            members = begun[-1]["ranks"] if begun else []
+        # A launcher may know the host by a longer name.
+        short = lost.host.partition(".")[0]
+        found = [r for r, (host, pid) in enumerate(members) if pid == lost.pid and _is_short(host, short)]
+        rank = found[0] if found else None
+    who = f"rank {rank} on {lost.host}" if rank is not None else f"process {lost.pid} on {lost.host}"
+    hint = ""
+    if "killed" in lost.what.lower():
+        hint = "Systems do that when memory is full; or somebody has done it."
+    return Fault("death", f"{who} {lost.what}.", hint, -1 if rank is None else rank, lost.host)
+
+
+def _is_short(host: object, short: str) -> bool:
+    return str(host).partition(".")[0] == short
+
+
+def _note(folder: Path, fault: Fault) -> None:
+    """Put a death into the log, which nobody else could."""
+    log = EventLog(folder / "events.jsonl")
+    if log.path.exists():
+        with suppress(FileError):
+            log.append("failed", iteration=saved_iteration(folder), reason=fault.message, rank=fault.rank)

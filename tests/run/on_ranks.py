@@ -1,0 +1,117 @@
+"""A run of several ranks as a program: ``mpiexec -n N python on_ranks.py DIRECTORY KEY=VALUE ...``.
+
+Every rank does a part of each step, and the parts are added through a comm, so that a rank which is lost in
+the middle of a step leaves the others waiting.  The numbers are the same on any number of ranks.
+"""
+
+import errno
+import os
+import signal
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+import orienteer
+from conftest import Recurrence, RecurrenceSettings, small_source
+from orienteer.compute.ranks.world import world
+from orienteer.errors import OrienteerError
+from orienteer.run import shards, state_file
+from orienteer.run.crew import crew
+from orienteer.run.method import MethodKind, register_method
+from orienteer.run.run import Run
+from orienteer.run.signals import RunStopped
+
+
+class SharedSettings(RecurrenceSettings):
+    bad_rank: int = Field(default=-1, description="The rank to which something happens.")
+    bad_step: int = Field(default=0, description="In this step.")
+    what: str = Field(default="", description="What happens to it.")
+    once: str = Field(default="", description="A file; while it is there, nothing happens.")
+
+
+class Shared(Recurrence):
+    """Each rank multiplies its part of the voxels; sums put them together."""
+
+    settings: SharedSettings
+
+    def step(self) -> Any:
+        self._happen()
+        comm = world()
+        models = self._models.reshape(-1)
+        part = np.zeros_like(models)
+        share = comm.share(len(models))
+        part[share] = models[share]
+        self._models = comm.sum(part).reshape(self._models.shape)
+        return super().step()
+
+    def _happen(self) -> None:
+        settings = self.settings
+        if (crew().rank, self.iteration + 1) != (settings.bad_rank, settings.bad_step):
+            return
+        if settings.once:
+            if Path(settings.once).exists():
+                return
+            Path(settings.once).touch()
+        if settings.what == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif settings.what == "freeze":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif settings.what == "defect":
+            raise ZeroDivisionError("the step fails")
+        elif settings.what == "memory":
+            raise MemoryError
+        elif settings.what == "error":
+            raise OrienteerError("the lamp is broken.", "Mend it.")
+        elif settings.what == "hang":
+            time.sleep(600)
+        elif settings.what == "signal":
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif settings.what == "full disk":
+            state_file.write_state_file = shards.write_state_file = _full
+
+
+def _full(path: Path, *_: Any) -> str:
+    from orienteer.compute.reading import writing
+
+    with writing(path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return ""
+
+
+register_method(MethodKind("shared", SharedSettings, Shared))
+
+
+def main() -> int:
+    given = tomllib.loads("\n".join(sys.argv[2:]))
+    shards.SHARD_BYTES = given.pop("shard_bytes", shards.SHARD_BYTES)
+    version = given.pop("other_version", "")
+    if version and crew().rank == 1:
+        orienteer.__version__ = version
+    notice_s, hang_s = given.pop("notice_s", 10.0), given.pop("hang_s", 60.0)
+    n_steps = given.pop("n_steps", None)
+    try:
+        run = Run.create(
+            sys.argv[1], small_source(), SharedSettings(**given), seed=3, device="cpu", method="shared"
+        )
+        run.notice_s, run.hang_s = notice_s, hang_s
+        for done in run.iterate(n_steps):
+            if crew().leads:
+                print(done.iteration, flush=True)
+    except RunStopped as stopped:
+        if crew().leads:
+            print(stopped, file=sys.stderr)
+        return stopped.exit_status
+    except OrienteerError as error:
+        if crew().leads:
+            print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""Runs on several ranks: the same answer on any number of them, and one clear end when one cannot go on."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.run import supervise
+from orienteer.run.checkpoint import LAST, PREVIOUS, read_checkpoint
+from orienteer.run.events import read_events
+from orienteer.run.launch import Ending, launch
+from orienteer.run.shards import FOLDER
+
+PROGRAM = Path(__file__).with_name("on_ranks.py")
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+pytestmark = pytest.mark.skipif(
+    MPIEXEC is None or find_spec("mpi4py") is None, reason="needs mpiexec and mpi4py, not both are here"
+)
+# A few thousand bytes make shards here.
+SETTINGS: dict[str, Any] = {"steps": 6, "edge": 12, "models": 2, "shard_bytes": 2000}
+ONE_MINUTE = 60
+
+
+def command(folder: Path, **settings: Any) -> list[str]:
+    given = [f"{name}={json.dumps(value)}" for name, value in {**SETTINGS, **settings}.items()]
+    return [sys.executable, str(PROGRAM), str(folder), *given]
+
+
+def carry_out(n: int, folder: Path, **settings: Any) -> subprocess.CompletedProcess[str]:
+    assert MPIEXEC is not None
+    program = [MPIEXEC, "-n", str(n), *command(folder, **settings)]
+    return subprocess.run(program, capture_output=True, text=True, timeout=3 * ONE_MINUTE, check=False)
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """Everything that must not depend on ranks, faults and starts."""
+    checkpoint = read_checkpoint(folder / LAST)
+    steps = [event for event in read_events(folder / "events.jsonl") if event["event"] == "step"]
+    return {
+        "state": {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in checkpoint.state.items()},
+        "end": (checkpoint.iteration, checkpoint.finished, checkpoint.reason),
+        "steps": [{k: v for k, v in step.items() if k != "time"} for step in steps],
+        "intensity": (folder / "intensity_2.mrc").read_bytes()[1024:],  # the header tells the time
+        "last event": read_events(folder / "events.jsonl")[-1]["event"],
+    }
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a process alone finds."""
+    folder = tmp_path_factory.mktemp("alone") / "run"
+    subprocess.run(command(folder), check=True, capture_output=True, timeout=ONE_MINUTE)
+    return outcome(folder)
+
+
+def test_four_ranks_stopped_go_on_as_two_and_end_as_one(wanted: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first = carry_out(4, folder, n_steps=3)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.split() == ["1", "2", "3"]
+    assert read_checkpoint(folder / LAST).iteration == 3
+    assert len(list((folder / FOLDER).iterdir())) == 6, "three shards of each of two checkpoints"
+    second = carry_out(2, folder)
+    assert second.returncode == 0, second.stderr
+    assert second.stdout.split() == ["4", "5", "6"]
+    assert outcome(folder) == wanted
+    begun = [event for event in read_events(folder / "events.jsonl") if "ranks" in event]
+    assert [len(event["ranks"]) for event in begun] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("what", "settings", "told"),
+    [
+        ("defect", {}, r"defect, which showed on rank 1 on \S+: ZeroDivisionError: the step fails"),
+        ("memory", {}, r"rank 1 on \S+ has run out of memory"),
+        ("error", {}, r"the lamp is broken \(rank 1 on \S+\)\. Mend it\."),
+        ("hang", {"hang_s": 2.0}, r"rank 1 on \S+ has done nothing for 2 s, at "),
+        ("freeze", {"hang_s": 2.0}, r"rank 1 on \S+ has not answered for \d+ s"),
+        ("full disk", {}, r"_001\.h5: could not be written: the disk is full .*\(rank 1 on \S+\)"),
+    ],
+)
+def test_a_rank_that_cannot_go_on_ends_all_in_one_message(
+    what: str, settings: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    ended = carry_out(2, folder, bad_rank=1, bad_step=3, what=what, **settings)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    said = [line for line in ended.stderr.splitlines() if not line.startswith("Abort(")]
+    assert len(re.findall(told, ended.stderr)) == 1
+    assert len(said) <= 2, said
+    assert "The same command resumes the run" in ended.stderr
+    assert read_events(folder / "events.jsonl")[-1]["event"] == "failed"
+    assert 1 <= read_checkpoint(folder / LAST).iteration <= 2
+
+
+def test_a_signal_to_one_rank_is_heard_by_all(wanted: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    once = str(tmp_path / "once")
+    ended = carry_out(2, folder, bad_rank=1, bad_step=3, what="signal", once=once)
+    assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
+    assert ended.stderr.count("Stopped; everything up to iteration 3 is kept.") == 1
+    again = carry_out(3, folder, bad_rank=1, bad_step=3, what="signal", once=once)
+    assert again.stdout.split() == ["4", "5", "6"], again.stderr
+    assert outcome(folder) == wanted
+
+
+def test_a_long_step_is_given_up_within_the_notice(tmp_path: Path) -> None:
+    number = signal.SIGUSR1
+    folder = tmp_path / "run"
+    slow = tmp_path / "slow"
+    slow.touch()
+    settings = {"slow_from": 3, "step_s": 100.0, "slow_while": str(slow), "notice_s": 3.0}
+    assert MPIEXEC is not None
+    child = subprocess.Popen(
+        [MPIEXEC, "-n", "2", *command(folder, **settings)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: iteration_of(folder) == 2)
+    child.send_signal(number)
+    _, said = child.communicate(timeout=ONE_MINUTE)
+    assert child.returncode == 128 + number
+    assert len(re.findall(r"given up; everything up to iteration [12] is kept", said)) == 1
+    assert read_events(folder / "events.jsonl")[-1]["abandoned"] is True
+
+
+def iteration_of(folder: Path) -> int:
+    steps = [event["iteration"] for event in read_events(folder / "events.jsonl") if event["event"] == "step"]
+    return max(steps, default=0)
+
+
+def wait_for(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + ONE_MINUTE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 11))]
+)
+def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    draw = random.Random(seed)
+    said: list[str] = []
+    starts: list[int] = []
+
+    def start() -> Ending:
+        """Three ranks, of which one is killed; then two."""
+        starts.append(3 if not starts else 2)
+        if len(starts) > 1:
+            return launch(command(folder, step_s=0.2), starts[-1])
+        child = subprocess.Popen(
+            [sys.executable, "-c", KILLER, str(folder), str(draw.randrange(3)), str(draw.uniform(0, 1.5))]
+        )
+        try:
+            return launch(command(folder, step_s=0.2), starts[-1])
+        finally:
+            child.kill()
+            child.wait()
+
+    assert supervise.supervise(folder, start, 3, said.append) == (0, "")
+    assert starts == [3, 2], said
+    assert re.search(r"rank \d on \S+ (was killed|has died)", said[0])
+    assert said[-1].startswith("Starting again from ")
+    assert outcome(folder) == wanted
+
+
+# Waits for the first step, then kills a rank after a while.
+KILLER = """
+import json, os, signal, sys, time
+from pathlib import Path
+events = Path(sys.argv[1]) / "events.jsonl"
+while not (events.exists() and '"step"' in events.read_text()):
+    time.sleep(0.01)
+time.sleep(float(sys.argv[3]))
+begun = json.loads(events.read_text().splitlines()[0])
+os.kill(begun["ranks"][int(sys.argv[2])][1], signal.SIGKILL)
+"""
+
+
+def test_a_missing_shard_falls_back_and_two_are_told(wanted: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    assert carry_out(2, folder, n_steps=2).returncode == 0
+    last = sorted((folder / FOLDER).iterdir())[-1]
+    kept = last.read_bytes()
+    last.unlink()
+    with pytest.raises(Exception, match="is missing; it is a part of the checkpoint"):
+        read_checkpoint(folder / LAST)
+    for other in (folder / FOLDER).iterdir():
+        other.write_bytes(other.read_bytes()[:-100])
+    refused = carry_out(2, folder)
+    assert refused.returncode == 1
+    assert refused.stderr.count("nor the one before it") == 1
+    assert last.name in refused.stderr
+    assert (folder / PREVIOUS).exists()
+    last.write_bytes(kept)
+    done = carry_out(2, folder)
+    assert done.returncode == 0, done.stderr
+    assert outcome(folder) == wanted
+
+
+def test_more_ranks_than_frames_are_refused_in_one_message(tmp_path: Path) -> None:
+    refused = carry_out(13, tmp_path / "run", steps=1)
+    assert refused.returncode == 1
+    assert refused.stderr.count("there are 13 ranks, but only 12 frames.") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_ranks_of_different_programs_are_refused_in_one_message(tmp_path: Path) -> None:
+    refused = carry_out(2, tmp_path / "run", other_version="99.9")
+    assert refused.returncode == 1
+    assert len(re.findall(r"rank 1 on \S+ has Orienteer 99\.9, and rank 0 on \S+ has", refused.stderr)) == 1
+    assert not (tmp_path / "run").exists()
