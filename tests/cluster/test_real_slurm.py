@@ -36,7 +36,8 @@ def test_several_runs_are_an_array_with_a_record_each(desk: Any) -> None:
     assert all(desk.number(name) == 3 for name in runs)
     log = Path(runs["r2-seed-1"]["jobs"][0]["log"])
     assert (
-        "run r2.toml --set run.seed=1 --set run.out=r2-seed-1 --restarts 2 goes on from 0" in log.read_text()
+        "run r2.toml --set run.seed=1 --set run.out=r2-seed-1 --restarts 2 --notice-s 120 goes on from 0"
+        in log.read_text()
     )
 
 

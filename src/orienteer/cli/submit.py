@@ -131,7 +131,8 @@ def _job(runs: "list[Variation]", settings: ClusterSettings, name: str) -> "Job"
     for run in runs:
         own = [text for text in run.overrides if not text.startswith("cluster.")]
         overrides = [part for text in own for part in ("--set", str(text))]
-        command = ("run", str(run.file), *overrides, "--restarts", str(settings.restarts))
+        limits = ("--restarts", str(settings.restarts), "--notice-s", str(settings.notice_s))
+        command = ("run", str(run.file), *overrides, *limits)
         works.append(Work(command, run.folder))
     return Job.of(works, Path.cwd(), name)
 

@@ -102,8 +102,8 @@ def read_site(path: Path) -> Site:
         lines = path.read_text(encoding="utf-8").splitlines()
     if not lines or not lines[0].startswith("#!"):
         raise FileError(path, "does not begin with the line of a shell.", "Begin it with  #!/bin/bash")
+    check_words("\n".join(lines), WORDS, NEEDED, str(path))
     text = "\n".join(line for line in lines if not line.startswith(_MARK)) + "\n"
-    check_words(text, WORDS, NEEDED, str(path))
     # Lines of the script become empty ones, so that errors name the line of the file.
     header = _read_header(path, "\n".join(line[2:] if line.startswith(_MARK) else "" for line in lines))
     defaults = {name: getattr(header, name) for name in header.model_fields_set - {"about", "needs"}}
