@@ -7,12 +7,15 @@
 fit: plain iterations (``time_iterations``) on the CPU, in time of the processors, so that other work on the
 machine does not count.  What one core costs follows; ``orienteer.scaling.machines`` holds it.
 
-weak: every rank of MPI has one thread and as many frames of its own.  Where there are fewer cores than ranks,
-ranks share them: the time per iteration must then grow as ranks over cores, and what it grows beyond that is
-the price of being many.
+weak: every rank of MPI has one thread and as many frames of its own, in a mesh of as many groups ("1xN"), or
+of one group that shares orientations ("Nx1").  Two clocks are read.  The wall clock is right on a machine
+that is otherwise idle and has a core per rank; where there are fewer cores, ranks take turns, and time must
+grow as ranks over cores.  The time of the processors without waiting is the work of a rank whoever else uses
+the machine: what it grows with the number of ranks is work that is done more than once.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import tempfile
@@ -30,12 +33,17 @@ from orienteer.mtip.settings import MtipSettings
 from orienteer.reconstruction.benchmark import time_iterations
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.scaling.machines import MACHINES
+from orienteer.scaling.prediction import predict
+from orienteer.scaling.problem import Problem
+from orienteer.scaling.traffic import traffic_of
 
 # Frames, pixels and divisions of the 600-cell.
 SIZES = ((300, 1024, 4), (1200, 1024, 4), (300, 4096, 4), (300, 1024, 7), (600, 2304, 6))
 REPEATS = 3
 TRANSFORM_VOXELS = 96
 STAGE_FRAMES = 600
+WEAK = {"frames": 500, "pixels": 33, "level": 5, "steps": 6}
 
 
 def fit(options: argparse.Namespace) -> None:
@@ -78,7 +86,7 @@ def stages(options: argparse.Namespace) -> None:
             steps_of(Mtip(orienteer.open(path), MtipSettings(resolution_A=35.0, level=5), device="cpu"), 26),
         ]
     result = {
-        "problem": f"{STAGE_FRAMES} frames of an icosahedron, 1 500 photons each, to 35 A; steps of blind runs",
+        "problem": f"{STAGE_FRAMES} frames of an icosahedron, 1 500 photons each, to 35 A; blind steps",
         "machine": describe_machine(),
         "runs": dict(zip(("emc", "mtip"), runs, strict=True)),
         "transform": {"voxels": TRANSFORM_VOXELS, "processor_seconds": transform_seconds()},
@@ -106,6 +114,84 @@ def steps_of(method: Emc, n: int) -> list[dict[str, Any]]:
     return found
 
 
+def weak(options: argparse.Namespace) -> None:
+    """Iterations of 1, 2, 4, ... ranks that have as many frames each, model beside it."""
+    runs = []
+    for n in options.ranks:
+        for mesh in dict.fromkeys((f"1x{n}", f"{n}x1")):
+            command = ["mpiexec", "-n", str(n), sys.executable, __file__, "rank", "--mesh", mesh]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            runs.append(json.loads(done.stdout.splitlines()[-1]))
+            print(json.dumps(runs[-1]), file=sys.stderr)
+    result = {
+        "problem": f"{WEAK['frames']} frames of {WEAK['pixels']} x {WEAK['pixels']} pixels for every rank, "
+        f"600-cell n = {WEAK['level']}; median of {WEAK['steps'] - 1} iterations after the first",
+        "machine": describe_machine(),
+        "runs": runs,
+        "command": "python bench/scaling.py weak --keep",
+    }
+    report("scaling_weak_cpu", result, options.keep)
+
+
+def rank(options: argparse.Namespace) -> None:
+    """What every rank of ``weak`` does; the first prints what all have found."""
+    from orienteer.compute.ranks.mesh import Mesh
+    from orienteer.compute.ranks.world import use_threads, world
+    from orienteer.particle.named_bodies import random_blobs
+    from orienteer.source.in_memory import InMemorySource
+
+    comm = world()
+    use_threads(1)
+    mesh = Mesh.of(comm, options.mesh)
+    detector = orienteer.square_detector(
+        WEAK["pixels"], edge_resolution_A=30.0, wavelength_A=2.5, pixel_size_m=5e-4
+    )
+    experiment = orienteer.simulate(
+        random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
+        orienteer.SimulateSettings(frames=WEAK["frames"] * comm.size, photons_per_frame=1000.0, seed=3),
+        device="cpu",
+    )  # fmt: skip
+    source = InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
+    # Sentinels and junk are looked for now and then only: every iteration is to do the same.
+    settings = EmcSettings(diameter_A=200.0, level=WEAK["level"], sentinels=0.0, reject_junk=False)
+    emc = Emc(source, settings, seed=1, device="cpu", mesh=mesh)
+    wall, busy, sent = [], [], []
+    for _ in range(WEAK["steps"]):
+        work, before, start = emc.work, mesh.sent_bytes, time.perf_counter()
+        with StageLog(clock=time.process_time) as log:
+            begun = time.process_time()
+            emc.step()
+            spent = time.process_time() - begun
+        wall.append(time.perf_counter() - start)
+        waited = sum(line["seconds"] for line in log.lines if line["stage"] == "wait")
+        busy.append(spent - waited)
+        sent.append(mesh.sent_bytes - before)
+    found = comm.gather((wall[1:], busy[1:], sent[1:]))
+    problem = Problem(
+        len(emc.half), len(work.places), work.n_poses, work.edge_voxels, emc.frames.lit_share,
+        n_halves=emc.n_halves,
+    )  # fmt: skip
+    size = comm.size // mesh.n_groups
+    model = predict(problem, MACHINES["cores"], size, mesh.n_groups)
+    model_sent = traffic_of(problem, size, mesh.n_groups, stride=8)
+    if comm.is_first:
+        result = {
+            "ranks": comm.size,
+            "mesh": options.mesh,
+            "frames": problem.n_frames,
+            "pixels": problem.n_pixels,
+            "rotations": problem.n_poses,
+            "edge_voxels": problem.edge_voxels,
+            "wall_seconds": float(np.median([np.median(each[0]) for each in found])),
+            "work_seconds": float(np.median([np.median(each[1]) for each in found])),
+            "sent_bytes": float(np.mean([each[2][0] for each in found])),
+            "model_work_seconds": model.seconds - model.stages["collectives"],
+            "model_collectives_seconds": model.stages["collectives"],
+            "model_sent_bytes": model_sent.n_bytes,
+        }
+        print(json.dumps(result))
+
+
 def write_frames(path: Path, n_frames: int) -> None:
     """Frames of an icosahedron."""
     command = f"simulate icosahedron --frames {n_frames} --photons-per-frame 1500 --seed 1 --out {path}"
@@ -129,10 +215,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["fit", "stages"])
+    parser.add_argument("part", choices=["fit", "stages", "weak", "rank"])
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--mesh", default="auto")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
-    {"fit": fit, "stages": stages}[options.part](options)
+    {"fit": fit, "stages": stages, "weak": weak, "rank": rank}[options.part](options)
 
 
 if __name__ == "__main__":

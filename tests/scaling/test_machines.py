@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orienteer.scaling.machines import CORE_RATES, H200_RATES, MACHINES
-from orienteer.scaling.prediction import predict
+from orienteer.scaling.prediction import EMC_TRANSFORMS, MTIP_TRANSFORMS, PHASE_TRANSFORMS, predict
 from orienteer.scaling.problem import Problem, work_of
 from orienteer.scaling.rates import Measured, Rates, fit_rates
 
@@ -86,6 +86,29 @@ def test_transforms_cost_what_was_measured() -> None:
     assert H200_RATES.transform_s == pytest.approx(per_voxel, rel=0.02)
     cube = kept("scaling_cpu")["transform"]
     assert CORE_RATES.transform_s == pytest.approx(cube["processor_seconds"] / cube["voxels"] ** 3, rel=0.02)
+
+
+def test_new_models_cost_as_many_transforms_as_in_real_runs() -> None:
+    """Medians over steps; phasing has found its way in the last three."""
+    runs = kept("scaling_stages_cpu")["runs"]
+
+    def transforms(step: dict[str, Any], stage: str) -> float:
+        voxels = step["halves"] * step["edge_voxels"] ** 3
+        return float(step["seconds"][stage] / (voxels * CORE_RATES.transform_s))
+
+    assert np.median([transforms(step, "solve") for step in runs["emc"]]) == pytest.approx(
+        EMC_TRANSFORMS, rel=0.03
+    )
+    assert np.median([transforms(step, "solve") for step in runs["mtip"]]) == pytest.approx(
+        MTIP_TRANSFORMS, rel=0.03
+    )
+    last = [transforms(step, "phase") for step in runs["mtip"][-3:]]
+    assert np.median(last) == pytest.approx(PHASE_TRANSFORMS, rel=0.05)
+    judged = [
+        step["seconds"]["nuisances"] / (step["frames"] * step["pixels"])
+        for step in runs["emc"] + runs["mtip"]
+    ]
+    assert MACHINES["cores"].judge_s == pytest.approx(np.median(judged), rel=0.05)
 
 
 @pytest.mark.parametrize("name", list(MACHINES))

@@ -89,6 +89,6 @@ MACHINES = {
         1024,
         NETWORKS["memory"],
         NETWORKS["memory"],
-        judge_s=4e-8,
+        judge_s=7.4e-8,
     ),
 }

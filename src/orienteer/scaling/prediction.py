@@ -19,7 +19,7 @@ from orienteer.scaling.traffic import Traffic, traffic_of
 
 # Real transforms of the whole cube that new models of a half cost: fitted to real runs on the CPU
 # (bench/results/scaling_stages_cpu.json) and taken to be the same number on a GPU.
-_EMC_TRANSFORMS, _MTIP_TRANSFORMS, _PHASE_TRANSFORMS = 40.0, 400.0, 200.0
+EMC_TRANSFORMS, MTIP_TRANSFORMS, PHASE_TRANSFORMS = 32.0, 492.0, 163.0
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ def predict(problem: Problem, machine: Machine, group_size: int = 1, n_groups: i
     stages["judge"] = machine.judge_s * problem.n_frames / n_ranks * problem.n_pixels
     transform = machine.rates.transform_s * work.voxels
     if problem.method == "mtip":
-        stages["solve"] = _MTIP_TRANSFORMS * transform
-        stages["phase"] = _PHASE_TRANSFORMS * transform
+        stages["solve"] = MTIP_TRANSFORMS * transform
+        stages["phase"] = PHASE_TRANSFORMS * transform
     else:
-        stages["solve"] = _EMC_TRANSFORMS * transform
+        stages["solve"] = EMC_TRANSFORMS * transform
     traffic = traffic_of(problem, group_size, n_groups, plan.batch_frames)
     stages["collectives"] = _collectives(machine, traffic, group_size, n_groups)
     return Prediction(

@@ -51,12 +51,13 @@ class Traffic:
 
 
 def traffic_of(
-    problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf")
+    problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf"), stride: int = 1
 ) -> Traffic:
     """What a rank of a mesh sends in an iteration at the finest grid.
 
     group_size : ranks that share the orientations of the same frames; n_groups : groups of these.
     batch_frames : frames that are normalised together; it decides how many messages there are.
+    stride : every so many rows are asked for the temperature; while posteriors are wide, up to 8.
     """
     n_ranks = group_size * n_groups
     frames = problem.n_frames / n_groups
@@ -79,6 +80,6 @@ def traffic_of(
     across = {
         "table": Collective(table.messages * 9 * problem.n_halves, table.n_bytes),
         "deposits": half * problem.n_halves + mass * problem.n_halves,
-        "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / n_ranks, n_ranks),
+        "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / stride / n_ranks, n_ranks),
     }
     return Traffic(within, across)
