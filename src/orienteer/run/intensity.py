@@ -84,7 +84,8 @@ def _of_run(path: Path, model: int) -> Intensity:
     found = _checked(run.volumes(), model, RunDirectory(path).intensity, facts)
     known = measured_intensity(run, model - 1)
     if known.n_missing > found.volume.n_missing:
-        remarks += ("The pixels do not reach the centre; the intensity there is left free.",)
+        if np.isnan(to_numpy(known.values)[known.centre_index]):
+            remarks += ("The pixels do not reach the centre; the intensity there is left free.",)
         found = replace(found, volume=known)
     return replace(
         found,

@@ -11,10 +11,11 @@ from orienteer.volume.volume import Volume
 
 
 def measured_intensity(run: Run, model: int = 0) -> Volume:
-    """The intensity of a model as last saved, NaN inside the innermost pixels.
+    """The intensity of a model as last saved, NaN inside the innermost pixels and beyond the outermost.
 
-    Behind a beam stop a reconstruction only carries on its radial mean, which is as good as any other value
-    while frames are oriented, and a false statement about the particle when the intensity is phased.
+    Behind a beam stop and beyond the edge a reconstruction only carries on its radial mean, which is as good
+    as any other value while frames are oriented, and a false statement about the particle when the intensity
+    is phased.
     """
     volumes = run.volumes()
     if not 0 <= model < len(volumes):
@@ -26,19 +27,23 @@ def measured_intensity(run: Run, model: int = 0) -> Volume:
     step = volume.voxel_size[0]
     x, y, z = (axis**2 for axis in volume.axes())
     length = np.sqrt(x[:, None, None] + y[:, None] + z)
-    # A pixel speaks for voxels up to half a voxel away.
-    hidden = length < innermost_inv_A(run) - step / 2
+    innermost, outermost = pixel_range_inv_A(run)
+    # A pixel speaks for voxels up to half a voxel away; beyond the last ones half of that is made up.
+    hidden = (length < innermost - step / 2) | (length > outermost * (1 + 1e-6))
     values = to_numpy(volume.values)
     return volume.with_values(np.where(hidden, np.float32(np.nan), values)) if hidden.any() else volume
 
 
-def innermost_inv_A(run: Run) -> float:
-    """Smallest |q| of the pixels that a run has used; 0 where its files do not tell."""
+def pixel_range_inv_A(run: Run) -> tuple[float, float]:
+    """Smallest and largest |q| that a run has used pixels of; 0 and infinity where its files do not tell."""
+    resolution_A = float(getattr(run.settings, "resolution_A", 0.0))
+    outermost = 1 / resolution_A if resolution_A else np.inf
     detector = RunDirectory(run.path).read_detector()
     wavelength_A = run.described["input"].get("wavelength_A")
     if detector is None or not isinstance(wavelength_A, (int, float)):
-        return 0.0
+        return 0.0, outermost
     usable = detector.mask != PixelUse.NEVER
     if not usable.any():
-        return 0.0
-    return float(np.linalg.norm(detector.q_inv_A(float(wavelength_A))[usable], axis=1).min())
+        return 0.0, outermost
+    length = np.linalg.norm(detector.q_inv_A(float(wavelength_A))[usable], axis=1)
+    return float(length.min()), min(float(length.max()), outermost)

@@ -89,6 +89,32 @@ def test_both_halves_together_are_filtered_less() -> None:
     assert error.mean() < _errors(keep_signal(first, exposure), truth).mean()
 
 
+def test_what_a_prior_takes_from_faint_speckles_is_given_back() -> None:
+    truth = _speckles(reach=10, seed=8)
+    rng = np.random.default_rng(9)
+    # Frames cross some voxels more often than others, and bring fewer photons the further out.
+    exposure = rng.gamma(2.0, 0.5, truth.shape) * np.where(shell_index(_N) < 8, 4.0, 0.4)
+    prior = 0.5
+    halves = [
+        ((rng.poisson(truth * exposure / 2) + prior / 2) / ((exposure + prior) / 2)).astype(np.float32)
+        for _ in range(2)
+    ]
+    keep_signal = WienerFilter(halves[0], halves[1], exposure)
+    both = ((halves[0] + halves[1]) / 2).astype(np.float32)
+    as_it_is = keep_signal(both, exposure, is_half=False)
+    given_back = keep_signal(both, exposure, is_half=False, told=exposure / (exposure + prior))
+    outer = (shell_index(_N) >= 9) & (shell_index(_N) < _N // 2 - 2)
+
+    def slope(values: NDArray[np.float32]) -> float:
+        """How much of the contrast of the truth the values have."""
+        deviation = truth[outer] - truth[outer].mean()
+        return float((values[outer] * deviation).sum() / (deviation**2).sum())
+
+    assert slope(as_it_is) < 0.5
+    assert 0.65 < slope(given_back) < 1.1
+    assert _errors(given_back, truth)[5:].mean() < 0.6 * _errors(as_it_is, truth)[5:].mean()
+
+
 @pytest.mark.parametrize("noise", [(1e-3, 50.0), (0.1, 1.0)])
 def test_hardly_more_factors_than_needed_make_the_gains_of_all_shells(noise: tuple[float, float]) -> None:
     power = np.geomspace(30, 1e-4, 40)

@@ -33,6 +33,8 @@ _GAIN_ERROR = 0.01
 _LEAST_INTENSITY = 0.02
 # What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
 _LEAST_KNOWN = 0.02
+# A shell of which less than this share is told has nothing to give back.
+_LEAST_TOLD = 1e-4
 # Correlation of voxels as they are from which on it is known well.
 _AGREE_AS_THEY_ARE = 0.5
 # Standard errors of a shell's covariance below which it says nothing.
@@ -82,24 +84,32 @@ class WienerFilter:
         gained = np.where(came > 0, kept * came / (kept * came.clip(0) + 1 - came), came)
         self.correlation = np.minimum(agreement, gained)
 
-    def __call__(self, values: Array, exposure: Array, *, is_half: bool = True) -> Array:
+    def __call__(
+        self, values: Array, exposure: Array, *, is_half: bool = True, told: Array | None = None
+    ) -> Array:
         """The filtered cube (n, n, n) float32.
 
         is_half : whether the values have the noise of one half, and not that of both together.  Frames meet
             halves only; in the whole, dark places may be dark.
+        told : (n, n, n), share of the deviation of each voxel that is left where a prior holds it to the mean
+            of its shell; None: all.  Over the voxels of a speckle it is given back.
         """
-        return self.filtered([(values, exposure, is_half)], _LEAST_INTENSITY if is_half else 0.0)[0]
+        least = _LEAST_INTENSITY if is_half else 0.0
+        return self.filtered([(values, exposure, is_half)], least, told)[0]
 
     def filtered(
-        self, cubes: list[tuple[Array, Array, bool]], least: float = _LEAST_INTENSITY
+        self,
+        cubes: list[tuple[Array, Array, bool]],
+        least: float = _LEAST_INTENSITY,
+        told: Array | None = None,
     ) -> list[Array]:
         """Several filtered cubes: values, exposure and is_half of each, in less time than one by one.
 
-        least : no value is lower.
+        least : no value is lower; told : as above, of all cubes.
         """
         parts = [_deviation(values, exposure) for values, exposure, _ in cubes]
         noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
-        kept = self._filter([deviation for deviation, _ in parts], noise)
+        kept = self._filter([deviation for deviation, _ in parts], noise, told)
         xp = array_namespace(kept[0])
         # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
         shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
@@ -108,14 +118,24 @@ class WienerFilter:
             for (_, mean), deviation, seen in zip(parts, kept, shown, strict=True)
         ]
 
-    def _filter(self, deviations: list[Array], noise: list[NDArray[np.float64]]) -> list[Array]:
-        """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them."""
+    def _filter(
+        self, deviations: list[Array], noise: list[NDArray[np.float64]], told: Array | None = None
+    ) -> list[Array]:
+        """Deviations of which S / (S + noise) is kept, shells weighed by what is known of them.
+
+        What is filtered is divided by its weights, filtered alike.  Where a prior has left but a share of
+        each deviation, these shares are weights, too: the sum of photons over that of exposures.
+        """
         cube = deviations[0]
         xp = array_namespace(cube)
         known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
         scale, contrast = by_shell(known / self.contrast, cube), by_shell(self.contrast, cube)
         transforms = [_transform(deviation * scale) for deviation in deviations]
-        weights, least = _transform(by_shell(known, cube)), by_shell(known / 2, cube)
+        weights, least = by_shell(known, cube), by_shell(known / 2, cube)
+        if told is not None:
+            share = shell_sums(told) / n_voxels_of_shells(cube)
+            weights, least = weights * told, by_shell(np.maximum(known * share / 2, _LEAST_TOLD), cube)
+        weights = _transform(weights)
         results, last = [], None
         for transform, N in zip(transforms, noise, strict=True):
             gain = self.power / (self.power + np.maximum(N, 1e-9)[:, None])
