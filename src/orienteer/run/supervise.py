@@ -7,6 +7,7 @@ where it was, before another checkpoint was made, would come back for ever.
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -26,6 +27,10 @@ _WITHOUT_PROGRESS = 3
 _ALIKE = 2
 _REPEATABLE = ("death", "hang", "memory", "defect")
 _PAUSE_S = 1.0
+# A batch system sends its notices to the ranks themselves, who save, leave, and must not be started again.
+_TOLD_TO_LEAVE = tuple(
+    128 + number for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP, signal.SIGINT)
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,8 @@ def supervise(
         if ending.status == 0 or ending.signal:
             # srun and mpiexec have statuses of their own for jobs that were sent a signal.
             return 128 + ending.signal if ending.status else 0, ""
+        if ending.status in _TOLD_TO_LEAVE:
+            return ending.status, ""
         fault = read_fault(folder)
         if fault is None and ending.lost:
             fault = _fault_of_lost(folder, ending.lost[0])
