@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from orienteer.compare import alignment
 from orienteer.compare.alignment import align_intensities, even_shells, look_alike_rotations, speckle_radius
 from orienteer.compare.shells import radial_mean, radial_variance, shell_index
 from orienteer.compute.arrays import import_cupy
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
-from orienteer.orientation.quaternion import random_uniform
+from orienteer.orientation.quaternion import compose, from_axis_angle, random_uniform
 from orienteer.particle.bodies import Part, Spheroid, Sum
 from orienteer.particle.named_bodies import random_blobs, virus
 
@@ -29,6 +30,29 @@ def test_the_turn_of_an_object_without_symmetry_is_found(
     assert found.correlation > 0.99
     assert found.shells.mean(np.arange(1, (n - 1) // 2 + 1)) == found.correlation
     assert found.turned.shape == reference.shape
+
+
+def test_a_turn_that_is_nearly_known_is_found_with_less_than_a_third_of_the_work(
+    intensity_on_cube: Intensity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, turn = random_blobs(200, 8, seed=2), random_uniform(1, 2)[0]
+    reference, moving = intensity_on_cube(body, 33, 0.03, turn), intensity_on_cube(body, 33, 0.03)
+    looked_at: list[int] = []
+    scores = alignment._Search.scores
+
+    def counted(search, quaternions, points, order, weights=None):  # type: ignore[no-untyped-def]
+        looked_at.append(len(quaternions) * len(points))
+        return scores(search, quaternions, points, order, weights)
+
+    monkeypatch.setattr(alignment._Search, "scores", counted)
+    searched = align_intensities(reference, moving)
+    in_all = sum(looked_at)
+    looked_at.clear()
+    near = compose(from_axis_angle([1, 2, 2], 2.0), turn)
+    found = align_intensities(reference, moving, near=np.asarray(near))
+    assert angular_distance_deg(found.quaternion, searched.quaternion) < 0.1
+    assert angular_distance_deg(found.quaternion, turn) < 0.3
+    assert sum(looked_at) < in_all / 3
 
 
 def test_a_virus_is_found_up_to_its_symmetry(intensity_on_cube: Intensity) -> None:

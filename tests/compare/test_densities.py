@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from orienteer.compare import densities
 from orienteer.compare.densities import DensityAlignment, align_densities
 from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import import_cupy, to_device
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
-from orienteer.orientation.quaternion import random_uniform, rotate
+from orienteer.orientation.quaternion import compose, from_axis_angle, random_uniform, rotate
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.particle.structure import Structure, blobs
 from orienteer.volume.volume import Volume
@@ -53,6 +54,21 @@ BODIES = {
         [[0, 0, 0], [30, 0, 0], [0, 38, 0], [-20, -20, 0], [10, 10, 16]], [1, 0.9, 1.1, 0.8, 0.3], 7
     ),
 }
+
+
+@pytest.mark.parametrize("hand", [1, -1])
+@pytest.mark.parametrize("name", ["blobs", "nearly achiral"])
+def test_a_rotation_that_is_nearly_known_need_not_be_searched_for(
+    name: str, hand: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, turn, shift = moved(BODIES[name], 6, hand)
+    pair = density(body, noise=0.3, seed=1), density(BODIES[name], noise=0.3, seed=2)
+    near = np.asarray(compose(from_axis_angle([0, 1, 1], 3.0), turn))
+    monkeypatch.delattr(densities, "candidate_rotations")
+    found = align_densities(*pair, near=near)
+    assert found.hand == hand
+    assert angular_distance_deg(found.quaternion, turn) < 1.5
+    np.testing.assert_allclose(found.shift_A, shift, atol=1.5)
 
 
 @pytest.mark.parametrize(

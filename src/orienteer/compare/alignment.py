@@ -62,7 +62,12 @@ class Alignment:
 
 
 def align_intensities(
-    reference: Array, moving: Array, *, last_shell: int | None = None, first_shell: int = 1
+    reference: Array,
+    moving: Array,
+    *,
+    last_shell: int | None = None,
+    first_shell: int = 1,
+    near: NDArray[np.float64] | None = None,
 ) -> Alignment:
     """The rotation of ``moving`` that agrees best with ``reference``.
 
@@ -71,6 +76,7 @@ def align_intensities(
     reference, moving : (n, n, n) intensities on the same grid, centre voxel n // 2; NaN where never measured.
         Both on the CPU or both on the GPU.
     first_shell, last_shell : the shells to align on, in voxels; by default all that lie in the cube.
+    near : (4,), a rotation that is right but for half a speckle; None: all rotations are tried.
 
     >>> from orienteer.orientation.distance import angular_distance_deg
     >>> x, y, z = np.mgrid[-12:12, -12:12, -12:12]
@@ -88,7 +94,8 @@ def align_intensities(
             f"has shells 0 to {n_shells(reference.shape[0]) - 1}."
         )
     search = _Search(reference, moving, first_shell, last)
-    quaternions = _follow(search, _descend(search, _KEPT, _FOLLOWED, 0.5, 0.0))
+    starts = _descend(search, _KEPT, _FOLLOWED, 0.5, 0.0) if near is None else near[None]
+    quaternions = _follow(search, starts)
     turned = rotate_volume(moving, quaternions)
     shells = shell_correlation(reference, turned)
     return Alignment(quaternions, shells.mean(np.arange(max(first_shell, 1), last + 1)), shells, turned)

@@ -91,6 +91,7 @@ class Comparison:
 def compare(
     reference: Volume | Particle, moving: Volume | Particle, *, criterion: str | float = "0.5",
     mask: Volume | bool = False, symmetry_order: int = 1, seed: int = 0,
+    near: NDArray[np.float64] | None = None,
 ) -> Comparison:  # fmt: skip
     """Two volumes, or a volume and a known particle, brought onto each other and compared.
 
@@ -100,6 +101,8 @@ def compare(
         corrected for what the mask adds.
     symmetry_order : of the symmetry imposed on both; the half-bit curve asks for more then.
     seed : of the random phases of that correction.
+    near : (4,), a rotation of the second that is known to be right but for half a speckle; None: it is
+        searched for.
     """
     volumes = [given for given in (reference, moving) if isinstance(given, Volume)]
     if not volumes:
@@ -116,10 +119,10 @@ def compare(
         if mask is not False:
             raise OrienteerError("a mask is for densities; these are intensities.", "Leave it out.")
         like = volumes[0]
-        return _compare_intensities(_intensity(reference, like), _intensity(moving, like), criterion)
+        return _compare_intensities(_intensity(reference, like), _intensity(moving, like), criterion, near)
     refuse_other_size(reference, moving)
     first, second = (_density(x, volumes[0]) for x in (reference, moving))
-    found = align_densities(first, second)
+    found = align_densities(first, second, near=near)
     remarks = [*found.remarks, *_on_hand(found), *_on_size(found, second, reference, moving)]
     masked, share = None, _share_of_box(found)
     curve = found.fsc
@@ -138,7 +141,9 @@ def compare(
     )  # fmt: skip
 
 
-def _compare_intensities(reference: Volume, moving: Volume, criterion: str | float) -> Comparison:
+def _compare_intensities(
+    reference: Volume, moving: Volume, criterion: str | float, near: NDArray[np.float64] | None
+) -> Comparison:
     first, second, remarks = intensities_on_one_grid(reference, moving)
     xp = array_namespace(first.values)
     known = [radial_mean(xp.astype(~xp.isnan(v.values), xp.float64)) for v in (first, second)]
@@ -146,7 +151,7 @@ def _compare_intensities(reference: Volume, moving: Volume, criterion: str | flo
     if not len(common):
         raise OrienteerError("there is no shell on which both intensities were measured.")
     found = align_intensities(
-        first.values, second.values, first_shell=int(common[0]), last_shell=int(common[-1])
+        first.values, second.values, first_shell=int(common[0]), last_shell=int(common[-1]), near=near
     )
     n, voxel = first.shape[0], first.voxel_size[0]
     shells = found.shells

@@ -78,7 +78,11 @@ class DensityAlignment:
 
 
 def align_densities(
-    reference: Volume, moving: Volume, *, hands: tuple[int, ...] = (1, -1)
+    reference: Volume,
+    moving: Volume,
+    *,
+    hands: tuple[int, ...] = (1, -1),
+    near: NDArray[np.float64] | None = None,
 ) -> DensityAlignment:
     """The rotation, shift and hand of ``moving`` that agree best with ``reference``.
 
@@ -87,6 +91,8 @@ def align_densities(
     reference, moving : densities, on the CPU or both on the GPU; NaN counts as 0.  Where grids differ, both
         are brought onto one, which ``remarks`` tell.
     hands : the hands to try.
+    near : (4,), a rotation that is right but for half a speckle, such as the one between the intensities;
+        None: all rotations are tried.
 
     >>> x, y, z = np.mgrid[-10:11, -10:11, -10:11]
     >>> blobs = [((4, 0, 0), 1.0), ((0, 5, 1), 0.8), ((-1, -2, 4), 1.2), ((-4, 1, -3), 0.9)]
@@ -102,7 +108,7 @@ def align_densities(
     # Empty space need not be 0, but it has to be where the moved box ends.
     level = border_level(second.values)
     own = second.values - level
-    place, other = _best_placements(first.values - border_level(first.values), own, hands)
+    place, other = _best_placements(first.values - border_level(first.values), own, hands, near)
     within = within_shells(first.values)
     turned = level + move_density(own, place.quaternion, place.shift, place.hand)
     other_correlation = np.nan
@@ -123,13 +129,12 @@ def align_densities(
 
 
 def _best_placements(
-    reference: Array, moving: Array, hands: tuple[int, ...]
+    reference: Array, moving: Array, hands: tuple[int, ...], near: NDArray[np.float64] | None
 ) -> tuple[Placement, Placement | None]:
     """The best placement on the whole cubes, and the best of the other hand, where that was tried."""
     cuts = _Cuts(reference, moving)
     pair = (cuts.reference, cuts.moving)
-    first, second = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
-    rotations = candidate_rotations(first, second, _N_CANDIDATES)
+    rotations = _searched(pair) if near is None else near[None]
     small = (in_fewer_voxels(pair[0], _TRIAL_VOXELS), in_fewer_voxels(pair[1], _TRIAL_VOXELS))
     coarse = _refined(small, _tried(small, rotations, hands), _REFINED)
     larger = cuts.n / small[0].shape[0]
@@ -137,6 +142,12 @@ def _best_placements(
     finished = _weighted(pair, _refined(pair, starts, _FINISHED))
     other = next((place for place in finished if place.hand != finished[0].hand), None)
     return cuts.on_whole(finished[0]), None if other is None else cuts.on_whole(other)
+
+
+def _searched(pair: Pair) -> NDArray[np.float64]:
+    """The rotations (K, 4) that may be right, by the intensities of both."""
+    first, second = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
+    return candidate_rotations(first, second, _N_CANDIDATES)
 
 
 class _Cuts:

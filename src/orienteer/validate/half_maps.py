@@ -75,6 +75,7 @@ class HalfMaps:
 def compare_half_maps(
     first: Volume, second: Volume, *, supports: tuple[Volume, Volume] | None = None, edge_A: float = 0.0,
     agrees_to_A: float = 0.0, order: int = 1, seed: int = 0, n_draws: int = 3,
+    near: NDArray[np.float64] | None = None,
 ) -> HalfMaps:  # fmt: skip
     """Bring two densities onto each other and compare them shell by shell.
 
@@ -84,9 +85,10 @@ def compare_half_maps(
     agrees_to_A : full period to which the data of the halves agree before any phasing; 0: not known.
     order : of the symmetry that both were given.
     seed, n_draws : of the random phases that show what supports and mask add.
+    near : (4,), the rotation that brings the intensity of the second onto that of the first; None: unknown.
     """
     end_inv_A = 1 / edge_A if edge_A else np.inf
-    alignment = align_densities(*(_within(volume, end_inv_A) for volume in (first, second)))
+    alignment = align_densities(*(_within(volume, end_inv_A) for volume in (first, second)), near=near)
     one, other = (_within(volume, end_inv_A) for volume in (alignment.reference, alignment.turned))
     voxel_A = float(one.voxel_size[0])
     mask = soft_mask((one.values + other.values) / 2, voxel_A)

@@ -99,15 +99,21 @@ def _period(found: Crossing) -> float | None:
 
 
 def compare_intensities(
-    first: Volume, second: Volume, diameter_A: float, order: int = 1, edge_inv_A: float = np.inf
+    first: Volume,
+    second: Volume,
+    diameter_A: float,
+    order: int = 1,
+    edge_inv_A: float = np.inf,
+    near: NDArray[np.float64] | None = None,
 ) -> IntensityAgreement:
     """Turn the second onto the first and compare them shell by shell; their grids may differ.
 
     diameter_A, order : of the particle, and of its symmetry that both were given.
     edge_inv_A : |q| of the outermost pixel.  Voxels beyond it hold the radial mean carried on, which breaks
         off there in both alike: shells that reach so far are left out.
+    near : (4,), the turn of the second, where it is known but for half a speckle.
     """
-    found = compare(first, second)
+    found = compare(first, second, near=near)
     q, correlation = found.curve.q_inv_A, found.curve.correlation
     step = float(q[1] - q[0]) if len(q) > 1 else 0.0
     inside = q + step / 2 <= edge_inv_A * (1 + 1e-6)
