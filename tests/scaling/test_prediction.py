@@ -1,5 +1,7 @@
 """What an iteration takes on many ranks, and the mesh that suits it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from orienteer.scaling.machines import MACHINES
 from orienteer.scaling.network import NETWORKS, gathered, summed
 from orienteer.scaling.prediction import best_mesh, predict
 from orienteer.scaling.problem import Problem
+from orienteer.scaling.reference_sharing import choose_slices
 from orienteer.scaling.traffic import traffic_of
 from orienteer.scaling.words import describe_prediction, prediction_json
 
@@ -120,3 +123,16 @@ def test_words_and_numbers_say_the_same() -> None:
     assert "(assumed)" in told["network"]
     assert plain["seconds_per_iteration"] == pytest.approx(sum(plain["stages"].values()))
     assert plain["sent_bytes"] == pytest.approx(sum(plain["sent_bytes_by_part"].values()))
+
+
+def test_slices_of_mtip_are_had_in_the_way_that_costs_least() -> None:
+    """On a GPU they are made faster than they could come over any network; slow slicing turns that round."""
+    problem = Problem(80_000, 16_384, 262_144, 151, method="mtip")
+    anew = choose_slices(predict(problem, H200, 1, 16))
+    assert anew.option.kind == "recompute"
+    costs = {**H200.rates.costs, "expand": {"points": 3e-8}}
+    slow = replace(H200, rates=replace(H200.rates, costs=costs))
+    kept = choose_slices(predict(problem, slow, 1, 16))
+    assert kept.option.kind != "recompute"
+    told = dict(describe_prediction(predict(problem, H200, 1, 16), predict(problem, H200)))
+    assert told["references"] == anew.why

@@ -63,4 +63,5 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
         print(json.dumps(steps))
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -18,6 +18,7 @@ class Machine:
     memory_GiB : of one rank.
     ranks_per_node : ranks that share a node; among them ``near`` is the network, else ``network``.
     copy_bandwidth : bytes per second between device and host, through which collectives go; 0: they need not.
+    memory_bandwidth : bytes per second of a rank's own memory.
     judge_s : seconds per pixel of a frame, after the new models are made: fluence, and who is junk.
     """
 
@@ -30,6 +31,7 @@ class Machine:
     near: Network
     copy_bandwidth: float = 0.0
     judge_s: float = 0.0
+    memory_bandwidth: float = 5e9
 
 
 H200_RATES = Rates(
@@ -68,27 +70,19 @@ CORE_RATES = Rates(
 _H200_GiB = 130.0
 # Between device and host: PCIe 5 x16 moves 64 GB/s on paper; this share is assumed.
 _PCIE = 0.6 * 64e9
+# A copy on the device, read and written, was measured at so many bytes per second.
+_H200_MEMORY = 4.2e12
+# Bytes of a pixel that are touched when frames are judged, as the plan of a run counts them.
+_JUDGED = 34
 
 MACHINES = {
     "h200": Machine(
-        "each one H200",
-        "cuda",
-        H200_RATES,
-        _H200_GiB,
-        8,
-        NETWORKS["ndr"],
-        NETWORKS["node"],
-        _PCIE,
-        34 / 4.2e12,
+        name="each one H200", device="cuda", rates=H200_RATES, memory_GiB=_H200_GiB, ranks_per_node=8,
+        network=NETWORKS["ndr"], near=NETWORKS["node"], copy_bandwidth=_PCIE,
+        judge_s=_JUDGED / _H200_MEMORY, memory_bandwidth=_H200_MEMORY,
     ),
     "cores": Machine(
-        "each one core",
-        "cpu",
-        CORE_RATES,
-        8.0,
-        1024,
-        NETWORKS["memory"],
-        NETWORKS["memory"],
-        judge_s=7.4e-8,
+        name="each one core", device="cpu", rates=CORE_RATES, memory_GiB=8.0, ranks_per_node=1024,
+        network=NETWORKS["memory"], near=NETWORKS["memory"], judge_s=7.4e-8,
     ),
-}
+}  # fmt: skip

@@ -76,9 +76,8 @@ def traffic_of(
     table = gathered(row * problem.n_frames / n_ranks, n_ranks)
     half = summed(_VOXEL * problem.n_voxels, n_ranks) * problem.n_models
     mass = summed(_ROW * problem.n_rows, n_ranks)
-    # A column of the table is a collective of its own: places and eight more.
     across = {
-        "table": Collective(table.messages * 9 * problem.n_halves, table.n_bytes),
+        "table": Collective(table.messages * problem.n_halves, table.n_bytes),
         "deposits": half * problem.n_halves + mass * problem.n_halves,
         "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / stride / n_ranks, n_ranks),
     }

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from orienteer.scaling.prediction import Prediction
+from orienteer.scaling.reference_sharing import choose_slices
 
 # Stages that are told together, in the order in which they are done.
 _TOLD = {
@@ -27,6 +28,9 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
     largest = sorted(found.traffic.by_part.items(), key=lambda part: -part[1])[:3]
     sent = ", ".join(f"{name} {in_bytes(value)}" for name, value in largest if value > 0)
     faster = alone.seconds / found.seconds
+    references = []
+    if problem.method == "mtip":
+        references.append(("references", choose_slices(found).why))
     return [
         ("method", "M-TIP" if problem.method == "mtip" else "EMC"),
         ("ranks", f"{found.n_ranks:,} on {n_nodes:,} node{'s' if n_nodes > 1 else ''}, {machine.name}"),
@@ -47,6 +51,7 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
             + ("" if found.frames_on_device else "; frames come from the host, batch by batch"),
         ),
         ("a rank sends", f"{in_bytes(found.traffic.n_bytes)} an iteration" + (f": {sent}" if sent else "")),
+        *references,
         ("rates", machine.rates.source),
         ("taken for granted", f"{machine.network.source}; work that is even"),
     ]
@@ -54,7 +59,12 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
 
 def prediction_json(found: Prediction, alone: Prediction) -> dict[str, Any]:
     """All numbers by name."""
+    references = {}
+    if found.problem.method == "mtip":
+        choice = choose_slices(found)
+        references = {"references": choice.option.kind, "references_why": choice.why}
     return {
+        **references,
         "problem": asdict(found.problem),
         "machine": found.machine.name,
         "ranks": found.n_ranks,

@@ -38,7 +38,15 @@ def main(shape: str) -> None:
     column = np.zeros(11)
     mine = np.arange(11)[comm.share(11)]
     column[mine] = mine
-    complete_rows(comm, mine, column)
+    wide, flags = np.zeros((11, 4), dtype=np.float32), np.zeros(11, dtype=bool)
+    wide[mine], flags[mine] = mine[:, None] + np.arange(4), mine % 3 == 0
+    before = comm.traffic.n_calls
+    complete_rows(comm, mine, column, wide, flags)
+    assert comm.traffic.n_calls - before == (1 if n > 1 else 0)
+    assert (column == np.arange(11)).all()
+    assert (wide == np.arange(11)[:, None] + np.arange(4)).all()
+    assert (flags == (np.arange(11) % 3 == 0)).all()
+    complete_rows(comm, np.zeros(0, dtype=np.int64), column, wide)
     assert (column == np.arange(11)).all()
     for dynamic in (True, False):
         work = comm.split(0, dynamic=dynamic)

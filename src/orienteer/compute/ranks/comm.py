@@ -9,7 +9,11 @@ same type.  Results are the same bits on every rank, and the same in every run o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array
 
@@ -170,9 +174,20 @@ def complete_rows(comm: Comm, places: Array, *columns: Any) -> None:
     """
     if comm.size == 1:
         return
-    everywhere = comm.rows(places)
-    for column in columns:
-        column[everywhere] = comm.rows(column[places])
+    # One collective for all columns, byte beside byte: with many ranks, every collective costs its messages.
+    own = [np.ascontiguousarray(each) for each in (places, *(column[places] for column in columns))]
+    packed = np.concatenate([each.view(np.uint8).reshape(len(places), _width(each)) for each in own], axis=1)
+    whole = comm.rows(packed)
+    ends = np.cumsum([0, *(_width(each) for each in own)])
+    parts = [np.ascontiguousarray(whole[:, first:last]) for first, last in pairwise(ends.tolist())]
+    everywhere = parts[0].view(own[0].dtype).reshape(-1)
+    for column, part in zip(columns, parts[1:], strict=True):
+        column[everywhere] = part.view(column.dtype).reshape(len(whole), *column.shape[1:])
+
+
+def _width(rows: NDArray[Any]) -> int:
+    """Bytes of a row."""
+    return int(rows.dtype.itemsize * np.prod(rows.shape[1:], dtype=np.int64))
 
 
 def share_of(n: int, number: int, size: int) -> slice:
