@@ -66,8 +66,11 @@ def test_a_half_and_the_whole_are_refused(good_run: Run, good_halves: Any) -> No
         check_independence(good_run, good_halves[1][0])
 
 
-def test_a_run_of_two_models_is_refused(good_run: Run, tmp_path: Path) -> None:
-    settings = good_run.settings.model_copy(update={"models": 2})
-    run = Run.create(tmp_path / "two", good_run.source, settings, device="cpu")
-    with pytest.raises(OrienteerError, match="has 2 models"):
-        half_runs(run, split(good_run.source))
+def test_halves_look_for_as_many_states_as_the_run_has_found(good_run: Run, tmp_path: Path) -> None:
+    parts = split(good_run.source)
+    for name, models in (("given", 2), ("auto", "auto")):
+        settings = good_run.settings.model_copy(update={"models": models})
+        run = Run.create(tmp_path / name, good_run.source, settings, device="cpu")
+        next(run.iterate(1))
+        halves = half_runs(run, parts)
+        assert [half.settings.models for half in halves] == [2 if models == 2 else 1] * 2

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from orienteer.phase.settings import PhaseSettings
     from orienteer.run.run import Run
     from orienteer.validate.result import Validation
+    from orienteer.validate.states import StateAgreement
     from orienteer.validate.validation import Halves
 
 
@@ -147,6 +148,8 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         ("intensities agree to", _reach(found.intensity.resolution_A, "0.5, about their radial mean")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
+    if found.states:  # each by itself: of what stands above only the first
+        rows = [(f"state {one.state}", _state(one)) for one in found.states]
     if found.sentinels is not None:
         poses = found.sentinels
         words = f"agree to {poses.median_deg:.2g} deg ({poses.frames:,} frames"
@@ -155,6 +158,11 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         share = f"{found.coverage.empty_share:.1%} of directions without data"
         rows.append(("coverage", f"{share}, least {found.coverage.worst_density:.2g} of the mean"))
     return [*rows, ("time", time_in_words(seconds))]
+
+
+def _state(one: "StateAgreement") -> str:
+    speckles = _reach(one.intensity.agrees_to_A, "speckles of the halves")
+    return f"{100 * one.share:.3g} % of the frames, agrees to {_reach(one.resolution_A, '0.143')}, {speckles}"
 
 
 def _reach(resolution_A: float | None, how: str) -> str:

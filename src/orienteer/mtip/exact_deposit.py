@@ -5,7 +5,7 @@ Here every pixel of every slice counts at the place where it lies.  It takes sev
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.compute.ranks.comm import Comm
@@ -81,6 +81,13 @@ class ExactDeposit(Deposit):
     """A deposit that also keeps exact sums of each model."""
 
     exact: list[ExactSums] = field(default_factory=list)
+
+    def with_model(self, other: Deposit, model: int) -> "ExactDeposit":
+        """With one more model, of which another deposit holds the sums."""
+        assert isinstance(other, ExactDeposit)
+        whole = super().with_model(other, model)
+        assert isinstance(whole, ExactDeposit)
+        return replace(whole, exact=[*self.exact, other.exact[model]])
 
     def add(
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,

@@ -152,8 +152,10 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
     """The density: its surface to turn, planes, projections, and what phasing says about it."""
     density = evidence.density.value
     if density is None:
+        if loop := _draw_loop_density(evidence):
+            return joined(loop)
         said = dict.fromkeys([evidence.density.missing, evidence.phasing.missing])
-        return joined([*(missing(words) for words in said if words), *_draw_loop_density(evidence)])
+        return joined(missing(words) for words in said if words)
     unit = phasing.unit if phasing is not None else ARBITRARY
     parts = [draw_surface(density, evidence.halves, unit)]
     others = [folder.name for folder in sorted(evidence.path.glob("phased_model_*")) if folder.is_dir()]
@@ -185,7 +187,7 @@ def _draw_loop_density(evidence: Evidence) -> list[Markup]:
         return [missing(evidence.loop_density.missing)] if evidence.loop_density.is_damaged else []
     words = (
         "This density was phased inside of the loop, once in each half, and is the mean of both: a first "
-        "look, with no word on how far its phases repeat."
+        "look, with no word on how far its phases repeat. One from many starts comes with orienteer phase."
     )
     return [
         element("p", words),

@@ -13,6 +13,8 @@ from orienteer.run.intensity import Intensity, open_intensity
 from orienteer.validate.half_runs import half_seed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from orienteer.compute.arrays import DeviceName
     from orienteer.run.run import Run
 
@@ -44,20 +46,27 @@ def phase_run(run: Run, settings: PhaseSettings | None = None, device: DeviceNam
 
 
 def phase_half(
-    run: Run, settings: PhaseSettings, seed: int, device: DeviceName = "auto", diameter_A: float = 0.0
+    run: Run,
+    settings: PhaseSettings,
+    seed: int,
+    device: DeviceName = "auto",
+    diameter_A: float = 0.0,
+    model: int = 1,
 ) -> Phasing:
     """The density of a half, written into its folder; one that was found before in the same way is taken.
 
+    model : of several, counted from 1; the densities of others than the first have a folder below.
     diameter_A : what the run itself has found out about the size of the particle, which holds where none is
         given: it has seen single frames, and knows it better than the intensity does.
     """
     if diameter_A and not settings.diameter_A:
         settings = settings.model_copy(update={"diameter_A": diameter_A})
-    given = open_intensity(run.path)
-    found = _kept(run, given, settings, seed)
+    given = open_intensity(run.path, model)
+    folder = run.path if model == 1 else run.path / f"phased_model_{model}"
+    found = _kept(folder, given, settings, seed)
     if found is None:
         found = _phase(given, settings, seed, device)
-        found.save(run.path)
+        found.save(folder)
     return found
 
 
@@ -67,13 +76,13 @@ def _phase(given: Intensity, settings: PhaseSettings, seed: int, device: DeviceN
     return replace(found, origin=given.origin, further_remarks=remarks)
 
 
-def _kept(run: Run, given: Intensity, settings: PhaseSettings, seed: int) -> Phasing | None:
-    if not (run.path / DESCRIPTION).exists():
+def _kept(folder: Path, given: Intensity, settings: PhaseSettings, seed: int) -> Phasing | None:
+    if not (folder / DESCRIPTION).exists():
         return None
-    told = read_description(run.path)
+    told = read_description(folder)
     is_same = (
         told["intensity"].get("checksum") == given.origin["checksum"]
         and told["seed"] == seed
         and told["settings"] == settings.model_dump(mode="json")
     )
-    return Phasing.open(run.path) if is_same else None
+    return Phasing.open(folder) if is_same else None

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from orienteer.errors import OrienteerError
 from orienteer.run.run import Run
 from orienteer.validate.half_sets import Parts
 from orienteer.validate.independence import check_independence, facts_of
@@ -60,18 +59,10 @@ def half_runs(
     device : where they are worked on; by default where the run was.
     restart : begin anew, and lose what the halves have done.
     """
-    n_models = getattr(run.settings, "models", 1)
-    if n_models == "auto":
-        n_models = len(run.volumes())
-    if n_models > 1:
-        raise OrienteerError(
-            f"{run.path} has {n_models} models, and only runs of one model can be validated.",
-            "Reconstruct the frames of each model by themselves first.",
-        )
     place = run.path / FOLDER if folder is None else folder
     section = run.settings
-    if getattr(section, "models", 1) != 1:  # all frames have shown one state; so do those of a half
-        section = section.model_copy(update={"models": 1})
+    if getattr(section, "models", 1) == "auto":  # a half looks for as many states as all frames have shown
+        section = section.model_copy(update={"models": len(run.volumes())})
     if getattr(section, "dragonfly_output", False):
         section = section.model_copy(update={"dragonfly_output": False})
     first, second = (

@@ -23,6 +23,7 @@ from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.remarks import is_doubt, is_trouble, words_of_coverage, words_of_phasing
 from orienteer.validate.sentinel_poses import PoseAgreement
+from orienteer.validate.states import StateAgreement
 from orienteer.volume.opening import write_volume
 
 FORMAT, VERSION = "orienteer-validation", 1
@@ -83,6 +84,8 @@ class Validation:
     sentinels : agreement about the poses of frames that neither has seen; None where there are none.
     coverage : directions of which there are data at the resolution that is claimed.
     errors : of the voxels of all frames merged at their poses; None where they were not asked for.
+    states : of several states, what is known of each; ``maps``, ``intensity`` and ``whole`` are those of the
+        first, as are coverage and errors.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
@@ -97,6 +100,7 @@ class Validation:
     sentinels: PoseAgreement | None = None
     coverage: Coverage | None = None
     errors: VoxelErrors | None = None
+    states: tuple[StateAgreement, ...] = ()
     given: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()
     belongs_to: Mapping[str, str | None] = field(default_factory=dict)
@@ -137,6 +141,9 @@ class Validation:
         # Halves that were both given their orientations have those in common.
         what = "halves with known orientations" if KNOWN_ORIENTATIONS in self.given else "independent halves"
         who = f"Two {what} of {sizes} frames"
+        if self.states:
+            each = ", ".join(state.words for state in self.states)
+            return f"{who} agree on {len(self.states)} states by themselves: {each} (FSC {CRITERION})."
         found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole_agrees_to_A
         if found is None and densities_A is not None:
             return f"{who} agree in their radial mean only, and show no structure to any resolution."
@@ -226,6 +233,7 @@ class Validation:
                 "resolution_A": self.whole.resolution_A,
                 "agrees_to_A": self.whole_agrees_to_A,
             },
+            "states": [state.describe() for state in self.states],
             "sentinels": self.sentinels,
             "coverage": None
             if coverage is None
@@ -259,7 +267,14 @@ class Validation:
         except OSError as error:
             raise unwritable(place, error) from error
         volumes = {} if self.maps is None else self.maps.volumes()
+        for state in self.states[1:]:
+            for name, volume in ({} if state.maps is None else state.maps.volumes()).items():
+                volumes[f"state_{state.state}/{name}"] = volume
         for name, volume in volumes.items():
+            try:
+                (place / name).parent.mkdir(exist_ok=True)
+            except OSError as error:
+                raise unwritable(place, error) from error
             write_volume(place / name, volume)
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, to_device, to_numpy
 from orienteer.errors import FileError, OrienteerError
 from orienteer.orientation.point_group import as_point_group
+from orienteer.orientation.quaternion import compose, inverse
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.emc import Emc
@@ -39,6 +40,7 @@ from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
+from orienteer.validate.states import StateAgreement, only_state, pair_states
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
@@ -145,28 +147,35 @@ def validate(
         HalfSummary(one.path.name, one.seed, seed, model.frames, one.iteration, one.reason, model.diameter_A)
         for one, seed, model in zip(halves.runs, seeds, models, strict=True)
     ]
-    with part("halves: phase"):
-        phased, summaries, troubles = _phased(halves.runs, phasing, summaries, device)
-    edge = min(model.edge_inv_A for model in models)
-    with part("compare intensities"):
-        volumes = [_on(measured_intensity(one), device) for one in (whole, *halves.runs)]
-        size = min(model.diameter_A for model in models), as_point_group(whole.settings.symmetry).order
-        intensity = compare_intensities(volumes[1], volumes[2], *size, edge)
-        agreement = worse_of(compare_intensities(half, volumes[0], *size, edge) for half in volumes[1:])
-    with part("compare densities"):
-        maps = None
-        if len(phased) == 2:
-            maps = _half_maps(whole, phased, edge, intensity.resolution_A, settings, device)
+    n_states = len(whole.volumes())
+    pairs = [pair_states(whole.volumes(), one.volumes()) for one in halves.runs]
+    states: list[StateAgreement] = []
+    troubles: tuple[str, ...] = ()
+    for state, own in enumerate(zip(*pairs, strict=True)):
+        told, wrong, found_state = _state(
+            whole, halves.runs, state, own, models, summaries, phasing, settings, device
+        )
+        states.append(found_state)
+        troubles += wrong
+        if state == 0:
+            first_told = told
+    summaries, first = first_told, states[0]
     with part("voxel errors"):
         errors = _errors(whole, folder, settings, device)
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
         halves=(summaries[0], summaries[1]),
-        maps=maps,
-        intensity=intensity,
-        whole=agreement,
-        sentinels=_sentinels(models, volumes[1], intensity, whole.settings.symmetry),
+        maps=first.maps,
+        intensity=first.intensity,
+        whole=first.whole,
+        states=tuple(states) if n_states > 1 else (),
+        sentinels=_sentinels(
+            models,
+            _on(measured_intensity(halves.runs[0], pairs[0][0]), device),
+            first.intensity,
+            whole.settings.symmetry,
+        ),
         errors=errors,
         given=_given(whole, phasing),
         troubles=troubles,
@@ -182,14 +191,45 @@ def validate(
     return found
 
 
+def _state(
+    whole: Run, runs: tuple[Run, Run], state: int, own: tuple[int, ...], models: list[HalfModel],
+    summaries: list[HalfSummary], phasing: PhaseSettings, settings: ValidationSettings, device: DeviceName,
+) -> tuple[list[HalfSummary], tuple[str, ...], StateAgreement]:  # fmt: skip
+    """How far the halves agree about a state of the run, from 0, which is model ``own`` in each of them."""
+    with part("halves: phase"):
+        phased, told, troubles = _phased(runs, own, phasing, summaries, device)
+    edge = min(model.edge_inv_A for model in models)
+    with part("compare intensities"):
+        volume = _on(measured_intensity(whole, state), device)
+        halves = [_on(measured_intensity(run, m), device) for run, m in zip(runs, own, strict=True)]
+        size = min(model.diameter_A for model in models), as_point_group(whole.settings.symmetry).order
+        intensity = compare_intensities(halves[0], halves[1], *size, edge)
+        first = compare_intensities(halves[0], volume, *size, edge)
+        # How the halves lie to each other, and the first to the whole, tells it of the second.
+        near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
+        agreement = worse_of((first, compare_intensities(halves[1], volume, *size, edge, near)))
+    with part("compare densities"):
+        maps = None
+        if len(phased) == 2:
+            maps = _half_maps(whole, phased, edge, intensity, settings, device)
+    shown = np.asarray(whole.orientations()["model"])
+    share = float((shown == state).sum() / max((shown >= 0).sum(), 1))
+    numbers = (own[0] + 1, own[1] + 1)
+    return told, troubles, StateAgreement(state + 1, numbers, share, maps, intensity, agreement)
+
+
 def _phased(
-    runs: tuple[Run, Run], settings: PhaseSettings, summaries: list[HalfSummary], device: DeviceName
-) -> tuple[list[Phasing], list[HalfSummary], tuple[str, ...]]:
-    """The densities of the halves, with what was found, and what was wrong with those that have none."""
+    runs: tuple[Run, Run], models: tuple[int, ...], settings: PhaseSettings, summaries: list[HalfSummary],
+    device: DeviceName,
+) -> tuple[list[Phasing], list[HalfSummary], tuple[str, ...]]:  # fmt: skip
+    """The densities of the halves, with what was found, and what was wrong with those that have none.
+
+    models : of each half, from 0.
+    """
     phased, told, troubles = [], [], []
-    for run, summary in zip(runs, summaries, strict=True):
+    for run, model, summary in zip(runs, models, summaries, strict=True):
         try:
-            found = phase_half(run, settings, summary.phase_seed, device, summary.diameter_A)
+            found = phase_half(run, settings, summary.phase_seed, device, summary.diameter_A, model + 1)
         except FileError:
             raise
         except OrienteerError as error:
@@ -207,17 +247,18 @@ def _half_maps(
     run: Run,
     phased: list[Phasing],
     edge_inv_A: float,
-    agrees_to_A: float | None,
+    intensity: IntensityAgreement,
     settings: ValidationSettings,
     device: DeviceName,
 ) -> HalfMaps:
-    """agrees_to_A : how far the intensities of the halves agree; None: nowhere."""
+    """intensity : how the intensities of the halves lie to each other, and how far they agree."""
     first, second = (_on(one.density, device) for one in phased)
     walls = [_on(one.support, device) for one in phased]
     edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
-        first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A), agrees_to_A=agrees_to_A or np.inf,
-        order=as_point_group(run.settings.symmetry).order, seed=run.seed, n_draws=settings.random_phases,
+        first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A),
+        agrees_to_A=intensity.resolution_A or np.inf, order=as_point_group(run.settings.symmetry).order,
+        seed=run.seed, n_draws=settings.random_phases, near=intensity.quaternion,
     )  # fmt: skip
     return replace(
         maps, first=_on(maps.first, "cpu"), second=_on(maps.second, "cpu"), mask=_on(maps.mask, "cpu")
@@ -240,7 +281,7 @@ def _sentinels(
 
 def _coverage(run: Run, found: Validation) -> Coverage:
     """Where there are data at the resolution that is claimed, or at the edge where none is."""
-    columns = run.orientations()
+    columns = only_state(run.orientations(), 0)
     merged = np.asarray(columns["model"]) >= 0
     merged &= ~np.asarray(columns.get("sentinel", np.zeros(len(merged))), bool)
     pixels, intensity = pixel_table(run.source), found.intensity
@@ -268,8 +309,9 @@ def _errors(run: Run, folder: Path, settings: ValidationSettings, device: Device
     if len(kept) < 2 or any(dict(volume.metadata) != made_from for volume in kept):
         pixels = pixel_table(run.source)
         found = bootstrap_intensity(
-            run.source, run.orientations(), run.volumes()[0], pixels, group=run.settings.symmetry,
-            background=_background(run, pixels), replicates=settings.replicates, seed=run.seed, device=device,
+            run.source, only_state(run.orientations(), 0), run.volumes()[0], pixels,
+            group=run.settings.symmetry, background=_background(run, pixels),
+            replicates=settings.replicates, seed=run.seed, device=device,
         )  # fmt: skip
         kept = [replace(volume, metadata=made_from) for volume in (found.intensity, found.error)]
         for place, volume in zip(places, kept, strict=True):

@@ -71,6 +71,40 @@ def test_a_split_makes_two_models_that_share_the_frames(emc: Any) -> None:
     assert np.array_equal(likeliest[shown], found["model"][shown])
 
 
+def test_no_half_is_oriented_by_its_own_noise_after_a_split(simulated: Any, tiny: Any) -> None:
+    """Frames of both halves fit the models that they meet equally well: neither has a part in them."""
+    data = simulated(tiny.particle, 14, 65.0, frames=160, photons_per_frame=100)
+    emc = data.emc(level=3, models=2, sentinels=0.0)
+    for _ in range(3):
+        emc.step()
+
+    def advantage() -> float:
+        nats = emc.table.log_likelihood
+        return float(nats[emc.half == 0].mean() - nats[emc.half == 1].mean())
+
+    before = advantage()
+    split_state(emc)
+    assert emc.models.shape[:2] == (2, 2)
+    assert not np.array_equal(emc.models[0], emc.models[1])
+    emc.step()
+    assert abs(advantage() - before) < 1.5
+
+
+def test_the_second_half_has_the_states_of_the_first(simulated: Any, tiny: Any) -> None:
+    """What the new state has more than the old one is the same in both halves, and not swapped."""
+    from orienteer.particle.conformations import Ensemble
+    from orienteer.particle.named_bodies import random_blobs
+
+    states = (tiny.particle, random_blobs(200.0, 20, 11))
+    mixed = Ensemble(states, np.array([0.5, 0.5]), ("a", "b"))
+    emc = simulated(mixed, 14, 65.0, frames=300, photons_per_frame=1000).emc(level=3, models=2)
+    for _ in range(8):
+        emc.step()
+    split_state(emc)
+    first, second = (models[1] - models[0] for models in emc.models)
+    assert np.corrcoef(first.ravel(), second.ravel())[0, 1] > 0.2
+
+
 def test_a_state_that_is_dropped_leaves_the_others_as_they_are(emc: Any) -> None:
     split_state(emc)
     kept = emc.models[:, 1].copy()

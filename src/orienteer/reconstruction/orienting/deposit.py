@@ -1,11 +1,11 @@
 """What frames leave behind for the next models."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.compute.ranks.comm import Comm
 from orienteer.likelihood.expected import subtract_expected
 from orienteer.reconstruction.stopwatch import part
@@ -62,6 +62,14 @@ class Deposit:
                     subtract_expected(values, slices, *factors)
         with part("insert"):
             insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
+
+    def with_model(self, other: "Deposit", model: int) -> "Deposit":
+        """With one more model, of which another deposit holds the sums."""
+        models = None
+        if self.models is not None and other.models is not None:
+            xp = array_namespace(self.models)
+            models = xp.concatenate([self.models, other.models[model : model + 1]])
+        return replace(self, sums=[*self.sums, other.sums[model]], models=models)
 
     def add_junk(
         self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,

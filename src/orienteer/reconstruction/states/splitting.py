@@ -5,12 +5,12 @@ from another begins with poses that are nearly right, in the same frame of refer
 are most unlike the rest: few or many, a minority is among them.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.arrays import Array, array_namespace
 from orienteer.reconstruction.frames.frame_fit import deviation_odds
 
 if TYPE_CHECKING:
@@ -34,17 +34,27 @@ def split_state(emc: "Emc") -> None:
     counts[parent] = max(counts[parent] - n_seeds, 0.0)
     weights = [np.where(is_seed, 0.0, table.weight), np.where(is_seed, table.weight, 0.0)]
     beta, halves = emc.annealing.inverse, range(emc.n_halves)
-    rest, seeded = (
-        emc.solve([emc.orient_and_merge(half, likelihood, beta, weight) for half in halves])
-        for weight in weights
+    rest, seeds = (
+        [emc.orient_and_merge(half, likelihood, beta, weight) for half in halves] for weight in weights
     )
+    found, before = emc.solve(rest).joined(emc.solve(seeds), parent), emc.models
     emc.n_models += 1
-    found = rest.joined(seeded, parent)
-    # Both halves begin with the same, as at the start of a run: where chance has a part in which frames fit
-    # worst, it may choose one state in one half and the other in the other.
-    emc.take_models(replace(found, models=emc.xp.stack([found.models[0]] * emc.n_halves)))
     table.take_states(emc.n_models)
     work.take_models(np.append(counts, n_seeds))
+    emc.take_models(found)
+    if emc.n_halves == 1:
+        return
+    # Where chance has a part in which frames fit worst, it may choose one state in one half and the other in
+    # the other.  So the first half alone chooses, and its models sort the frames of the second, which begins
+    # with what it was: frames of the first half are then oriented by nothing that has their noise.
+    emc.models = emc.xp.stack([found.models[0], _with_twin(before[1], parent)])
+    sorted_by_first = emc.orient_and_merge(1, likelihood, beta)
+    emc.take_models(emc.solve([rest[0].with_model(seeds[0], parent), sorted_by_first]))
+
+
+def _with_twin(models: Array, parent: int) -> Array:
+    """Models (M + 1, n, n, n), the last of which is one of the others once more."""
+    return array_namespace(models).concatenate([models, models[parent : parent + 1]])
 
 
 def drop_state(emc: "Emc", model: int) -> None:
