@@ -6,11 +6,14 @@ of its power that falls into unmeasured voxels: at 0 the data see all of it; nea
 amount of it and fit the data as well.  Modes near 1 are smooth, because the voxels that are missing lie about
 q = 0 (Thibault and others, Acta Cryst. A62, 248, 2006).
 
+Unmeasured voxels are few, and each is one wave: modes are sums of these waves, cut to the support.  How much
+two waves have in common inside the support is the transform of the support at their difference, so one
+transform gives a small matrix with the same eigenvalues.
+
 Only voxels inside the edge of the data count as unmeasured.  What lies beyond the edge is resolution that the
 data do not have, which nobody expects of them.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
-from orienteer.phase.half_grid import density_of, edge_of, rounded_radii, transform_of, voxel_counts
+from orienteer.phase.half_grid import (
+    density_of,
+    edge_of,
+    frequencies,
+    rounded_radii,
+    transform_of,
+    voxel_counts,
+)
 
 # Share of a mode's power that is not measured, from which on it counts as weak: its error is three times that
 # of a mode that is measured whole.
 WEAK = 0.9
-MOST_MODES = 100
+# Waves whose matrix is solved in a second; of a larger hole only the innermost ones are looked at.
+MOST_WAVES = 1500
+# Modes of which the data see all but this share are not told.
+_LEAST = 1e-3
 # Share of a shell that must be measured for it not to lie beyond the edge of the data.
 INSIDE = 0.5
 
@@ -35,7 +48,7 @@ class WeakModes:
     eigenvalues : (K,) float64, falling; share of the power of each mode that is not measured.
     share : share of the density's power (sum of squares) that lies in the weak modes, 0 to 1.
     n_unmeasured : voxels inside the edge of the data that were not measured, the whole grid counted.
-    is_complete : whether no further weak modes may exist beyond the ones that were looked for.
+    is_complete : whether all unmeasured voxels were looked at; if not, there may be more weak modes.
     modes : (K, n, n, n) float32 of unit power, or None where they were not kept.
     """
 
@@ -53,7 +66,7 @@ class WeakModes:
     def words(self) -> str:
         """The same in a sentence."""
         if self.number == 0 and not self.is_complete:
-            return "How much the missing centre hides could not be told."
+            return "How much the unmeasured voxels hide could not be told."
         if self.number == 0:
             return "Every part of the density is held by the data."
         least = "" if self.is_complete else "at least "
@@ -74,23 +87,26 @@ def weak_modes(density: Array, support: Array, measured: Array, keep: bool = Fal
     """
     xp: Any = array_namespace(density)
     n = edge_of(measured)
-    hole = hole_of(measured)
-    counts = xp.broadcast_to(xp.asarray(voxel_counts(n)), hole.shape)
-    n_unmeasured, n_support = int(counts[hole].sum()), int(support.sum())
-    if n_unmeasured == 0 or n_support < 3:
+    hole = to_numpy(hole_of(measured))
+    n_unmeasured = int(np.broadcast_to(voxel_counts(n), hole.shape)[hole].sum())
+    if n_unmeasured == 0 or not bool(support.any()):
         return WeakModes(np.zeros(0), 0.0, n_unmeasured)
-    # The eigenvalues add up to this number, and about as many are near 1 as it says, or fewer.
-    total = n_unmeasured * n_support / n**3
-    n_modes = min(math.ceil(1.2 * total) + 3, MOST_MODES, n_support - 2)
-    values, vectors = _largest(support, hole, n_modes)
+    waves = _Waves.of(hole)
+    common = _common(to_numpy(transform_of(support.astype(xp.float64))), waves, n)
+    values, vectors = np.linalg.eigh(common)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = values[values > _LEAST], vectors[:, values > _LEAST]
+    vectors = vectors / np.sqrt(values)
     chosen = values > WEAK
-    inside = to_numpy(density[support]).astype(np.float64)
+    inside = density.astype(xp.float64) * support
+    along = waves.products(to_numpy(transform_of(inside)), n) @ vectors[:, chosen]
     power = float((density.astype(xp.float64) ** 2).sum())
-    share = float(((inside @ vectors[:, chosen]) ** 2).sum() / power) if power > 0 else 0.0
-    is_complete = (not bool(chosen.all()) and len(values) > 0) or n_modes == n_support - 2
-    return WeakModes(
-        values, share, n_unmeasured, is_complete, _in_the_box(support, vectors) if keep else None
-    )
+    share = float((along**2).sum() / power) if power > 0 else 0.0
+    modes = None
+    if keep:
+        modes = xp.stack([support * density_of(xp.asarray(waves.sum(one, n))) for one in vectors.T])
+        modes = modes.astype(xp.float32)
+    return WeakModes(np.clip(values, 0, 1), share, n_unmeasured, len(waves) == n_unmeasured, modes)
 
 
 def hole_of(measured: Array) -> Array:
@@ -107,37 +123,80 @@ def hole_of(measured: Array) -> Array:
     return ~measured & xp.asarray(shell < edge)
 
 
-def _largest(support: Array, hole: Array, n_modes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The largest eigenvalues (K,), falling, and their modes (V, K) on the V voxels of the support.
+@dataclass(frozen=True, eq=False)
+class _Waves:
+    """Real waves of unit power over the box: a cosine for each pair of voxels q and -q, and a sine.
 
-    Lanczos' method runs on the CPU with the few numbers inside the support; the transforms run wherever the
-    arrays are.
+    places : (P, 3) int64, whole periods along x, y, z; one of each pair.
+    has_sine : (P,) bool; a voxel that is its own mate, such as q = 0, has none.
     """
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    xp: Any = array_namespace(support)
-    n_support = int(support.sum())
+    places: NDArray[np.int64]
+    has_sine: NDArray[np.bool_]
 
-    def hidden(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        box = xp.zeros(support.shape, dtype=xp.float64)
-        box[support] = xp.asarray(numbers.ravel())
-        unseen = density_of(xp.where(hole, transform_of(box), 0))
-        return to_numpy(unseen[support])
+    @classmethod
+    def of(cls, hole: NDArray[np.bool_]) -> "_Waves":
+        """Those of a hole (n, n, n // 2 + 1), the innermost first, at most MOST_WAVES."""
+        n = len(hole)
+        whole, half = frequencies(n)
+        x, y, z = np.nonzero(hole)
+        places = np.stack([whole[x], whole[y], half[z]], axis=1).astype(np.int64)
+        own, mate = _number(places, n), _number(-places, n)
+        # In planes that are not halved both voxels of a pair are there.
+        both = np.isin(mate, own)
+        places, has_sine = places[~both | (own <= mate)], (own != mate)[~both | (own <= mate)]
+        order = np.argsort((places**2).sum(axis=1), kind="stable")
+        order = order[np.cumsum(1 + has_sine[order]) <= MOST_WAVES]
+        return cls(places[order], has_sine[order])
 
-    operator = LinearOperator((n_support, n_support), matvec=hidden, dtype=np.float64)
-    # A start of ones, and not a random one: the same data give the same modes.
-    first = np.ones(n_support) + 1e-3 * np.cos(np.arange(n_support))
-    try:
-        values, vectors = eigsh(operator, k=n_modes, which="LA", v0=first, tol=1e-4)
-    except ArpackNoConvergence as some:  # those that have converged are the largest ones
-        values, vectors = some.eigenvalues, some.eigenvectors
-    order = np.argsort(-values)
-    return np.clip(values[order], 0, 1), vectors[:, order]
+    def __len__(self) -> int:
+        return len(self.places) + int(self.has_sine.sum())
+
+    @property
+    def strength(self) -> NDArray[np.float64]:
+        """Height (P,) of the waves, over that of one that is the same everywhere."""
+        return np.where(self.has_sine, 2**0.5, 1.0)
+
+    def products(self, transform: NDArray[np.complex128], n: int) -> NDArray[np.float64]:
+        """Products (W,) of all cosines, then all sines, with a density of a transform."""
+        found = _at(transform, self.places, n) * self.strength / n**1.5
+        return np.concatenate([found.real, -found.imag[self.has_sine]])
+
+    def sum(self, amounts: NDArray[np.float64], n: int) -> NDArray[np.complex128]:
+        """The transform (n, n, n // 2 + 1) of so much (W,) of each wave."""
+        number = len(self.places)
+        values = amounts[:number].astype(np.complex128)
+        values[self.has_sine] -= 1j * amounts[number:]
+        values *= n**1.5 / self.strength
+        result = np.zeros((n, n, n // 2 + 1), np.complex128)
+        for places, own in ((self.places, values), (-self.places, values.conj())):
+            x, y, z = (places % n).T
+            kept = z <= n // 2
+            result[x[kept], y[kept], z[kept]] = own[kept]
+        return result
 
 
-def _in_the_box(support: Array, vectors: NDArray[np.float64]) -> Array:
-    xp: Any = array_namespace(support)
-    modes = xp.zeros((vectors.shape[1], *support.shape), dtype=xp.float32)
-    for number, vector in enumerate(vectors.T):
-        modes[number][support] = xp.asarray(vector, dtype=xp.float32)
-    return modes
+def _common(transform: NDArray[np.complex128], waves: _Waves, n: int) -> NDArray[np.float64]:
+    """What each two waves (W, W) have in common inside a support of a transform."""
+    a, b = waves.places[:, None], waves.places[None]
+    both = waves.strength[:, None] * waves.strength / (2 * n**3)
+    apart, together = (_at(transform, places, n) * both for places in (a - b, a + b))
+    sine = waves.has_sine
+    cosines, sines = apart.real + together.real, apart.real - together.real
+    mixed = (apart.imag - together.imag)[:, sine]
+    return np.block([[cosines, mixed], [mixed.T, sines[sine][:, sine]]])
+
+
+def _number(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """The number of each voxel (P,) of the whole grid."""
+    x, y, z = (places % n).T
+    return np.asarray((x * n + y) * n + z)
+
+
+def _at(transform: NDArray[np.complex128], places: NDArray[np.int64], n: int) -> NDArray[np.complex128]:
+    """Values of a transform, of which half is kept, at places (..., 3) of the whole grid."""
+    places = places % n
+    is_mate = places[..., 2] > n // 2
+    places = np.where(is_mate[..., None], -places % n, places)
+    values = transform[places[..., 0], places[..., 1], places[..., 2]]
+    return np.where(is_mate, values.conj(), values)
