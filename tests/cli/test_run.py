@@ -1,0 +1,83 @@
+"""The command that starts ranks and looks after them: what it hands on to them, and how it ends."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orienteer.run import launch as launching
+from orienteer.run.launch import Ending, Lost
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], int]]:
+    """Programs and numbers of ranks that would have been started; each ends as ``endings`` say."""
+    seen: list[tuple[list[str], int]] = []
+
+    def launch(program: list[str], n_ranks: int, excluded: Any) -> Ending:
+        seen.append((list(program), n_ranks))
+        return ENDINGS.pop(0) if ENDINGS else Ending()
+
+    ENDINGS.clear()
+    monkeypatch.setattr(launching, "launch", launch)
+    monkeypatch.setattr("orienteer.run.supervise._PAUSE_S", 0.0)
+    return seen
+
+
+ENDINGS: list[Ending] = []
+KILLED = Ending(9, 0, [Lost("vm", 1, None, "was killed (signal 9)")])
+
+
+def test_what_is_typed_goes_on_to_the_ranks(run: Any, started: Any) -> None:
+    assert run("run", "--ranks", 4, "hits.h5", "--restarts=2", "--out", "here", "--level", 5).status == 0
+    program = [sys.executable, "-m", "orienteer", "reconstruct", "hits.h5", "--out", "here", "--level", "5"]
+    assert started == [(program, 4)]
+
+
+def test_a_file_tells_everything_and_options_come_after_it(run: Any, started: Any) -> None:
+    Path("r1.toml").write_text('[run]\ndata = "hits.h5"\nmethod = "mtip"\nseed = 3\nwavelength_A = 2.5\n')
+    assert run("run", "r1.toml", "--set", "run.device=cpu", "--iterations", 4).status == 0
+    assert started[0][0][3:] == [
+        "reconstruct", "hits.h5", "--settings", "r1.toml", "--out", "r1", "--method", "mtip", "--seed", "3",
+        "--device", "cpu", "--wavelength-A", "2.5", "--set", "run.device=cpu", "--iterations", "4",
+    ]  # fmt: skip
+    assert started[0][1] == 1
+    assert run("run", "r1.toml", "--settings", "other.toml").status == 2
+    Path("r2.toml").write_text("[run]\nseed = 3\n")
+    assert "no data under [run]" in run("run", "r2.toml").errors
+
+
+def test_a_killed_rank_is_told_and_the_run_goes_on_without_beginning_anew(run: Any, started: Any) -> None:
+    ENDINGS.append(KILLED)
+    result = run("run", "hits.h5", "--ranks", 2, "--restart")
+    assert result.status == 0
+    assert "rank 1 on vm was killed (signal 9)." in result.errors
+    assert "Starting again from the beginning (restart 1 of 3)." in result.errors
+    assert ["--restart" in program for program, _ in started] == [True, False]
+
+
+def test_a_run_that_dies_again_and_again_is_given_up(run: Any, started: Any) -> None:
+    ENDINGS.extend([KILLED] * 9)
+    result = run("run", "hits.h5", "--ranks", 2, "--restarts", 9)
+    assert result.status == 1
+    assert "3 starts in a row have ended before the first checkpoint, without progress." in result.errors
+    assert len(started) == 3
+
+
+def test_the_exit_status_of_the_ranks_is_that_of_the_command(run: Any, started: Any) -> None:
+    ENDINGS.append(Ending(2))
+    assert run("run", "hits.h5").status == 2
+    ENDINGS.append(Ending(138, 10))
+    assert run("run", "hits.h5").status == 138
+
+
+def test_other_commands_refuse_several_ranks(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    from orienteer.cli import main
+
+    monkeypatch.setattr(main, "join_ranks", lambda _: SimpleNamespace(size=4, all_leave=lambda: True))
+    result = run("simulate", "sphere")
+    assert result.status == 1
+    assert "'simulate' works in one process, and 4 ranks were started." in result.errors
