@@ -56,6 +56,7 @@ def test_every_run_below_the_folder_is_told_with_its_job(run: Callable[..., Any]
     lines = {line.split()[0]: line for line in shown.output.splitlines() if line.startswith("runs")}
     assert "Nothing is gained any more." in lines["runs/r1"]
     assert "works on n[1-4], 30:00 min of its time left" in lines["runs/r2"]
+    assert "starts" in lines["runs/r2"]
     assert "not begun" in lines["runs/r3"]
     assert "waits: others are first" in lines["runs/r3"]
     assert "its job ends 1:30 h before the run" in shown.errors

@@ -15,15 +15,19 @@ def run_file(desk: Any) -> str:
         "--out", "sphere.h5",
     )  # fmt: skip
     assert made.returncode == 0, made.stderr
+    return write_run_file(desk, iterations=3)
+
+
+def write_run_file(desk: Any, iterations: int) -> str:
     (desk.folder / "r1.toml").write_text(
-        '[run]\ndata = "sphere.h5"\nseed = 3\ndevice = "cpu"\n\n[emc]\niterations = 3\nlevel = 2\n\n'
-        '[cluster]\ntime = "10min"\n'
+        f'[run]\ndata = "sphere.h5"\nseed = 3\ndevice = "cpu"\n\n[emc]\niterations = {iterations}\n'
+        'level = 4\n\n[cluster]\nranks_per_node = 2\ntime = "10min"\nnotice_s = 10\n'
     )
     return "r1.toml"
 
 
 def test_two_ranks_of_a_job_do_a_whole_run(desk: Any, run_file: str) -> None:
-    (job,) = desk.submit(run_file, "--ranks-per-node", 2)
+    (job,) = desk.submit(run_file)
     desk.slurm.wait_for(job, "COMPLETED", "FAILED", seconds=400)
     log = desk.log("r1", job)
     assert desk.slurm.state(job) == "COMPLETED", log
@@ -33,3 +37,21 @@ def test_two_ranks_of_a_job_do_a_whole_run(desk: Any, run_file: str) -> None:
     shown = desk.call("status").stdout
     assert "finished" in shown
     assert (Path(desk.folder) / "r1" / "intensity.mrc").exists(), log
+
+
+@pytest.mark.slow
+def test_a_run_that_is_sent_away_saves_queues_again_and_finishes(desk: Any, run_file: str) -> None:
+    write_run_file(desk, iterations=20)
+    (job,) = desk.submit(run_file, "--preemptible", "--partition", "guests", "--exclusive")
+    desk.wait_until(lambda: desk.status("r1")[0]["iteration"] >= 2, "two steps")
+    urgent = desk.slurm.call(
+        "sbatch", "--parsable", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1"
+    )
+    desk.slurm.wait_for(urgent, "COMPLETED")
+    desk.slurm.wait_for(job, "COMPLETED", "FAILED", "TIMEOUT", seconds=400)
+    log = desk.log("r1", job)
+    assert "The same command resumes the run" in log, log
+    (run,) = desk.status("r1")
+    assert (run["state"], run["iteration"]) == ("finished", 20), log
+    numbers = [int(line.split()[1]) for line in log.splitlines() if line.startswith("step ")]
+    assert numbers == sorted(set(numbers)), log  # no step was done twice

@@ -1,5 +1,6 @@
 """Jobs on a real Slurm: taken, arrays, chains, sent away, cancelled; what they do stands in for a run."""
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,20 @@ def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(desk: Any) -
     assert "Slurm does not take this job: " in refused.stderr
     assert "feature" in refused.stderr.lower()
     assert not (desk.folder / "r1").exists()
+
+
+def test_an_archive_is_sent_to_the_node_used_there_and_removed(desk: Any) -> None:
+    file = desk.run_file("r1", goal=3)
+    node = desk.folder / "node"
+    node.mkdir()
+    program = desk.folder / "programs" / "orienteer"
+    with tarfile.open(desk.folder / "env.tar.gz", "w:gz") as archive:
+        archive.add(program, "bin/orienteer")
+    program.unlink()  # what runs is what was sent
+    (job,) = desk.submit(file, "--environment", "env.tar.gz", "--node-folder", node, "--site", "generic")
+    desk.slurm.wait_for(job, "COMPLETED", "FAILED")
+    assert desk.number("r1") == 3, desk.log("r1", job)
+    assert list(node.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,10 @@ def _jobs(records: "list[JobRecord]", queue: "Queue", all_: bool) -> Jobs:
 def _lines(standing: "Standing", jobs: Jobs) -> list[tuple[str, ...]]:
     """The rows of a run: one, and one more for each further job."""
     state = {"new": "not begun"}.get(standing.state, standing.state)
-    if standing.state == "working" and standing.host:
+    if standing.state == "working":
         state = f"works on {standing.host}"
+    elif standing.state in ("new", "stopped") and any(job and job.is_working for _, job in jobs):
+        state = "starts"
     step = str(standing.iteration or "")
     if step and standing.stage and standing.n_stages:
         step += f" (stage {standing.stage} of {standing.n_stages})"

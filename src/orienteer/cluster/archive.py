@@ -23,6 +23,7 @@ import orienteer
 from orienteer.cluster.environment import PYTHON, Environment
 from orienteer.compute.atomic import atomic_path
 from orienteer.compute.progress import steps
+from orienteer.compute.reading import reading
 from orienteer.errors import FileError, OrienteerError
 
 ENDINGS = (".tar.zst", ".tar.gz", ".tar")
@@ -90,12 +91,12 @@ def write_archive(path: Path, environment: Environment) -> Packed:
                 link.type, link.linkname = tarfile.SYMTYPE, PYTHON
                 archive.addfile(link)
             for name, file in steps(sorted(environment.files.items()), "Packing files"):
-                found = file.stat()
+                with reading(file, "file of the environment"):
+                    found, content = file.stat(), file.read_bytes()
                 mode = 0o755 if found.st_mode & 0o100 else 0o644
-                with file.open("rb") as content_:
-                    # Compiled modules and kernels hold only while times stay as they are.
-                    archive.addfile(_entry(name, found.st_size, found.st_mtime, mode), content_)
-                n_bytes += found.st_size
+                # Compiled modules and kernels hold only while times stay as they are.
+                archive.addfile(_entry(name, len(content), found.st_mtime, mode), io.BytesIO(content))
+                n_bytes += len(content)
         packed = temporary.stat().st_size
     return Packed(path, packed, n_bytes, len(environment.files))
 
