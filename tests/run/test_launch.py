@@ -30,6 +30,7 @@ Please see the FAQ page for debugging suggestions
 """
 SLURM = """\
 step 1
+ORIENTEER_ROLL_CALL 3 node7 4711
 srun: error: node7: task 3: Killed
 slurmstepd: error: *** STEP 12.0 ON node6 CANCELLED AT 2026-11-15T12:00:00 ***
 srun: error: node6: tasks 0-2: Terminated
@@ -56,6 +57,7 @@ def test_the_lost_rank_is_read_and_nothing_else_of_the_launcher_is_shown(
     ending = launch(["ignored"], 2)
     assert ending.status == 9
     assert ending.lost[0] == lost
+    assert ending.members == ({3: ("node7", 4711)} if "srun" in words else {})
     assert capsys.readouterr().out == "step 1\n"
 
 

@@ -98,8 +98,9 @@ def test_what_the_user_has_to_mend_is_not_tried_again(kind: str, tmp_path: Path)
 
 
 def test_a_lost_process_is_named_by_its_rank(tmp_path: Path) -> None:
-    EventLog(tmp_path / "events.jsonl").append("started", iteration=0, ranks=[["node7", 41], ["node7", 42]])
-    endings = [Ending(9, 0, [Lost("node7.site.org", None, 42, "was killed (signal 9)")]), Ending()]
+    EventLog(tmp_path / "events.jsonl").append("started", iteration=0)
+    lost = Lost("node7.site.org", None, 42, "was killed (signal 9)")
+    endings = [Ending(9, 0, [lost], members={0: ("node7", 41), 1: ("node7", 42)}), Ending()]
     said: list[str] = []
     assert supervise(tmp_path, lambda: endings.pop(0), 3, said.append) == (0, "")
     assert said[0].startswith("rank 1 on node7.site.org was killed (signal 9). Systems do that")

@@ -27,6 +27,8 @@ from orienteer.errors import FileError, OrienteerError, SettingsError
 T = TypeVar("T")
 # How long a rank that has failed waits for the others to say the same, before it ends the job alone.
 PATIENCE_S = 3.0
+ROLL_CALL = "ORIENTEER_ROLL_CALL"
+_RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
 _POLL_S = (0.0, 0.0002, 0.002)
 
 
@@ -213,11 +215,22 @@ class Crew:
         os._exit(status)
 
 
+def answer_roll_call() -> None:
+    """Tell whoever has started the ranks which process each of them is; nobody else wants to know.
+
+    Written before MPI is loaded, so that a rank which is lost soon can be named, too.
+    """
+    rank = next((os.environ[name] for name in _RANK_VARIABLES if name in os.environ), "")
+    if os.environ.get(ROLL_CALL) and rank.isdigit():
+        print(f"{ROLL_CALL} {rank} {socket.gethostname()} {os.getpid()}", file=sys.stderr, flush=True)
+
+
 @cache
 def crew() -> Crew:
     """All ranks that were started with this one; a process of its own works alone and loads no MPI."""
     if not is_launched():
         return Crew.alone()
+    answer_roll_call()
     # The job is ended by one rank in words of its own; those of MPI would come on top.
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
     try:

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import IO, Any
 
 from orienteer.errors import OrienteerError
+from orienteer.run.crew import ROLL_CALL
 
 # MPICH: a frame of "=" around the process that was lost, remarks in square brackets, the word of an abort.
 _NOISE = re.compile(
@@ -28,6 +29,7 @@ _NOISE = re.compile(
     r"|Abort\(\d+\) on node|\[(mpiexec|proxy)[@:]|\[\d+\] application called MPI_Abort|srun: "
     r"|slurmstepd: error: (\*\*\*|mpi/)|In: PMI_Abort"
 )
+_ROLL = re.compile(rf"{ROLL_CALL} (\d+) (\S+) (\d+)$")
 _LOST_PROCESS = re.compile(r"=   PID (\d+) RUNNING AT (\S+)")
 _LOST_STATUS = re.compile(r"=   EXIT CODE: (\d+)")
 _LOST_TASK = re.compile(r"srun: error: (\S+): tasks? ([\d,-]+): (.+)")
@@ -53,7 +55,7 @@ class Ending:
 
     status : exit status; signal : one that this process was sent and has passed on, 0: none.
     lost : ranks that the launcher has named; said : what it said, in case that nothing else explains the end.
-    n_lines : that the ranks themselves have said.
+    n_lines : that the ranks themselves have said; members : host and process of each rank that was started.
     """
 
     status: int = 0
@@ -61,6 +63,7 @@ class Ending:
     lost: list[Lost] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     n_lines: int = 0
+    members: dict[int, tuple[str, int]] = field(default_factory=dict)
 
 
 def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -> Ending:
@@ -72,7 +75,9 @@ def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -
     ending = Ending()
     pipe = subprocess.PIPE if n_ranks > 1 else None
     # A group of its own: Ctrl-C comes to it once, from here, and not from the terminal as well.
-    child = subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True)
+    child = subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, start_new_session=True, env={**os.environ, ROLL_CALL: "1"}
+    )
     with _passing_on(child, ending):
         readers = [
             threading.Thread(target=_sift, args=(came, goes, ending), daemon=True)
@@ -135,6 +140,9 @@ def _sift(came: IO[bytes], goes: Any, ending: Ending) -> None:
         line = raw.decode(errors="replace")
         if not line.strip():  # MPICH begins with an empty line, and so do tables
             blank += line
+            continue
+        if member := _ROLL.match(line):
+            ending.members[int(member[1])] = member[2], int(member[3])
             continue
         if _NOISE.match(line):
             blank = ""

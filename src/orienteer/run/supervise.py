@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError
 from orienteer.run.checkpoint import saved_iteration
-from orienteer.run.events import EventLog, read_events
+from orienteer.run.events import EventLog
 from orienteer.run.fault import Fault, forget_fault, read_fault
 from orienteer.run.launch import Ending, Lost
 
@@ -59,7 +59,7 @@ def supervise(
             return ending.status, ""
         fault = read_fault(folder)
         if fault is None and ending.lost:
-            fault = _fault_of_lost(folder, ending.lost[0])
+            fault = _fault_of_lost(ending.lost[0], ending.members)
             _note(folder, fault)
             say(f"{fault.message} {fault.hint}")
         if fault is None or fault.kind not in _REPEATABLE:
@@ -102,18 +102,15 @@ def _cause(fault: Fault) -> tuple[str, str]:
     return fault.kind, fault.message.partition(": ")[2]
 
 
-def _fault_of_lost(folder: Path, lost: Lost) -> Fault:
-    """What happened to a rank that the launcher has named, by its rank or by its process."""
+def _fault_of_lost(lost: Lost, members: Mapping[int, tuple[str, int]]) -> Fault:
+    """What happened to a rank that the launcher has named, by its rank or by its process.
+
+    members : host and process of the ranks that were started.
+    """
     rank = lost.rank
     if rank is None:
-        members: list[tuple[object, object]] = []
-        with suppress(OrienteerError):
-            begun = [event for event in read_events(folder / "events.jsonl") if "ranks" in event]
-            members = begun[-1]["ranks"] if begun else []
-        # A launcher may know the host by a longer name.
-        short = lost.host.partition(".")[0]
-        found = [r for r, (host, pid) in enumerate(members) if pid == lost.pid and _is_short(host, short)]
-        rank = found[0] if found else None
+        same = (_short(lost.host), lost.pid)
+        rank = next((r for r, (host, pid) in members.items() if (_short(host), pid) == same), None)
     who = f"rank {rank} on {lost.host}" if rank is not None else f"process {lost.pid} on {lost.host}"
     hint = ""
     if "killed" in lost.what.lower():
@@ -121,8 +118,9 @@ def _fault_of_lost(folder: Path, lost: Lost) -> Fault:
     return Fault("death", f"{who} {lost.what}.", hint, -1 if rank is None else rank, lost.host)
 
 
-def _is_short(host: object, short: str) -> bool:
-    return str(host).partition(".")[0] == short
+def _short(host: str) -> str:
+    """A launcher may know a host by a longer name than the host itself."""
+    return host.partition(".")[0]
 
 
 def _note(folder: Path, fault: Fault) -> None:
