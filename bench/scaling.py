@@ -216,10 +216,10 @@ def pictures(_: argparse.Namespace) -> None:
         "1 000 000 of 16 384 pixels, 1 097 880 poses": strong(large, machine),
     }
     mtip = {
-        f"131 072 images of 16 384 pixels, {poses:,} orientations".replace(",", " "): strong(
+        f"131 072 images of 16 384 pixels, {words} orientations": strong(
             Problem(131_072, 16_384, poses, 151, 0.2, method="mtip"), machine
         )
-        for poses in (86_520, 1_048_576)
+        for poses, words in ((86_520, "86 520"), (1_048_576, "1 048 576"))
     }
     kept = json.loads((RESULTS / "emc_cuda.json").read_text())["runs"]
     ms = {run["pixels"]: run["milliseconds_flat"] for run in kept if run["products"] == "half"}

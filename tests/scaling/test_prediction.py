@@ -112,6 +112,8 @@ def test_the_largest_data_set_grows_with_the_ranks_and_fills_them() -> None:
     assert few.frames_on_device
     more = SMALL.with_frames(int(1.01 * few.problem.n_frames))
     assert not predict(more, H200, 1, 8).frames_on_device
+    most = largest_frames(SMALL, H200, 4096)
+    assert most.table_GiB == pytest.approx(H200.host_GiB, rel=0.01)  # the table of all frames is the limit
     with pytest.raises(OrienteerError, match="do not fit"):
         largest_frames(Problem(10, 100, 60, 4001), H200, 1)
 

@@ -26,7 +26,7 @@ def plot_strong(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 5.2), layout="constrained", dpi=110)
+    figure = Figure(figsize=(13, 5.8), layout="constrained", dpi=110)
     left, right = figure.subplots(1, 2)
     _draw_curves(left, emc)
     for colour, (name, _) in zip(_COLOURS, emc.items(), strict=False):
@@ -41,8 +41,8 @@ def plot_strong(
     right.axvline(SPINIFEL_LAST_GAIN, color="0.25", lw=1.0, ls=":")
     right.annotate(
         "published: SpiniFEL gains nothing\nbeyond 512 ranks (131 072 images,\nFrontier, Blaschke et al.)",
-        (SPINIFEL_LAST_GAIN, 0.97), xycoords=("data", "axes fraction"), xytext=(6, 0),
-        textcoords="offset points", fontsize=8, va="top", color="0.25",
+        (SPINIFEL_LAST_GAIN, 0.97), xycoords=("data", "axes fraction"), xytext=(-6, 0),
+        textcoords="offset points", fontsize=8, va="top", ha="right", color="0.25",
     )  # fmt: skip
     right.set_title(f"M-TIP, one generation ({MODEL})", fontsize=11)
     for axes in (left, right):
@@ -59,7 +59,7 @@ def plot_weak(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(13, 5.0), layout="constrained", dpi=110)
+    figure = Figure(figsize=(13, 5.4), layout="constrained", dpi=110)
     left, right = figure.subplots(1, 2)
     for colour, shape in zip(_COLOURS, ("1xN", "Nx1"), strict=False):
         own = [run for run in runs if run["mesh"] == shape.replace("N", str(run["ranks"]))]
@@ -109,6 +109,7 @@ def _draw_curves(axes: "Axes", curves: Mapping[str, list[Prediction]]) -> None:
         ranks = [each.n_ranks for each in curve]
         axes.plot(ranks, [each.seconds for each in curve], "--", color=colour, label=name)
         axes.plot([last.n_ranks], [last.seconds], "|", color=colour, ms=14, mew=2)
+    axes.plot([], [], "|k", ms=10, mew=2, label="last with an efficiency of one half")
 
 
 def _finish(axes: "Axes", across: str, up: str) -> None:
@@ -118,4 +119,6 @@ def _finish(axes: "Axes", across: str, up: str) -> None:
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     axes.grid(alpha=0.25, which="major")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(
+        frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, columnspacing=1.2
+    )

@@ -59,7 +59,7 @@ def plot_weather(weather: Weather, findings: Sequence[str] = (), title: str = ""
     bar = body.colorbar(picture, ax=[rate, ranks, doing], shrink=0.5, aspect=30, pad=0.01, extend="both")
     bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS], minor=False)
     bar.minorticks_off()
-    bar.set_label("rate at which a rank orients, over the usual one of the iteration", fontsize=9)
+    bar.set_label("rate over the usual one of the iteration", fontsize=9)
     return figure
 
 

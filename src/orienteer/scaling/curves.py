@@ -31,8 +31,8 @@ def efficiency(curve: list[Prediction]) -> list[float]:
 def largest_frames(problem: Problem, machine: Machine, n_ranks: int) -> Prediction:
     """The largest number of frames like these that the devices of so many ranks can hold, each once.
 
-    More frames are no obstacle: they wait in host memory or on disk and are copied or read in every
-    iteration.
+    More frames than that are no obstacle: they wait in host memory or on disk and are copied or read in every
+    iteration.  The table of all frames is one: every rank keeps it whole in host memory.
     """
     if not _holds(problem.with_frames(n_ranks), machine, n_ranks):
         raise OrienteerError(

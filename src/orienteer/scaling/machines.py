@@ -19,6 +19,7 @@ class Machine:
     ranks_per_node : ranks that share a node; among them ``near`` is the network, else ``network``.
     copy_bandwidth : bytes per second between device and host, through which collectives go; 0: they need not.
     memory_bandwidth : bytes per second of a rank's own memory.
+    host_GiB : memory of the node that a rank may use, where the table of all frames lies.
     judge_s : seconds per pixel of a frame, after the new models are made: fluence, and who is junk.
     """
 
@@ -32,6 +33,7 @@ class Machine:
     copy_bandwidth: float = 0.0
     judge_s: float = 0.0
     memory_bandwidth: float = 5e9
+    host_GiB: float = 8.0
 
 
 H200_RATES = Rates(
@@ -68,6 +70,8 @@ CORE_RATES = Rates(
 
 # An eight-GPU node: 141 GB of each H200, of which the driver and libraries leave about this much.
 _H200_GiB = 130.0
+# Such nodes have 2 TiB of memory; this part of an eighth of it is taken to be free.
+_H200_HOST_GiB = 0.75 * 256
 # Between device and host: PCIe 5 x16 moves 64 GB/s on paper; this share is assumed.
 _PCIE = 0.6 * 64e9
 # A copy on the device, read and written, was measured at so many bytes per second.
@@ -80,6 +84,7 @@ MACHINES = {
         name="each one H200", device="cuda", rates=H200_RATES, memory_GiB=_H200_GiB, ranks_per_node=8,
         network=NETWORKS["ndr"], near=NETWORKS["node"], copy_bandwidth=_PCIE,
         judge_s=_JUDGED / _H200_MEMORY, memory_bandwidth=_H200_MEMORY,
+        host_GiB=_H200_HOST_GiB,
     ),
     "cores": Machine(
         name="each one core", device="cpu", rates=CORE_RATES, memory_GiB=8.0, ranks_per_node=1024,

@@ -17,6 +17,8 @@ from orienteer.scaling.machines import Machine
 from orienteer.scaling.problem import Problem, work_of
 from orienteer.scaling.traffic import Traffic, traffic_of
 
+# Bytes of a frame in the table that every rank keeps in host memory: poses, fluence, likelihood, who it is.
+TABLE_BYTES = 250
 # Real transforms of the whole cube that new models of a half cost: fitted to real runs on the CPU
 # (bench/results/scaling_stages_cpu.json) and taken to be the same number on a GPU.
 EMC_TRANSFORMS, MTIP_TRANSFORMS, PHASE_TRANSFORMS = 32.0, 492.0, 163.0
@@ -61,8 +63,13 @@ class Prediction:
 
     @property
     def fits(self) -> bool:
-        """Whether the memory of a rank is enough."""
-        return self.memory_GiB <= self.machine.memory_GiB
+        """Whether the memory of a rank is enough, on its device and for the table of all frames."""
+        return self.memory_GiB <= self.machine.memory_GiB and self.table_GiB <= self.machine.host_GiB
+
+    @property
+    def table_GiB(self) -> float:
+        """Host memory of the table of all frames, which every rank has."""
+        return TABLE_BYTES * self.problem.n_frames / 2**30
 
     @property
     def mesh(self) -> str:
