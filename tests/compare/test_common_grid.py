@@ -30,6 +30,16 @@ def test_the_larger_voxels_are_taken_and_both_boxes_are_held() -> None:
         assert "31 x 31 x 31 voxels of 4 A" in remarks[0]
 
 
+@pytest.mark.parametrize(("n", "voxel_A", "is_told"), [(31, 4.03, False), (31, 4.1, True), (32, 4.0, True)])
+def test_grids_that_hardly_differ_are_brought_onto_one_without_a_word(
+    n: int, voxel_A: float, is_told: bool
+) -> None:
+    first, second, _, remarks = on_one_grid(density_of(BODY, 31, 4.0), density_of(BODY, n, voxel_A))
+    assert first.shape == second.shape
+    assert first.voxel_size == second.voxel_size
+    assert bool(remarks) == is_told
+
+
 def test_a_box_that_is_no_cube_is_padded() -> None:
     whole = density_of(BODY, 32, 4.0)
     part = Volume(whole.values[2:30, :, 4:28], 4.0)

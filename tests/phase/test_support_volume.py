@@ -23,11 +23,8 @@ def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_doe
     assert first.sum() < 0.8 * true_volume
     course = replace(Course.of(data, PhaseSettings()), first=first)
     told: list[tuple[int, int]] = []
-    choice = choose_volume(course, 0, lambda *step: told.append(step))
-    assert made.volume_A3 / data.voxel_A**3 < choice.volume < 1.5 * true_volume
-    assert (np.diff(choice.volumes) < 0).all()
-    place, best = int(np.flatnonzero(choice.volumes == choice.volume)[0]), int(np.argmax(choice.score))
-    assert choice.score[place] >= choice.score[best] - 2 * choice.error[place]
+    volume = choose_volume(course, 0, lambda *step: told.append(step))
+    assert made.volume_A3 / data.voxel_A**3 < volume < 1.5 * true_volume
     assert all(0 < done <= total for done, total in told)
 
 

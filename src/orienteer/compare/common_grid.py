@@ -1,5 +1,6 @@
 """Two densities on one grid, whatever their boxes and voxels."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ from orienteer.volume.volume import Volume
 
 # Voxel sizes in headers are float32.
 _SAME = 1e-5
+# Grids whose voxels and boxes differ by less than this share are not worth a word.
+NOT_WORTH_A_WORD = 0.01
 
 
 def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, float, tuple[str, ...]]:
@@ -36,7 +39,12 @@ def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, floa
     sizes = " and ".join(
         f"{' x '.join(map(str, volume.shape))} voxels of {_step(volume)} A" for volume in pair
     )
-    remarks.append(f"Grids of {sizes} were brought onto one of {n} x {n} x {n} voxels of {voxel_A:.4g} A.")
+    if worth_a_word([*pair[0].voxel_size, *pair[1].voxel_size]) or worth_a_word(
+        [edge for volume in pair for edge in np.multiply(volume.shape, volume.voxel_size)]
+    ):
+        remarks.append(
+            f"Grids of {sizes} were brought onto one of {n} x {n} x {n} voxels of {voxel_A:.4g} A."
+        )
     centre = [
         start + step * index
         for start, step, index in zip(
@@ -53,6 +61,11 @@ def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, floa
         for own, volume in zip(values, pair, strict=True)
     )
     return first, second, voxel_A, tuple(remarks)
+
+
+def worth_a_word(lengths: Sequence[float]) -> bool:
+    """Whether lengths differ by so much that a user wants to know."""
+    return max(lengths) > (1 + NOT_WORTH_A_WORD) * min(lengths)
 
 
 def border_level(values: Array) -> float:

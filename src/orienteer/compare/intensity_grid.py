@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from orienteer.compare.common_grid import worth_a_word
 from orienteer.compare.moving import cube_points
 from orienteer.compare.turning import CUBIC, LINEAR, filled, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace
@@ -38,6 +39,10 @@ def intensities_on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, 
         Volume(_at(v.values, voxel / size, n), voxel, "reciprocal", name=v.name, metadata=v.metadata)
         for v, size in zip(pair, sizes, strict=True)
     )
+    if not worth_a_word(sizes) and not worth_a_word(
+        [v.shape[0] * s for v, s in zip(pair, sizes, strict=True)]
+    ):
+        return first, second, ()
     grids = " and ".join(f"{v.shape[0]}³ voxels of {s:.4g} 1/A" for v, s in zip(pair, sizes, strict=True))
     return first, second, (f"Grids of {grids} were brought onto one of {n}³ voxels of {voxel:.4g} 1/A.",)
 

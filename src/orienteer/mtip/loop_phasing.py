@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, to_device, to_numpy
+from orienteer.compute.fast_length import fast_length
 from orienteer.mtip.relative_grid import RelativeGrid
-from orienteer.mtip.toeplitz import quick_length
 from orienteer.phase.course import LAST_BLUR, Course
 from orienteer.phase.data import PhasingData, phasing_data
 from orienteer.phase.half_grid import frequencies, transform_of
@@ -171,7 +171,7 @@ class LoopPhasing:
 
 def coarse_grid(grid: RelativeGrid) -> RelativeGrid:
     """A grid for the same voxels of the autocorrelation in a box of about 2.2 diameters."""
-    m = quick_length(int(np.ceil(_BOX * grid.reach_A / grid.voxel_A)))
-    while quick_length(m - 1 + m % 2) != m:
-        m = quick_length(m + 1)
+    m = fast_length(int(np.ceil(_BOX * grid.reach_A / grid.voxel_A)))
+    while fast_length(m - 1 + m % 2) != m:
+        m = fast_length(m + 1)
     return RelativeGrid(m - 1 + m % 2, 1 / (m * grid.voxel_A), grid.reach_A, grid.device)

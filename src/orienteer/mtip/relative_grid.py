@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, to_device
+from orienteer.compute.fast_length import fast_length
 from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.support import autocorrelation_support
-from orienteer.mtip.toeplitz import quick_length
 from orienteer.phase.half_grid import density_of
 
 
@@ -42,7 +42,7 @@ class RelativeGrid:
     @cached_property
     def box(self) -> int:
         """m, voxels along an edge of the box in which transforms are made."""
-        return quick_length(self.edge)
+        return fast_length(self.edge)
 
     @property
     def voxel_A(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.fast_length import fast_length
 from orienteer.compute.machine import usable_cores
 from orienteer.errors import OrienteerError
 from orienteer.fourier.nonuniform import Precision
@@ -45,7 +46,7 @@ class ToeplitzProduct:
         if support is not None and tuple(support.shape) != (self.n,) * 3:
             raise OrienteerError(f"the support has shape {tuple(support.shape)}, the cube has {self.n}^3.")
         self.support: Array | None = None if support is None else xp.asarray(support).astype(self.dtype)
-        self.box = quick_length(size)
+        self.box = fast_length(size)
         spectrum = self._transform(_wrapped(kernel, self.box)).real  # an even kernel has a real transform
         if outside:
             unmeasured = to_device(beyond(self.box, radius), "cuda" if self._on_gpu else "cpu")
@@ -98,17 +99,6 @@ class ToeplitzProduct:
         lines = ifft(transform, axis=-3, **options)[..., :n, :, :]
         lines = ifft(lines, axis=-2, **options)[..., :n, :]
         return irfft(lines, n=m, axis=-1, **options)[..., :n]
-
-
-def quick_length(least: int) -> int:
-    """The next edge of a box that transforms quickly.
-
-    >>> quick_length(161), quick_length(301)
-    (162, 320)
-    """
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(least, real=True))
 
 
 def beyond(m: int, radius: float) -> np.ndarray[Any, np.dtype[np.bool_]]:

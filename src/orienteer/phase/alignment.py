@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from orienteer.compare.shells import OUTSIDE
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.phase.half_grid import (
+    ShellSums,
     density_of,
     edge_of,
     frequencies,
     half_grid_shells,
-    shell_sums,
     voxel_counts,
 )
 
@@ -61,11 +61,12 @@ def level_shells(transforms: Array, measured: Array) -> Array:
     index = xp.asarray(half_grid_shells(edge_of(transforms)))
     use = measured & (index != OUTSIDE)
     levelled = xp.empty(transforms.shape, dtype=xp.complex64)
+    sums_of = ShellSums(use)
     for start, transform in enumerate(transforms):
-        power = shell_sums(xp.abs(transform) ** 2, use)
-        n_lit = max(int((power > 0).sum()), 1)
-        factor = xp.where(power > 0, 1 / xp.sqrt(xp.where(power > 0, power, 1) * n_lit), 0)
-        levelled[start] = transform * xp.where(use, factor[index], 0)
+        power = sums_of(transform.real**2 + transform.imag**2)
+        lit = power > 0
+        factor = np.where(lit, 1 / np.sqrt(np.where(lit, power, 1) * max(int(lit.sum()), 1)), 0)
+        levelled[start] = transform * xp.where(use, xp.asarray(factor)[index], 0)
     return levelled
 
 

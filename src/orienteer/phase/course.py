@@ -83,9 +83,10 @@ class Course:
         """
         data = self.data
         xp = array_namespace(data.amplitudes)
-        shape = (data.n,) * 3
-        noise = [np.random.default_rng([seed, 2, k]).random(shape, dtype=np.float32) for k in numbers]
-        density = xp.asarray(np.stack(noise)) * self.first
+        inside = self.first_volume
+        noise = [np.random.default_rng([seed, 2, k]).random(int(inside), dtype=np.float32) for k in numbers]
+        density = xp.zeros((len(noise), data.n, data.n, data.n), dtype=xp.float32)
+        density[:, self.first] = xp.asarray(np.stack(noise))
         counts = xp.asarray(voxel_counts(data.n))
         power = float(((data.amplitudes * data.measured).astype(xp.float64) ** 2 * counts).sum()) / data.n**3
         density *= xp.sqrt(power / (density**2).sum(axis=(1, 2, 3), keepdims=True)).astype(xp.float32)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from orienteer.compare.symmetrising import symmetrised
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, to_device, to_numpy
+from orienteer.compute.fast_length import fast_length
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.phase.autocorrelation import Autocorrelation, autocorrelation_of, noise_of
@@ -144,7 +145,7 @@ def phasing_data(
 
 def _with_mask(cube: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], NDArray[np.bool_]]:
     """Voxels along the edge of the box of a cube, its values on the half-grid, where they are measured."""
-    n = _fast_length(len(cube))
+    n = fast_length(len(cube))
     values = _on_half_grid(cube, n)
     measured = np.isfinite(values)
     return n, np.where(measured, values, 0), measured
@@ -222,12 +223,6 @@ def _cut_at(cube: NDArray[np.float64], edge: float, resolution_A: float) -> NDAr
     axis = np.arange(-half, half + 1)
     beyond = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 > edge**2
     return np.where(beyond, np.nan, cube)
-
-
-def _fast_length(n: int) -> int:
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(n, real=True))
 
 
 def _on_half_grid(cube: NDArray[np.float64], n: int) -> NDArray[np.float64]:

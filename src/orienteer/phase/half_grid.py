@@ -23,9 +23,8 @@ def transform_of(density: Array) -> Array:
     """Fourier transform of real densities (..., n, n, n), as (..., n, n, n // 2 + 1) complex."""
     if is_on_gpu(density):
         if density.data.ptr % (2 * density.itemsize):
-            density = (
-                density.copy()
-            )  # cuFFT reads pairs; of odd cubes one after another every other is between
+            # cuFFT reads pairs; of odd cubes one after another every other lies between two.
+            density = density.copy()
         return array_namespace(density).fft.rfftn(density, axes=AXES)
     from scipy.fft import rfftn
 
@@ -98,6 +97,25 @@ def half_grid_shells(n: int) -> NDArray[np.int32]:
     return index
 
 
+class ShellSums:
+    """Sums over the shells of the whole grid of values on the half-grid; voxels are sorted once.
+
+    use : (n, n, n // 2 + 1) bool, voxels that count; those beyond the last whole shell never do.
+    """
+
+    def __init__(self, use: Array) -> None:
+        xp: Any = array_namespace(use)
+        n = edge_of(use)
+        index = xp.asarray(half_grid_shells(n))
+        self._chosen = use & (index != OUTSIDE)
+        self._counts = xp.broadcast_to(xp.asarray(voxel_counts(n)), use.shape)[self._chosen]
+        self._groups = Groups(index[self._chosen], n_shells(n))
+
+    def __call__(self, values: Array) -> NDArray[np.float64]:
+        """Sums (S,) of real values (n, n, n // 2 + 1)."""
+        return np.asarray(self._groups.sums(values[self._chosen] * self._counts)[:, 0])
+
+
 def shell_sums(values: Array, use: Array) -> Array:
     """Sums over the shells of the whole grid, (..., S) float64, of values given on the half-grid.
 
@@ -105,12 +123,6 @@ def shell_sums(values: Array, use: Array) -> Array:
     use : (n, n, n // 2 + 1) bool, voxels that count.
     """
     xp: Any = array_namespace(values, use)
-    n = edge_of(values)
-    index = xp.asarray(half_grid_shells(n))
-    chosen = use & (index != OUTSIDE)
-    shells = index[chosen]
-    counts = xp.broadcast_to(xp.asarray(voxel_counts(n)), chosen.shape)[chosen]
-    flat = values.reshape(-1, *chosen.shape)
-    groups = Groups(shells, n_shells(n))
-    sums = np.stack([groups.sums(one[chosen] * counts)[:, 0] for one in flat])
-    return xp.asarray(sums).reshape(*values.shape[:-3], n_shells(n))
+    sums_of = ShellSums(use)
+    sums = np.stack([sums_of(one) for one in values.reshape(-1, *use.shape)])
+    return xp.asarray(sums).reshape(*values.shape[:-3], sums.shape[-1])

@@ -81,10 +81,9 @@ def prepared_course(
     course = Course.of(data, settings)
     if settings.support_volume_A3:
         return course, _given_volume(data, settings.support_volume_A3)
-    choice = choose_volume(
+    return course, choose_volume(
         course, seed, lambda done, total: tell("Choosing the volume of the support", done, total)
     )
-    return course, choice.volume
 
 
 def _given_volume(data: PhasingData, volume_A3: float) -> float:

@@ -36,22 +36,20 @@ LEAST_VOLUME = 8
 
 
 @dataclass(frozen=True, eq=False)
-class VolumeChoice:
-    """The volume of the support in voxels, and what was tried.
+class _Tried:
+    """The best of some volumes.
 
-    volumes : (K,) float64, falling.
-    score : (K,) float64, free log-likelihood of the best start at each volume.
-    error : (K,) float64, standard error of how far each score is below the best.
+    volume : the choice, in voxels; best : free log-likelihood of the best start of all.
+    error : largest standard error of how far the score of a volume is below the best.
     """
 
     volume: float
-    volumes: NDArray[np.float64]
-    score: NDArray[np.float64]
-    error: NDArray[np.float64]
+    best: float
+    error: float
 
 
-def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -> VolumeChoice:
-    """The smallest volume that foretells held-out voxels as well as any.
+def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -> float:
+    """The smallest volume, in voxels, that foretells held-out voxels as well as any.
 
     tell : hears of the iterations that are done, and of all.
     """
@@ -69,7 +67,7 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
         tell(min(iterations * before + done, total), total)
 
     choice = _try(course, fine, _NUMBER + before, seed, heard)
-    return choice if choice.score.max() >= rough.score.max() - rough.error.max() else rough
+    return (choice if choice.best >= rough.best - rough.error else rough).volume
 
 
 def _falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
@@ -79,7 +77,7 @@ def _falling(largest: float, smallest: float, step: float) -> NDArray[np.float64
 
 def _try(
     course: Course, volumes: NDArray[np.float64], number: int, seed: int, tell: Callable[[int], None]
-) -> VolumeChoice:
+) -> _Tried:
     """The choice among falling volumes (K,) by some starts at each, the first of them of a number."""
     wanted, data = np.repeat(volumes, _STARTS), course.data
     numbers = range(number, number + len(wanted))
@@ -93,7 +91,7 @@ def _try(
     found = Foretold(found.by_voxel[winners], found.counts, found.speckle)
     ranked = np.sort(scores, axis=1)
     chosen, error = smallest_as_good(found, float(np.median(ranked[:, -1] - ranked[:, -2])))
-    return VolumeChoice(float(volumes[chosen]), volumes, found.mean, error)
+    return _Tried(float(volumes[chosen]), float(found.mean.max()), float(error.max()))
 
 
 def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArray[np.float64]]:

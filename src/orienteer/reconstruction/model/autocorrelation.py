@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
+from orienteer.compute.fast_length import fast_length
 from orienteer.compute.grouped_sums import Groups
 from orienteer.compute.machine import usable_cores
 from orienteer.reconstruction.model.relative_intensity import (
@@ -230,13 +231,6 @@ def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     weights = np.broadcast_to(mates, distance.shape)
     number = np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
     return mates, np.asarray(number, dtype=np.float64)
-
-
-def fast_length(n: int) -> int:
-    """The next edge of a box that transforms quickly."""
-    from scipy.fft import next_fast_len
-
-    return int(next_fast_len(n, real=True))
 
 
 def _transform(cube: Array) -> Array:
