@@ -155,9 +155,11 @@ class Screen:
 
 
 def about_states(step: Step) -> str:
-    """What a step says of its states, and what was decided after it; empty where neither is there."""
+    """What a step says of its states and ranks, and what was decided after it; empty where nothing is."""
     shares = occupancies_in_words(getattr(step, "states", ()))
-    return "  ".join(part for part in (shares and f"states {shares}", getattr(step, "note", "")) if part)
+    sent = getattr(step, "sent_bytes", 0)
+    told = shares and f"states {shares}", f"ranks sent {sent / 1e6:.3g} MB" if sent else ""
+    return "  ".join(part for part in (*told, getattr(step, "note", "")) if part)
 
 
 def columns_that_fit(rows: Sequence[Mapping[str, str]], width: int) -> list[str]:

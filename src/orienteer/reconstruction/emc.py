@@ -63,7 +63,7 @@ class Emc(Carried):
 
     def step(self) -> Step:
         """One iteration of Algorithm 1; says what came of it and whether the run is over."""
-        began = time.monotonic()
+        began, sent_before = time.monotonic(), self.mesh.sent_bytes
         work, course, table = self.work, self.course, self.table
         likelihood = self.noise.likelihood(work)
         with logged("temperature"):
@@ -107,6 +107,7 @@ class Emc(Carried):
             note = self.growth.judge(asked, occupancy(self))
         states = state_summaries(self)
         perplexity = float(np.exp(np.log(table.perplexity[merged]).mean()))
+        sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
         self._turn(turn)
         return Step(
             iteration=course.iteration,
@@ -131,6 +132,7 @@ class Emc(Carried):
             note=note,
             states=states,
             radial=radial,
+            sent_bytes=sent,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
 

@@ -26,6 +26,7 @@ class Step:
     note : what was decided after this iteration, such as which start goes on.
     states : of each model its ``occupancy``, the share of the frames that show it, and ``agrees_to_A``, to
         which resolution its halves agree (None: nowhere).
+    sent_bytes : what ranks have sent to each other, all of them together; 0: there is one.
     radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
     """
 
@@ -52,3 +53,4 @@ class Step:
     radial: dict[str, list[float]] = field(default_factory=dict)
     agrees_to_A: float | None = None
     sentinel_gain_nats: float | None = None
+    sent_bytes: int = 0

@@ -69,4 +69,5 @@ def main(shape: str) -> None:
         print("fine")
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -15,6 +15,7 @@ from orienteer.compute.ranks.world import use_threads, world
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.course import ladder
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.source.in_memory import InMemorySource
@@ -38,6 +39,8 @@ def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given:
     use_threads(1)
     settings = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in given)}
     make, section = METHODS[method]
+    if settings.pop("two_passes", False):  # which grids of thousands of poses have
+        ladder._MOST_AT_ONCE["cpu"], ladder._COARSEST_LEVEL = 10, 2
     mesh = Mesh.of(world(), shape, dynamic=balance == "dynamic")
     n_frames, n_pixels = settings.pop("frames", 90), settings.pop("pixels", 17)
     source = frames(n_frames, n_pixels, settings.pop("photons", 600.0), **settings.pop("simulate", {}))
@@ -50,8 +53,9 @@ def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given:
         assert all((other == column).all() for other in mesh.all.gather(column)), name
     if mesh.all.is_first:
         values = np.stack([volume.values for volume in run.volumes()])
-        nats = [step.log_likelihood for step in steps]
-        np.savez(file, values=values, nats=nats, **{f"table_{name}": table[name] for name in table})
+        told = {"nats": [step.log_likelihood for step in steps], "sent": [step.sent_bytes for step in steps]}
+        np.savez(file, values=values, **told, **{f"table_{name}": table[name] for name in table})
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

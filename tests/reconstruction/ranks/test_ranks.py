@@ -1,0 +1,78 @@
+"""Any number of ranks gives the same models and the same assignments as one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+SCRIPT = Path(__file__).with_name("reconstruction_script.py")
+# What a rank alone makes of a problem, by its arguments.
+_alone: dict[tuple[str, ...], dict[str, Any]] = {}
+
+
+@pytest.fixture
+def on_ranks(run_ranks: Callable[..., str], tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    def run(n: int, method: str, mesh: str, balance: str, *given: str) -> dict[str, Any]:
+        file = tmp_path / f"{n}.npz"
+        run_ranks(n, SCRIPT, method, mesh, balance, given[0], str(file), *given[1:])
+        with np.load(file) as found:
+            return dict(found)
+
+    return run
+
+
+def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) -> None:
+    assert len(found["nats"]) == len(alone["nats"])
+    one, several = (np.nan_to_num(result["values"]) for result in (alone, found))
+    assert np.linalg.norm(several - one) < tolerance * np.linalg.norm(one)
+    np.testing.assert_array_equal(found["table_model"], alone["table_model"])
+    # Poses that have left the grid end where the likelihood has its top, up to rounding.
+    closeness = np.abs((found["table_quaternion"] * alone["table_quaternion"]).sum(axis=1))
+    assert np.degrees(2 * np.arccos(np.minimum(closeness, 1))).max() < 0.02
+    np.testing.assert_allclose(found["table_fluence"], alone["table_fluence"], rtol=1e-3)
+    np.testing.assert_allclose(found["nats"], alone["nats"], rtol=1e-5)
+    # All ranks say what they have sent.
+    assert (found["sent"] > 0).all()
+    assert not alone["sent"].any()
+
+
+# Steps and settings.  A merge of M-TIP ends at a residual: it is as exact as that says.
+EMC = ("400", "level=3", "frames=60")
+MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
+TWO_PASSES = ("400", "two_passes=True", "frames=60", "photons=2000.0")
+STATES = ("40", "level=3", "models=2", "junk_classes=1", "frames=60")
+# Before a model has settled, rounding grows from step to step.
+BRIGHT = ("5", "level=3", "frames=60", "background='estimate'", "simulate={'fluence_jitter': 0.5}")
+SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("n", "method", "mesh", "balance", "problem", "tolerance"),
+    [
+        (2, "emc", "auto", "dynamic", EMC, 1e-5),
+        (3, "emc", "1x3", "static", EMC, 1e-5),
+        (4, "emc", "2x2", "dynamic", EMC, 1e-5),
+        (2, "mtip", "auto", "dynamic", MTIP, 1e-5),
+        (3, "mtip", "1x3", "dynamic", MTIP, 1e-5),
+        (4, "mtip", "2x2", "dynamic", MTIP, 1e-5),
+        (3, "emc", "2x2", "dynamic", TWO_PASSES, 1e-4),
+        (2, "emc", "auto", "static", STATES, 1e-5),
+        (3, "emc", "2x2", "dynamic", BRIGHT, 1e-4),
+        (2, "emc", "auto", "dynamic", SIGNAL, 1e-5),
+    ],
+)
+def test_ranks_come_to_the_same(
+    on_ranks: Any, n: int, method: str, mesh: str, balance: str, problem: tuple[str, ...], tolerance: float
+) -> None:
+    key = (method, *problem)
+    if key not in _alone:
+        _alone[key] = on_ranks(1, method, "auto", "static", *problem)
+    assert_same(on_ranks(n, method, mesh, balance, *problem), _alone[key], tolerance)
+
+
+def test_more_ranks_than_frames_are_refused_in_one_sentence(run_ranks: Callable[..., str]) -> None:
+    with pytest.raises(AssertionError, match="3 ranks cannot share 2 frames"):
+        run_ranks(3, SCRIPT, "emc", "auto", "dynamic", "1", "none.npz", "frames=2")
