@@ -29,7 +29,7 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.signals import NOTICE_S
 from orienteer.run.watch import HANG_S
 
-MethodName: TypeAlias = Literal["emc", "mtip"]
+MethodName: TypeAlias = Literal["emc", "mtip", "auto"]
 
 
 @with_flags_of("emc", EmcSettings)
@@ -44,7 +44,8 @@ def reconstruct(
     method: Annotated[
         MethodName,
         typer.Option(
-            "--method", help="emc, or mtip with phasing in the loop; flags below are settings of either."
+            "--method",
+            help="emc, mtip with phasing in the loop, or auto; flags below are settings of either.",
         ),
     ] = "emc",
     settings: SettingsFile = None,
@@ -75,13 +76,16 @@ def reconstruct(
     from orienteer.settings.loading import load_settings
 
     team = crew()
-    overrides = [*set_, *(in_section(flag, method) for flag in flags)]
+    sections = ("emc", "mtip") if method == "auto" else (method,)
+    overrides = [*set_, *(in_section(flag, section) for section in sections for flag in flags)]
     chosen = team.by_leader(lambda: load_settings(Settings, settings, overrides))
     with stopping_at_once("Stopped.", "The same command goes on.", stop_all(team, out)):
         try:
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             run.notice_s, run.hang_s = notice_s, hang_s
+            if team.leads and method == "auto":
+                messages.print(escape(run.described["method_because"]), soft_wrap=True)
             if team.leads and (known := known_orientations_in_words(dict(run.settings))):
                 messages.print(f"[yellow]beware[/] {escape(known)}", soft_wrap=True)
             with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:

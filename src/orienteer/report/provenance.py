@@ -71,6 +71,12 @@ def _said(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
+def _method(described: Mapping[str, object]) -> str:
+    name = {"emc": "EMC", "mtip": "M-TIP"}.get(str(described.get("method")), str(described.get("method")))
+    because = described.get("method_because")
+    return f"{name}. {because}" if isinstance(because, str) else name
+
+
 def draw_origin(
     evidence: Evidence, phasing: PhasingFacts | None, validation: ValidationFacts | None, made: str
 ) -> Markup:
@@ -88,6 +94,7 @@ def draw_origin(
             ),
         ),
         ("Begun", moment(described.get("created", NOT_KNOWN))),
+        ("Method", _method(described)),
         ("Seed of the reconstruction", str(described.get("seed", NOT_KNOWN))),
     ]
     if phasing is not None and phasing.seed is not None:

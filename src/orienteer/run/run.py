@@ -22,6 +22,7 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.checkpoint import LAST
+from orienteer.run.choice_of_method import AUTO, choose_method, shared_settings
 from orienteer.run.crew import OthersAreElsewhere, crew
 from orienteer.run.crew_checks import check_crew, check_source
 from orienteer.run.directory import RunDirectory
@@ -109,18 +110,28 @@ class Run:
         source : the data, or whatever ``orienteer.open`` takes, such as their path.
         settings : the section of the method, or all sections, of which only that of the method counts; a
             dictionary does as well.
+        method : "emc", "mtip", or "auto", which chooses by the data and says why.
         seed : of every random draw.
         device : may be another one when a run is resumed; results then agree to rounding errors only.
         restart : begin anew; everything of the run that was there is removed.
         """
         team = crew()
         check_crew(team)
-        kind, directory = find_method(method), RunDirectory(as_folder(path))
-        section = team.by_leader(lambda: as_section(kind, settings))
+        directory = RunDirectory(as_folder(path))
         opened = team.together(lambda: as_source(source))
+        because = ""
+        if method == AUTO:
+            shared = team.by_leader(lambda: shared_settings(settings))
+            method, because = choose_method(opened, shared)
+            if isinstance(settings, EmcSettings):  # what was said of either method holds for the chosen one
+                settings = settings.model_dump(exclude_unset=True)
+        kind = find_method(method)
+        section = team.by_leader(lambda: as_section(kind, settings))
         check_source(team, opened, choose_device(device))
         described = team.by_leader(
-            lambda: _begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart)
+            lambda: _begin_or_resume(
+                directory, kind, section, opened, as_seed(seed), device, restart, because
+            )
         )
         return cls(directory.path, described, section, opened, device)
 
@@ -405,10 +416,15 @@ def _begin_or_resume(
     seed: int,
     device: DeviceName,
     restart: bool,
+    because: str = "",
 ) -> dict[str, Any]:
-    """What ``run.json`` says of the run that is there now; one begun with something else is refused."""
+    """What ``run.json`` says of the run that is there now; one begun with something else is refused.
+
+    because : why the method was chosen, where nobody has named it.
+    """
     facts: dict[str, Any] = {
         "method": kind.name,
+        **({"method_because": because} if because else {}),
         "seed": seed,
         "device": device,
         "device_used": choose_device(device),
