@@ -4,8 +4,8 @@
 
 A run says when it was begun ("started": settings read, data opened and hashed, first estimates made) and when
 its first step was done and how long that took; the first step begins at the difference.  "python" is an empty
-program started in the same way, "mpi" one that only joins its ranks.  The least of all repeats counts: what is
-more is the load of the machine.
+program started in the same way, "mpi" one that only joins its ranks.  The least of all repeats counts: what
+is more is the load of the machine.
 """
 
 import argparse

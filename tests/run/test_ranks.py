@@ -155,6 +155,7 @@ def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, 
     draw = random.Random(seed)
     said: list[str] = []
     starts: list[int] = []
+    bad = draw.randrange(3)
 
     def start() -> Ending:
         """Three ranks, of which one is killed; then two."""
@@ -162,7 +163,7 @@ def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, 
         if len(starts) > 1:
             return launch(command(folder, step_s=0.2), starts[-1])
         child = subprocess.Popen(
-            [sys.executable, "-c", KILLER, str(folder), str(draw.randrange(3)), str(draw.uniform(0, 1.5))]
+            [sys.executable, "-c", KILLER, str(folder), str(bad), str(draw.uniform(0, 1.5))]
         )
         try:
             return launch(command(folder, step_s=0.2), starts[-1])
@@ -172,7 +173,9 @@ def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, 
 
     assert supervise.supervise(folder, start, 3, said.append) == (0, "")
     assert starts == [3, 2], said
-    assert re.search(r"rank \d on \S+ (was killed|has died)", said[0])
+    noted = [event for event in read_events(folder / "events.jsonl") if event["event"] == "failed"]
+    assert [event["rank"] for event in noted] == [bad]
+    assert re.search(r"rank \d on \S+ (was killed|has died)", noted[0]["reason"])
     assert said[-1].startswith("Starting again from ")
     assert outcome(folder) == wanted
 

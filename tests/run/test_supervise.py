@@ -97,11 +97,11 @@ def test_what_the_user_has_to_mend_is_not_tried_again(kind: str, tmp_path: Path)
     assert len(left) == 1
 
 
-def test_a_lost_process_is_named_by_its_rank(tmp_path: Path) -> None:
+def test_the_rank_that_has_ended_first_is_named_whatever_the_launcher_says(tmp_path: Path) -> None:
     EventLog(tmp_path / "events.jsonl").append("started", iteration=0)
-    lost = Lost("node7.site.org", None, 42, "was killed (signal 9)")
-    endings = [Ending(9, 0, [lost], members={0: ("node7", 41), 1: ("node7", 42)}), Ending()]
+    lost = Lost("node6", 0, 42, "was killed (signal 9)")
+    endings = [Ending(9, 0, [lost], first=(1, "node7")), Ending()]
     said: list[str] = []
     assert supervise(tmp_path, lambda: endings.pop(0), 3, said.append) == (0, "")
-    assert said[0].startswith("rank 1 on node7.site.org was killed (signal 9). Systems do that")
+    assert said[0].startswith("rank 1 on node7 was killed (signal 9). Systems do that")
     assert read_events(tmp_path / "events.jsonl")[-1]["rank"] == 1

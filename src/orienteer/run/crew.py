@@ -23,12 +23,13 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from orienteer.compute.ranks.world import is_launched
 from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.run.roll_call import answer_roll_call
 
 T = TypeVar("T")
 # How long a rank that has failed waits for the others to say the same, before it ends the job alone.
 PATIENCE_S = 3.0
-ROLL_CALL = "ORIENTEER_ROLL_CALL"
-_RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+# How long a rank that leaves waits for the others, who may be busy with the same end.
+_DOOR_S = 30.0
 _POLL_S = (0.0, 0.0002, 0.002)
 
 
@@ -184,7 +185,7 @@ class Crew:
 
     def all_leave(self) -> bool:
         """Whether all ranks come to the end together; those that do not come soon are still at work."""
-        return self._door is None or self._statuses(self._door, 0, PATIENCE_S) is not None
+        return self._door is None or self._statuses(self._door, 0, _DOOR_S) is not None
 
     def _statuses(self, line: Any, status: int, limit_s: float | None) -> Sequence[int] | None:
         """The status of every rank; None when some do not come within the limit."""
@@ -213,16 +214,6 @@ class Crew:
             stuck.start()
             self._world.Abort(status)
         os._exit(status)
-
-
-def answer_roll_call() -> None:
-    """Tell whoever has started the ranks which process each of them is; nobody else wants to know.
-
-    Written before MPI is loaded, so that a rank which is lost soon can be named, too.
-    """
-    rank = next((os.environ[name] for name in _RANK_VARIABLES if name in os.environ), "")
-    if os.environ.get(ROLL_CALL) and rank.isdigit():
-        print(f"{ROLL_CALL} {rank} {socket.gethostname()} {os.getpid()}", file=sys.stderr, flush=True)
 
 
 @cache

@@ -21,7 +21,7 @@ from types import FrameType
 from typing import IO, Any
 
 from orienteer.errors import OrienteerError
-from orienteer.run.crew import ROLL_CALL
+from orienteer.run.roll_call import RollCall
 
 # MPICH: a frame of "=" around the process that was lost, remarks in square brackets, the word of an abort.
 _NOISE = re.compile(
@@ -29,7 +29,6 @@ _NOISE = re.compile(
     r"|Abort\(\d+\) on node|\[(mpiexec|proxy)[@:]|\[\d+\] application called MPI_Abort|srun: "
     r"|slurmstepd: error: (\*\*\*|mpi/)|In: PMI_Abort"
 )
-_ROLL = re.compile(rf"{ROLL_CALL} (\d+) (\S+) (\d+)$")
 _LOST_PROCESS = re.compile(r"=   PID (\d+) RUNNING AT (\S+)")
 _LOST_STATUS = re.compile(r"=   EXIT CODE: (\d+)")
 _LOST_TASK = re.compile(r"srun: error: (\S+): tasks? ([\d,-]+): (.+)")
@@ -55,7 +54,8 @@ class Ending:
 
     status : exit status; signal : one that this process was sent and has passed on, 0: none.
     lost : ranks that the launcher has named; said : what it said, in case that nothing else explains the end.
-    n_lines : that the ranks themselves have said; members : host and process of each rank that was started.
+    n_lines : that the ranks themselves have said.
+    first : rank that has ended before all others, with its host; None where that is not known.
     """
 
     status: int = 0
@@ -63,7 +63,7 @@ class Ending:
     lost: list[Lost] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     n_lines: int = 0
-    members: dict[int, tuple[str, int]] = field(default_factory=dict)
+    first: tuple[int, str] | None = None
 
 
 def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -> Ending:
@@ -75,20 +75,23 @@ def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -
     ending = Ending()
     pipe = subprocess.PIPE if n_ranks > 1 else None
     # A group of its own: Ctrl-C comes to it once, from here, and not from the terminal as well.
-    child = subprocess.Popen(
-        command, stdout=pipe, stderr=pipe, start_new_session=True, env={**os.environ, ROLL_CALL: "1"}
-    )
-    with _passing_on(child, ending):
-        readers = [
-            threading.Thread(target=_sift, args=(came, goes, ending), daemon=True)
-            for came, goes in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
-            if came is not None
-        ]
-        for reader in readers:
-            reader.start()
-        ending.status = child.wait()
-        for reader in readers:
-            reader.join(10)
+    with RollCall() as roll:
+        child = subprocess.Popen(
+            command, stdout=pipe, stderr=pipe, start_new_session=True, env={**os.environ, **roll.variables}
+        )
+        with _passing_on(child, ending):
+            readers = [
+                threading.Thread(target=_sift, args=(came, goes, ending), daemon=True)
+                for came, goes in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+                if came is not None
+            ]
+            for reader in readers:
+                reader.start()
+            ending.status = child.wait()
+            for reader in readers:
+                reader.join(10)
+    if roll.ended:
+        ending.first = roll.ended[0], roll.members[roll.ended[0]][0]
     if ending.status < 0:
         what = f"was ended by signal {-ending.status}"
         ending.lost.append(Lost(os.uname().nodename, 0 if n_ranks == 1 else None, child.pid, what))
@@ -140,9 +143,6 @@ def _sift(came: IO[bytes], goes: Any, ending: Ending) -> None:
         line = raw.decode(errors="replace")
         if not line.strip():  # MPICH begins with an empty line, and so do tables
             blank += line
-            continue
-        if member := _ROLL.match(line):
-            ending.members[int(member[1])] = member[2], int(member[3])
             continue
         if _NOISE.match(line):
             blank = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ def supervise(
             return ending.status, ""
         fault = read_fault(folder)
         if fault is None and ending.lost:
-            fault = _fault_of_lost(ending.lost[0], ending.members)
+            fault = _fault_of_lost(ending.lost[0], ending.first)
             _note(folder, fault)
             say(f"{fault.message} {fault.hint}")
         if fault is None or fault.kind not in _REPEATABLE:
@@ -102,25 +102,18 @@ def _cause(fault: Fault) -> tuple[str, str]:
     return fault.kind, fault.message.partition(": ")[2]
 
 
-def _fault_of_lost(lost: Lost, members: Mapping[int, tuple[str, int]]) -> Fault:
-    """What happened to a rank that the launcher has named, by its rank or by its process.
+def _fault_of_lost(lost: Lost, first: tuple[int, str] | None) -> Fault:
+    """What happened to a rank that was lost.
 
-    members : host and process of the ranks that were started.
+    lost : what the launcher says, which may name any of those that it has ended afterwards.
+    first : the rank that has really ended first, where that is known, and its host.
     """
-    rank = lost.rank
-    if rank is None:
-        same = (_short(lost.host), lost.pid)
-        rank = next((r for r, (host, pid) in members.items() if (_short(host), pid) == same), None)
-    who = f"rank {rank} on {lost.host}" if rank is not None else f"process {lost.pid} on {lost.host}"
+    rank, host = first or (lost.rank, lost.host)
+    who = f"rank {rank} on {host}" if rank is not None else f"process {lost.pid} on {host}"
     hint = ""
     if "killed" in lost.what.lower():
         hint = "Systems do that when memory is full; or somebody has done it."
-    return Fault("death", f"{who} {lost.what}.", hint, -1 if rank is None else rank, lost.host)
-
-
-def _short(host: str) -> str:
-    """A launcher may know a host by a longer name than the host itself."""
-    return host.partition(".")[0]
+    return Fault("death", f"{who} {lost.what}.", hint, -1 if rank is None else rank, host)
 
 
 def _note(folder: Path, fault: Fault) -> None:
