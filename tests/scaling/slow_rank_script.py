@@ -1,0 +1,54 @@
+"""Steps of a small reconstruction whose last rank is slow, with the logs of all ranks.
+
+Arguments: folder of the logs, mesh, and dynamic or static.
+"""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.world import use_threads, world
+from orienteer.compute.stage_log import StageLog
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.orienting import expectation
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.source.in_memory import InMemorySource
+
+# The slow rank rests after every tile, for many times as long as a tile takes even on a busy machine.
+REST_S = 0.05
+
+
+def main(folder: str, shape: str, balance: str) -> None:
+    import orienteer
+
+    comm = world()
+    use_threads(1)
+    detector = orienteer.square_detector(17, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4)
+    experiment = orienteer.simulate(
+        random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
+        orienteer.SimulateSettings(frames=400, photons_per_frame=600.0, seed=3), device="cpu",
+    )  # fmt: skip
+    source = InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
+    mesh = Mesh.of(comm, shape, dynamic=balance == "dynamic")
+    emc = Emc(source, EmcSettings(diameter_A=200.0, level=4), seed=1, device="cpu", mesh=mesh)
+    number = comm.share(comm.size).start
+    if number == comm.size - 1:
+        quick = expectation._score_tile
+
+        def slow(*given: Any) -> Any:
+            time.sleep(REST_S)
+            return quick(*given)
+
+        expectation._score_tile = slow
+    with StageLog(Path(folder), number, comm.size) as log:
+        for _ in range(4):
+            log.iteration = emc.iteration + 1
+            emc.step()
+        log.write()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
