@@ -1,5 +1,7 @@
 """An intensity is laid out for the FFT, and what cannot be phased is refused in a sentence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,16 @@ def test_what_was_not_measured_is_free_and_the_hole_is_bounded(body) -> None:
     seen = data.measured & ~data.held_out
     assert (data.target[seen] == data.amplitudes[seen]).all()
     assert (data.target[~seen] < 0).all()
+
+
+@pytest.mark.parametrize(("told", "given"), [(70.0, 0.0), (70.0, 60.0), ("large", 0.0), (-1.0, 0.0)])
+def test_a_diameter_that_comes_with_the_intensity_is_taken_unless_another_is_given(body, told, given) -> None:
+    intensity = replace(body().intensity, metadata={"diameter_A": told})
+    data = phasing_data(intensity, PhaseSettings(diameter_A=given), device="cpu")
+    found = phasing_data(replace(intensity, metadata={}), device="cpu").diameter_A
+    expected = given or (70.0 if told == 70.0 else found)
+    assert data.diameter_A == expected
+    assert data.autocorrelation.is_found == (expected == found)
 
 
 def test_all_voxels_come_back_for_the_polish(body) -> None:

@@ -106,7 +106,8 @@ def phasing_data(
     if settings.resolution_A:
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
     n, values, measured = _with_mask(cube)
-    found = autocorrelation_of(values, measured, 1 / voxel_inv_A, settings.diameter_A)
+    diameter_A = settings.diameter_A or told_diameter_A(intensity)
+    found = autocorrelation_of(values, measured, 1 / voxel_inv_A, diameter_A)
     outermost = float(radii(n)[measured].max()) * voxel_inv_A
     refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
     sigma = noise_of(values, measured, found)
@@ -141,6 +142,17 @@ def phasing_data(
         autocorrelation=found,
     )
     return data.to(choose_device(device))
+
+
+def told_diameter_A(intensity: Volume) -> float:
+    """The diameter of the particle by whoever made the intensity; 0 where nobody told.
+
+    A reconstruction has seen single frames, and knows it better than its intensity does: what a filter has
+    left beyond the particle looks like a part of it.
+    """
+    told = intensity.metadata.get("diameter_A", 0.0)
+    is_length = isinstance(told, (int, float)) and np.isfinite(told) and told > 0
+    return float(told) if is_length else 0.0
 
 
 def _with_mask(cube: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], NDArray[np.bool_]]:

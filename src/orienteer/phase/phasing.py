@@ -10,7 +10,7 @@ from orienteer.errors import OrienteerError
 from orienteer.phase.batches import refuse_too_many_starts, run_batches, starts_at_once
 from orienteer.phase.conclusion import conclude
 from orienteer.phase.course import LARGEST_SUPPORT, Course
-from orienteer.phase.data import PhasingData, phasing_data
+from orienteer.phase.data import PhasingData, phasing_data, told_diameter_A
 from orienteer.phase.held_out import free_log_likelihood, log_likelihood
 from orienteer.phase.iterations import er
 from orienteer.phase.result import Phasing
@@ -57,7 +57,7 @@ def phase(
     facts = {
         "seed": seed,
         "settings": settings.model_dump(mode="json"),
-        "further_remarks": _remarks(data),
+        "further_remarks": _remarks(data, not settings.diameter_A and told_diameter_A(intensity) > 0),
     }
     return conclude(
         state.density,
@@ -155,8 +155,11 @@ def _polished(state: PhaseState, course: Course) -> PhaseState:
     return state
 
 
-def _remarks(data: PhasingData) -> tuple[str, ...]:
+def _remarks(data: PhasingData, is_told: bool) -> tuple[str, ...]:
+    """is_told : whether the diameter is that of whoever made the intensity."""
     said = []
+    if is_told:
+        said.append(f"The diameter of the particle, {data.diameter_A:.3g} A, came with the intensity.")
     if data.autocorrelation.is_found:
         said.append(
             f"The diameter of the particle, {data.diameter_A:.3g} A, was found in the autocorrelation."

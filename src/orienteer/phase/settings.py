@@ -27,7 +27,7 @@ class PhaseSettings(Section):
         default=0.0,
         ge=0,
         le=1e6,
-        description="Largest extent of the particle; 0: from the autocorrelation.",
+        description="Largest extent of the particle; 0: as the run has it, or from the autocorrelation.",
     )
     support_volume_A3: float = Field(
         default=0.0,

@@ -161,7 +161,9 @@ class Carried(Preparation):
     def volumes(self) -> list[Volume]:
         """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
         stage = self.work.stage
-        return intensity_volumes(self.full, self.profile, stage.voxel_inv_A, stage.merged_inv_A)
+        return intensity_volumes(
+            self.full, self.profile, stage.voxel_inv_A, stage.merged_inv_A, float(self.diameter_A)
+        )
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per frame."""

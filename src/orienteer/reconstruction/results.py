@@ -16,20 +16,22 @@ _FEW_VOXELS = 2
 
 
 def intensity_volumes(
-    relative: Array, profile: RadialProfile, voxel_inv_A: float, merged_inv_A: float
+    relative: Array, profile: RadialProfile, voxel_inv_A: float, merged_inv_A: float, diameter_A: float = 0.0
 ) -> list[Volume]:
     """The intensity of each model, in photons per pixel of mean correction at mean fluence.
 
     relative : (M, n, n, n) intensity relative to the radial mean.
     merged_inv_A : beyond this nothing was merged: NaN.
+    diameter_A : of the particle, which whoever phases the intensity wants to know; 0: it is not told.
     """
+    told = {"diameter_A": diameter_A} if diameter_A else {}
     n = len(relative[0])
     axis = (np.arange(n) - n // 2) * voxel_inv_A
     length = np.sqrt(sum(np.square(a) for a in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
     mean = profile(length)
     mean[length > merged_inv_A + voxel_inv_A] = np.nan
     return [
-        Volume(to_numpy(values) * mean, voxel_inv_A, "reciprocal", name=f"intensity {m + 1}")
+        Volume(to_numpy(values) * mean, voxel_inv_A, "reciprocal", name=f"intensity {m + 1}", metadata=told)
         for m, values in enumerate(relative)
     ]
 
