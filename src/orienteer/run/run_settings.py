@@ -20,8 +20,9 @@ class RunSettings(Section):
     out: str = Field(
         default="", description="Folder of the run; otherwise the name of this file without its ending."
     )
-    method: Literal["emc", "mtip"] = Field(
-        default="emc", description="How to reconstruct; its settings are in the section of that name."
+    method: Literal["emc", "mtip", "auto"] = Field(
+        default="emc",
+        description="How to reconstruct, with the settings of that name; auto chooses by the data.",
     )
     seed: int = Field(default=0, ge=0, description="Seed of every random draw.")
     device: DeviceName = Field(
