@@ -3,7 +3,7 @@
     python bench/faults.py [--kills N] [--ranks N] [--frames N] [--iterations N] [--folder FOLDER] [--keep]
 
 A small reconstruction by EMC is carried out by ``orienteer run`` once in peace, and then N times with a kill
-at a time drawn between its first sign of life and its end in peace.  Volumes are compared as the largest
+at a random time, a quarter of them while it is set up.  Volumes are compared as the largest
 difference relative to the largest value, orientations frame by frame.  At last a run of 4 ranks is stopped
 and goes on with 2.  Asked: all of them end, volumes within 1e-5, the same orientations.
 """
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from machine import describe_machine, report
+from orienteer.run.events import read_events
 from orienteer.run.run import Run
 
 
@@ -29,8 +30,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--ranks", type=int, default=3)
-    parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--iterations", type=int, default=8)
+    parser.add_argument("--frames", type=int, default=120)
+    parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=None)
     parser.add_argument("--keep", action="store_true", help="write bench/results/faults_cpu.json")
@@ -52,7 +53,7 @@ def main() -> None:
         found = {
             **kill_one(data, out, given, draw, seconds),
             **difference(wanted, out),
-            "resumed_from": [event["iteration"] for event in Run.open(out).events if "ranks" in event],
+            "began_from": [event["iteration"] for event in Run.open(out).events if "ranks" in event],
         }
         killed.append(found)
         print(found, file=sys.stderr, flush=True)
@@ -84,19 +85,28 @@ def kill_one(
     data: Path, out: Path, given: argparse.Namespace, draw: random.Random, seconds: float
 ) -> dict[str, Any]:
     """Kill a rank of a run at some time; when, which, what was said, and how it ended."""
-    rank, wait_s = draw.randrange(given.ranks), draw.uniform(0, 0.9 * seconds)
+    rank, at = draw.randrange(given.ranks), draw.uniform(-given.iterations / 3, given.iterations)
     job = start(data, out, given.ranks, given.iterations)
-    began = time.monotonic()
-    while not (processes := ranks_of(out)) and job.poll() is None:
+    while not ranks_of(out) and job.poll() is None:
         time.sleep(0.02)
-    time.sleep(max(0.0, wait_s - (time.monotonic() - began)))
+    if at < 0:
+        time.sleep(-at / given.iterations * 0.75 * seconds)
+    else:
+        while iteration_of(out) < int(at) and job.poll() is None:
+            time.sleep(0.01)
+        time.sleep(at % 1 * seconds / given.iterations / 2)
     processes = ranks_of(out)
     if rank in processes:
         os.kill(processes[rank], signal.SIGKILL)
     _, said = job.communicate()
     told = [line for line in said.splitlines() if "killed" in line or "died" in line]
-    return {"rank": rank, "after_s": round(wait_s, 1), "was_killed": rank in processes,
+    return {"rank": rank, "at_iteration": round(at, 2), "was_killed": rank in processes,
             "status": job.returncode, "told": told}  # fmt: skip
+
+
+def iteration_of(out: Path) -> int:
+    steps = [event for event in read_events(out / "events.jsonl") if event["event"] == "step"]
+    return int(steps[-1]["iteration"]) if steps else 0
 
 
 def ranks_of(out: Path) -> dict[int, int]:
@@ -138,7 +148,7 @@ def difference(wanted: Path, out: Path) -> dict[str, Any]:
 def four_on_two(data: Path, out: Path, wanted: Path, iterations: int) -> dict[str, Any]:
     """Stop four ranks in the middle, and let two go on."""
     job = start(data, out, 4, iterations)
-    while not (out / "events.jsonl").exists() or Run.open(out).iteration < 2:
+    while iteration_of(out) < 2:
         assert job.poll() is None
         time.sleep(0.05)
     job.send_signal(signal.SIGTERM)
