@@ -4,7 +4,7 @@
                                [--pixels 4096] [--frames 16] [--kept-as float32] [--keep]
     python bench/references.py ahead  [--ranks 2] [--ranks-per-node 1] [--orientations 16384]
                                [--pixels 4096] [--frames 512] [--links 0.4 0.2 0.1] [--keep]
-    python bench/references.py alone  [--orientations 16384] [--pixels 1024] [--keep]
+    python bench/references.py alone  [--orientations 8192] [--pixels 1024] [--keep]
 
 shared: starts itself on so many ranks, which stand for nodes of ``--ranks-per-node``.  Each makes its share
 of the slices of all orientations, and then matches frames of its own with all of them.  Asked: memory of
@@ -34,7 +34,8 @@ import numpy as np
 
 from machine import describe_machine, report
 from orienteer.compute.arrays import Array
-from orienteer.compute.ranks.world import is_launched, use_threads
+from orienteer.compute.ranks.sharing import use_threads
+from orienteer.compute.ranks.world import is_launched
 from orienteer.mtip.matching import match
 from orienteer.mtip.references.expander import ReferenceExpander, tiling_of
 from orienteer.mtip.references.measuring import measure_rates
@@ -57,7 +58,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | {"repeats": 1, "links": [0.0]},
     "ahead": {"ranks": 2, "ranks_per_node": 1, "orientations": 16_384, "pixels": 4_096, "frames": 512}
     | {"repeats": 3, "links": [0.0, 0.4, 0.2, 0.1]},
-    "alone": {"orientations": 16_384, "pixels": 1_024},
+    "alone": {"orientations": 8_192, "pixels": 1_024},
 }
 _TILE_ROWS = 512
 
@@ -201,7 +202,7 @@ def measure_alone(options_: argparse.Namespace) -> dict[str, Any]:
     rows = row_space(options_.orientations, 128)
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for frames in (4, 32, 256, 2048):
+        for frames in (4, 32, 256):
             problem, truth, _ = made_up(frames, options_.pixels, 1, "gaussian", "cpu", 0, 1000.0)
             batch = problem._batch(problem._prepared[0])
             tiling = tiling_of(rows, options_.pixels, batch.by_pixel)

@@ -1,5 +1,7 @@
 """The loop of M-TIP with every kind of references: the same assignments, the same volumes."""
 
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +14,15 @@ from orienteer.mtip.references.planning import Demand
 from orienteer.mtip.settings import MtipSettings
 from orienteer.reconstruction.benchmark import made_up
 from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.source.in_memory import InMemorySource
+from orienteer.source.patterns import Patterns
+
+SCRIPT = Path(__file__).parents[2] / "reconstruction" / "ranks" / "reconstruction_script.py"
 
 
-def two_steps(source: Any, references: Any, **options: Any) -> Mtip:
+def two_steps(source: Any, references: Any) -> Mtip:
     settings = MtipSettings(
-        diameter_A=200.0, level=5, sentinels=0.0, phasing=False, references=references, **options
+        diameter_A=200.0, level=4, sentinels=0.0, phasing=False, tolerance=1e-5, references=references
     )
     mtip = Mtip(source, settings, seed=1, device="cpu")
     for _ in range(2):
@@ -24,15 +30,25 @@ def two_steps(source: Any, references: Any, **options: Any) -> Mtip:
     return mtip
 
 
-@pytest.mark.parametrize("options", [{}, {"likelihood": "gaussian"}], ids=["sparse", "dense"])
-def test_the_loop_gives_the_same_with_every_kind(
-    frames_of_blobs: SimpleNamespace, options: dict[str, Any]
-) -> None:
-    plain = two_steps(frames_of_blobs.source, "recompute", **options)
-    scale = np.abs(plain.models).max()
+def faint(source: Any) -> Any:
+    """The same frames with one photon of fifty: so few pixels are lit that frames become lists of photons."""
+    told = source.read()
+    counts = np.random.default_rng(0).binomial(told.dense().astype(np.int64), 0.02)
+    patterns = Patterns(
+        counts.astype(np.uint16), told.event_id, {"wavelength_A": told.columns["wavelength_A"]}
+    )
+    return InMemorySource(patterns, source.detector.frame_shape).with_detector(source.detector)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_the_loop_gives_the_same_with_every_kind(frames_of_blobs: SimpleNamespace, layout: str) -> None:
+    """Operands of photon lists are made from the model at once, where slices are not kept."""
+    source = frames_of_blobs.source if layout == "dense" else faint(frames_of_blobs.source)
+    plain = two_steps(source, "recompute")
+    assert plain.plan.layout == layout
     for kind in ("replicate", "disk", "auto"):
-        kept = two_steps(frames_of_blobs.source, kind, **options)
-        assert np.abs(kept.models - plain.models).max() < 1e-5 * scale
+        kept = two_steps(source, kind)
+        assert np.linalg.norm(kept.models - plain.models) < 1e-5 * np.linalg.norm(plain.models)
         assert np.array_equal(kept.table.quaternion, plain.table.quaternion)
         assert np.array_equal(kept.best_model, plain.best_model)
         kept.references.close()
@@ -68,3 +84,22 @@ def test_what_does_not_fit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert keeper.choice is not None
     assert keeper.choice.option.kind == "recompute"
     assert "for 0 GiB of room" in keeper.choice.why
+
+
+@pytest.mark.parametrize(("n", "mesh", "kind"), [(3, "1x3", "distribute"), (2, "2x1", "share")])
+def test_ranks_that_share_slices_come_to_what_one_rank_makes(
+    run_ranks: Callable[..., str], tmp_path: Path, n: int, mesh: str, kind: str
+) -> None:
+    """Three ranks with frames of their own read in turns; two with the same frames claim tiles."""
+    found = []
+    # A search that ends early ends a step earlier or later for the smallest rounding.
+    given = ("level=3", "frames=60", "phasing=False", "refine=False", "tolerance=1e-5")
+    for ranks, shape, wish in ((1, "auto", "recompute"), (n, mesh, kind)):
+        file = tmp_path / f"{wish}.npz"
+        run_ranks(ranks, SCRIPT, "mtip", shape, "dynamic", "2", str(file), *given, f"references={wish!r}")
+        found.append(dict(np.load(file)))
+    alone, shared = found
+    assert np.array_equal(shared["table_quaternion"], alone["table_quaternion"])
+    assert np.array_equal(shared["table_model"], alone["table_model"])
+    one, several = (np.nan_to_num(each["values"]) for each in found)
+    assert np.linalg.norm(several - one) < 1e-5 * np.linalg.norm(one)
