@@ -142,7 +142,8 @@ def weak(options: argparse.Namespace) -> None:
 def rank(options: argparse.Namespace) -> None:
     """What every rank of ``weak`` does; the first prints what all have found."""
     from orienteer.compute.ranks.mesh import Mesh
-    from orienteer.compute.ranks.world import use_threads, world
+    from orienteer.compute.ranks.sharing import use_threads
+    from orienteer.compute.ranks.world import world
     from orienteer.particle.named_bodies import random_blobs
     from orienteer.source.in_memory import InMemorySource
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.compute.ranks.mesh import Mesh
-from orienteer.compute.ranks.world import use_threads, world
+from orienteer.compute.ranks.sharing import use_threads
+from orienteer.compute.ranks.world import world
 from orienteer.compute.stage_log import StageLog
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.machine import memory_GiB
+from orienteer.compute.machine import memory_GiB, usable_cores
 from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.fourier.interpolation_kernel import InterpolationKernel
@@ -124,7 +124,7 @@ def coarse_density(
     values = particle.amplitude_on_grid(axis, photon_energy_eV) * taper[:, None, None]
     values *= taper[:, None]
     values *= taper
-    density = fftn(ifftshift(values), norm="forward", workers=-1, overwrite_x=True)
+    density = fftn(ifftshift(values), norm="forward", workers=usable_cores(), overwrite_x=True)
     return fftshift(density), grid.box_A / n
 
 
@@ -168,7 +168,9 @@ def _transform_axis(
         extended = np.zeros((*some.shape[:-1], n_fine), values.dtype)
         extended[..., voxel] = some * correction.astype(values.real.dtype)
         # norm="forward" leaves the sign +2 pi i transform unscaled, as the conventions want it.
-        result[first : first + slab] = ifft(extended, norm="forward", workers=-1, overwrite_x=True)[..., kept]
+        result[first : first + slab] = ifft(
+            extended, norm="forward", workers=usable_cores(), overwrite_x=True
+        )[..., kept]
     return np.moveaxis(result, -1, axis)
 
 

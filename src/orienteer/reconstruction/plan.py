@@ -145,7 +145,7 @@ def make_plan(
     largest_square : largest sum of squared counts of a frame, where one float16 term may do for the operand.
     n_halves : sets of frames that are merged one after the other; two are filtered by what they agree about.
     stored_bytes : of the frames as they were read, if they stay in the memory of the device.
-    n_ranks, n_local : ranks that share the work, and of them those that share the memory of this machine.
+    n_ranks, n_local : ranks that share the work, and of them those that share the memory of this device.
     free_GiB : memory of the device; None: what is free here and now.
     """
     on_gpu = device == "cuda"

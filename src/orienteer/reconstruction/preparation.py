@@ -115,5 +115,6 @@ class Preparation:
             np.inf if self.settings.likelihood == "gaussian" else self.frames.largest_square,
             n_models=n_models, n_halves=self.n_halves,
             stored_bytes=self.frames.nbytes if self.device == "cpu" else 0,
-            n_ranks=self.mesh.all.size, n_local=self.mesh.all.n_local,
+            n_ranks=self.mesh.all.size,
+            n_local=self.mesh.all.n_local if self.device == "cpu" else self.mesh.all.n_per_card,
         )  # fmt: skip

@@ -11,7 +11,8 @@ import numpy as np
 
 import orienteer
 from orienteer.compute.ranks.mesh import Mesh
-from orienteer.compute.ranks.world import use_threads, world
+from orienteer.compute.ranks.sharing import use_threads
+from orienteer.compute.ranks.world import world
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.named_bodies import random_blobs

@@ -46,6 +46,7 @@ class Comm(Protocol):
     size : how many they are.
     is_first : whether this is the one of them that speaks for all, such as to a file or a terminal.
     n_local : ranks of the whole run that share the memory and the cores of this machine.
+    n_per_card : of these, the ranks that share the card of this one.
     traffic : what this rank has sent through this comm.
     """
 
@@ -57,6 +58,9 @@ class Comm(Protocol):
 
     @property
     def n_local(self) -> int: ...
+
+    @property
+    def n_per_card(self) -> int: ...
 
     @property
     def traffic(self) -> Traffic: ...
@@ -123,7 +127,7 @@ class Comm(Protocol):
 class Serial:
     """One rank, alone: everything is the identity."""
 
-    size, is_first, n_local = 1, True, 1
+    size, is_first, n_local, n_per_card = 1, True, 1, 1
 
     def __init__(self) -> None:
         self.traffic = Traffic()

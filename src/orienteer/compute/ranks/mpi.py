@@ -46,6 +46,7 @@ class Mpi:
         self._number: int = mpi.Get_rank()
         self._n_local = n_local
         self._claims: Claims | None = None
+        self.n_per_card = 1
         self.traffic = Traffic()
 
     @property
@@ -190,7 +191,9 @@ class Mpi:
         if parts.Get_size() == 1:
             parts.Free()
             return Serial()
-        return Mpi(parts, dynamic=dynamic, n_local=self.n_local)
+        split = Mpi(parts, dynamic=dynamic, n_local=self.n_local)
+        split.n_per_card = self.n_per_card
+        return split
 
 
 def _like(x: Array, found: NDArray[Any]) -> Array:

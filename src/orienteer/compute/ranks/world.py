@@ -1,11 +1,10 @@
-"""The ranks that this process was started with, and the cores that each of them may use."""
+"""The ranks that this process was started with."""
 
 import os
-import sys
 from functools import cache
 
-from orienteer.compute.machine import limit_cores, usable_cores
 from orienteer.compute.ranks.comm import SERIAL, Comm
+from orienteer.compute.ranks.sharing import share_machine
 from orienteer.errors import OrienteerError
 
 
@@ -17,7 +16,7 @@ def is_launched() -> bool:
 
 @cache
 def world() -> Comm:
-    """All ranks; alone, where nobody has started several.  The first call divides the cores among them."""
+    """All ranks; alone, where nobody has started several.  The first call divides cores and cards."""
     if not is_launched():
         return SERIAL
     try:
@@ -32,37 +31,5 @@ def world() -> Comm:
     from orienteer.compute.ranks.mpi import Mpi
 
     comm = Mpi(MPI.COMM_WORLD.Dup())
-    share_cores(comm)
+    comm.n_per_card = share_machine(comm)
     return comm
-
-
-def share_cores(comm: Comm) -> int:
-    """Let every rank of a machine use its part of the cores, and no more; returns how many that are.
-
-    Cores that a launcher has given to one rank alone are its own.
-    """
-    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(usable_cores()))
-    others = [cores for name, cores in comm.gather((os.uname().nodename, own)) if name == os.uname().nodename]
-    shared_by = max(1, max(sum(core in cores for cores in others) for core in own))
-    n_threads = max(1, len(own) // shared_by)
-    use_threads(n_threads)
-    return n_threads
-
-
-def use_threads(n_threads: int) -> None:
-    """Parallel loops, matrix products and transforms of this process use so many threads at most."""
-    limit_cores(n_threads)
-    # For libraries that are not loaded yet, and those that are.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(n_threads)
-    if "numba" in sys.modules:
-        import numba
-
-        numba.set_num_threads(min(n_threads, numba.get_num_threads()))
-    else:
-        os.environ["NUMBA_NUM_THREADS"] = str(n_threads)
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return
-    threadpool_limits(n_threads)

@@ -1,0 +1,176 @@
+"""What ranks cost and gain on one machine: overhead, traffic, and balance with one slow rank.
+
+    python bench/ranks.py overhead [--rounds 3] [--keep]    2 ranks x 1 thread, 1 rank x 2 threads
+    python bench/ranks.py balance [--rounds 3] [--keep]     one rank slowed, dynamic and static
+
+overhead: the same iterations in turns, so that other work on the machine meets both; the ratio is that of the
+medians.  The bytes that ranks have sent are compared with what the performance model says.
+
+balance: after each piece of the work of one rank (scores and merge of a tile) it sleeps twice as long as that
+took, which makes it three times as slow.  Ratios are of whole iterations.  On a busy machine a rank that has
+slept is served first, and nothing can be learnt; with --pause every rank waits so many seconds in each piece
+of its work, the slow one three times as long, so that the cores hardly matter.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import orienteer
+from machine import describe_machine, report
+from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.sharing import use_threads
+from orienteer.compute.ranks.world import world
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.orienting import expectation
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.scaling.problem import Problem
+from orienteer.scaling.traffic import traffic_of
+from orienteer.source.opening import writer_for
+
+WAVELENGTH_A, DIAMETER_A, PIXELS, EDGE_A, PHOTONS = 2.5, 200.0, 33, 45.0, 1000.0
+# Frames with which an iteration takes more than 5 s on two cores; for the slow rank fewer will do.
+FRAMES = {"overhead": 24_000, "balance": 6_000}
+# Sentinels and judgements come now and then; the iterations that are timed have none of them.
+TIMED = (2, 3)
+SLOWED = 3
+
+
+def make_frames(path: Path, n_frames: int) -> None:
+    detector = orienteer.square_detector(
+        PIXELS, edge_resolution_A=EDGE_A, wavelength_A=WAVELENGTH_A, pixel_size_m=5e-4
+    )
+    experiment = orienteer.simulate(
+        random_blobs(DIAMETER_A, 20, 5), orienteer.Beam(wavelength_A=WAVELENGTH_A), detector,
+        orienteer.SimulateSettings(frames=n_frames, photons_per_frame=PHOTONS, seed=1), device="cpu",
+    )  # fmt: skip
+    with writer_for(path, like=experiment, metadata={}) as writer:
+        for batch in experiment.batches():
+            writer.append(batch)
+
+
+def slowed(work: Callable[..., Any], factor: float, pause: float) -> Callable[..., Any]:
+    """The same work, after which the rank sleeps until it has taken so many times as long, pause included."""
+
+    def slow(*args: Any, **options: Any) -> Any:
+        start = time.perf_counter()
+        found = work(*args, **options)
+        time.sleep((factor - 1) * (time.perf_counter() - start) if not pause else factor * pause)
+        return found
+
+    return slow
+
+
+def worker(given: argparse.Namespace) -> None:
+    """Iterations on the ranks that there are; the first of them prints what they took."""
+    comm = world()
+    use_threads(given.threads)
+    mesh = Mesh.of(comm, given.mesh, dynamic=given.balance == "dynamic")
+    is_slow = given.slow and comm.share(comm.size).start == comm.size - 1
+    if is_slow or given.pause:
+        how = SLOWED if is_slow else 1, given.pause
+        expectation._score_tile = slowed(expectation._score_tile, *how)
+        expectation._deposited = slowed(expectation._deposited, *how)
+        Deposit.add = slowed(Deposit.add, *how)  # type: ignore[method-assign]
+    settings = EmcSettings(diameter_A=DIAMETER_A, level=given.level)
+    emc = Emc(orienteer.open(given.file), settings, seed=1, device="cpu", mesh=mesh)
+    steps = [emc.step() for _ in range(max(TIMED))]
+    timed = [step for step in steps if step.iteration in TIMED]
+    problem = Problem(
+        emc.frames.n_frames, len(emc.work.places), emc.work.n_poses, emc.work.edge_voxels,
+        emc.frames.lit_share, n_halves=emc.n_halves,
+    )  # fmt: skip
+    merged = problem.with_frames(int((~emc.sentinel).sum()))
+    model = traffic_of(merged, comm.size // mesh.n_groups, mesh.n_groups).n_bytes * comm.size
+    if comm.is_first:
+        sent = float(np.median([step.sent_bytes for step in timed]))
+        told = {
+            "seconds": [step.seconds for step in timed], "sent_MB": sent / 1e6,
+            "model_MB": model / 1e6 if comm.size > 1 else 0.0, "poses": emc.work.n_poses,
+            "edge_voxels": emc.work.edge_voxels, "pixels": len(emc.work.places),
+            "nats": steps[-1].log_likelihood, "layout": emc.plan.layout,
+        }  # fmt: skip
+        print(json.dumps(told))
+
+
+def start(n_ranks: int, *given: str) -> dict[str, Any]:
+    command = [sys.executable, str(Path(__file__).resolve()), "worker", *given]
+    if n_ranks > 1:
+        command = [str(Path(sys.executable).with_name("mpiexec")), "-n", str(n_ranks), *command]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def in_turns(kinds: dict[str, tuple[Any, ...]], rounds: int) -> dict[str, dict[str, Any]]:
+    """Each kind once in every round; seconds are all that were timed, other numbers those of the last."""
+    found: dict[str, dict[str, Any]] = {}
+    for _ in range(rounds):
+        for name, (n_ranks, *given) in kinds.items():
+            one = start(n_ranks, *given)
+            seconds = [*found.get(name, {}).get("each", []), *one.pop("seconds")]
+            found[name] = {**one, "each": seconds, "seconds": float(np.median(seconds))}
+            print(name, [round(s, 2) for s in seconds], file=sys.stderr)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["overhead", "balance", "worker"])
+    parser.add_argument("--frames", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--level", type=int, default=8)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--file", default="")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--mesh", default="auto")
+    parser.add_argument("--balance", default="dynamic")
+    parser.add_argument("--slow", action="store_true")
+    parser.add_argument("--pause", type=float, default=0.0)
+    given = parser.parse_args()
+    if given.what == "worker":
+        worker(given)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "frames.h5"
+        make_frames(file, given.frames or FRAMES[given.what])
+        common = ("--file", str(file), "--level", str(given.level), "--pause", str(given.pause))
+        if given.what == "overhead":
+            found = in_turns(
+                {
+                    "1 rank x 2 threads": (1, *common, "--threads", "2"),
+                    "2 ranks x 1 thread": (2, *common, "--mesh", "2x1"),
+                },
+                given.rounds,
+            )
+            one, two = found.values()
+            summary = {
+                "ratio": two["seconds"] / one["seconds"],
+                "sent_over_model": two["sent_MB"] / two["model_MB"],
+            }
+        else:
+            found = in_turns(
+                {
+                    "static": (2, *common, "--mesh", "2x1", "--slow", "--balance", "static"),
+                    "dynamic": (2, *common, "--mesh", "2x1", "--slow", "--balance", "dynamic"),
+                },
+                given.rounds,
+            )
+            summary = {"gain": found["static"]["seconds"] / found["dynamic"]["seconds"]}
+    report(f"ranks_{given.what}", {**summary, **found, "machine": describe_machine()}, given.keep)
+
+
+if __name__ == "__main__":
+    main()
