@@ -25,6 +25,7 @@ from orienteer.source.patterns import Patterns
 from orienteer.volume.volume import Volume
 
 N_FRAMES, EDGE = 12, 6
+collect_ignore = ["on_ranks.py"]  # a program, which imports this file as its own
 
 
 class RecurrenceSettings(Section):

@@ -47,7 +47,11 @@ class Shared(Recurrence):
         share = comm.share(len(models))
         part[share] = models[share]
         self._models = comm.sum(part).reshape(self._models.shape)
-        return super().step()
+        done = super().step()
+        bad = ("late memory", self.settings.bad_rank, self.settings.bad_step)
+        if (self.settings.what, crew().rank, self.iteration) == bad:
+            raise MemoryError
+        return done
 
     def _happen(self) -> None:
         settings = self.settings

@@ -20,6 +20,7 @@ import pytest
 from orienteer.run import supervise
 from orienteer.run.checkpoint import LAST, PREVIOUS, read_checkpoint
 from orienteer.run.events import read_events
+from orienteer.run.fault import read_fault
 from orienteer.run.launch import Ending, launch
 from orienteer.run.shards import FOLDER
 
@@ -103,6 +104,19 @@ def test_a_rank_that_cannot_go_on_ends_all_in_one_message(
     assert "The same command resumes the run" in ended.stderr
     assert read_events(folder / "events.jsonl")[-1]["event"] == "failed"
     assert 1 <= read_checkpoint(folder / LAST).iteration <= 2
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_fault_that_all_can_agree_on_leaves_word_for_who_has_started_the_job(
+    rank: int, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    ended = carry_out(2, folder, bad_rank=rank, bad_step=3, what="late memory")
+    assert ended.returncode == 1
+    fault = read_fault(folder)
+    assert fault is not None
+    assert fault.kind == "memory"
+    assert re.search(rf"rank {rank} on \S+ has run out of memory", fault.message)
 
 
 def test_a_signal_to_one_rank_is_heard_by_all(wanted: dict[str, Any], tmp_path: Path) -> None:

@@ -40,8 +40,15 @@ class OthersAreElsewhere(Exception):  # noqa: N818 - a state of affairs
     """The other ranks do not come to where this one has failed: they wait for it in the middle of work."""
 
 
-class RankError(RuntimeError):
-    """A defect that has shown on another rank."""
+class RankError(OrienteerError):
+    """Another rank has met a defect, or has run out of memory.
+
+    kind : which of them.
+    """
+
+    def __init__(self, kind: FailureKind, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.kind = kind
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """The error, whatever it is."""
+        if isinstance(error, RankError):
+            return cls(error.kind, error.message, error.hint, "", "")
         if isinstance(error, OrienteerError):
             path, reason = (error.path, error.reason) if isinstance(error, FileError) else ("", "")
             kind: FailureKind = "settings" if isinstance(error, SettingsError) else "error"
@@ -65,14 +74,24 @@ class Failure:
             return cls("memory", "not enough memory for this.", "", "", "")
         return cls("defect", f"{type(error).__name__}: {error}", "", "", "")
 
+    def words(self, who: str) -> tuple[str, str]:
+        """Message and hint about what has happened to a rank."""
+        if self.kind == "memory":
+            hint = "Start fewer ranks on each node, or give a smaller memory_GiB."
+            return f"{who} has run out of memory.", hint
+        if self.kind == "defect":
+            hint = "Please report it with the output of the same command and --debug."
+            return f"Orienteer has a defect, which showed on {who}: {self.message}", hint
+        return f"{self.message.rstrip('.')} ({who}).", self.hint
+
     def error(self, where: str) -> Exception:
         """The same error on another rank.
 
         where : the rank and its host, where that is worth telling; else "".
         """
         told = f" ({where})" if where else ""
-        if self.kind == "defect":
-            return RankError(self.message + told)
+        if self.kind in ("defect", "memory"):
+            return RankError(self.kind, *self.words(where or "the first rank"))
         if self.path:
             return FileError(self.path, self.reason.rstrip(".") + told + ".", self.hint)
         kind = SettingsError if self.kind == "settings" else OrienteerError

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias
 
-from orienteer.run.crew import Crew, Failure
+from orienteer.run.crew import Crew, Failure, RankError
 from orienteer.run.signals import RunStopped
 
 NAME = "fault.json"
@@ -91,16 +91,16 @@ def fault_of(crew: Crew, error: BaseException, hint: str) -> Fault:
     hint : how to go on, which is said after what the error itself advises.
     """
     failure = Failure.of(error)
-    who = crew.name(crew.rank)
-    if failure.kind == "memory":
-        message = f"{who} has run out of memory."
-        advice = "Start fewer ranks on each node, or give a smaller memory_GiB."
-    elif failure.kind == "defect":
-        message = f"Orienteer has a defect, which showed on {who}: {failure.message}"
-        advice = "Please report it with the output of the same command and --debug."
+    if isinstance(error, RankError):
+        message, advice = error.message, error.hint
     else:
-        message, advice = f"{failure.message.rstrip('.')} ({who}).", failure.hint
+        message, advice = failure.words(crew.name(crew.rank))
     return Fault(failure.kind, message, f"{advice} {hint}".strip(), crew.rank, crew.host)
+
+
+def record_fault(folder: Path, fault: Fault) -> None:
+    """Leave word for whoever has started the job, which ends by itself."""
+    _claim(folder, fault)
 
 
 def read_fault(folder: Path) -> Fault | None:

@@ -27,7 +27,7 @@ from orienteer.run.crew import OthersAreElsewhere, crew
 from orienteer.run.crew_checks import check_crew, check_source
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, EventLog, read_events
-from orienteer.run.fault import Fault, end_job, fault_of, forget_fault, stop_all
+from orienteer.run.fault import Fault, end_job, fault_of, forget_fault, record_fault, stop_all
 from orienteer.run.input import (
     describe_input,
     describe_wavelength,
@@ -257,6 +257,11 @@ class Run:
                 yield from self._steps(n_steps, watch)
         except OthersAreElsewhere as elsewhere:
             self._end_job(fault_of(self._crew, elsewhere.__cause__ or elsewhere, how_to_resume(self.path)))
+        except Exception as error:
+            fault = fault_of(self._crew, error, how_to_resume(self.path))
+            if self._crew.leads and fault.kind in ("defect", "memory"):  # which another start may get over
+                record_fault(self.path, fault)
+            raise
         finally:
             if self._is_refused and self._crew.leads:
                 with suppress(OSError):  # it holds other things
