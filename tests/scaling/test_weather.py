@@ -110,6 +110,26 @@ def test_shares_of_a_rank_are_all_of_its_time(tmp_path: Path) -> None:
     np.testing.assert_allclose(sum(shares.values()), 1.0, rtol=1e-6)
 
 
+def test_nobody_is_charged_for_the_time_between_two_processes(tmp_path: Path) -> None:
+    """A run that was killed and resumed an hour later has not worked for that hour."""
+    lines = [
+        {"stage": "begin", "start": 0.0, "seconds": 0.0, "host": "a"},
+        {"stage": "orient", "start": 1.0, "seconds": 8.0, "frames": 10, "first": 0, "iteration": 1},
+        {"stage": "save", "start": 9.0, "seconds": 2.0, "iteration": 1},
+        {"stage": "begin", "start": 3600.0, "seconds": 0.0, "host": "b"},
+        {"stage": "orient", "start": 3601.0, "seconds": 10.0, "frames": 10, "first": 0, "iteration": 2},
+    ]
+    path = tmp_path / "events_rank_000.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    weather = Weather.read(tmp_path)
+    assert weather.ranks[0].seconds == pytest.approx(20.0)
+    assert weather.ranks[0].host == "b"
+    assert weather.shares["orient"][0] == pytest.approx(0.9)
+    assert weather.shares["other"][0] == pytest.approx(0.0)
+    what, _ = weather.cells(361)
+    assert (what[0] == NOTHING).mean() > 0.9
+
+
 def test_time_inside_another_stage_is_not_its_own() -> None:
     lines = nested(
         [

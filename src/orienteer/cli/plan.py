@@ -24,6 +24,7 @@ from orienteer.reconstruction.settings import EmcSettings
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
+    from orienteer.scaling.machines import Machine
 
 _CLUSTER = "A cluster"
 MethodName = Literal["emc", "mtip"]
@@ -67,6 +68,24 @@ def plan(
     network: Annotated[
         NetworkName, typer.Option("--network", help="What joins the nodes.", rich_help_panel=_CLUSTER)
     ] = "ndr",
+    latency_us: Annotated[
+        float | None,
+        typer.Option(
+            "--latency-us",
+            help="Of a message, in microseconds; otherwise as the network has it.",
+            min=0.0,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
+    bandwidth_GBs: Annotated[
+        float | None,
+        typer.Option(
+            "--bandwidth-GBs",
+            help="Of a rank, in GB/s; otherwise as the network has it.",
+            min=0.001,
+            rich_help_panel=_CLUSTER,
+        ),
+    ] = None,
     frames: Annotated[
         int,
         typer.Option(
@@ -95,7 +114,8 @@ def plan(
     with show_steps("Planning"):
         emc = Emc(source, chosen.emc, device=device)
     if nodes:
-        _print_prediction(emc, nodes, gpus_per_node, machine, network, frames, method, as_json)
+        chosen_machine = _machine(machine, gpus_per_node, network, latency_us, bandwidth_GBs)
+        _print_prediction(emc, nodes, chosen_machine, frames, method, as_json)
         return
     if as_json:
         print_json({**emc.plan.to_json(), "remarks": emc.remarks})
@@ -105,14 +125,32 @@ def plan(
         messages.print(f"[dim]{escape(remark)}[/]", soft_wrap=True)
 
 
-def _print_prediction(
-    emc: "Emc", nodes: int, gpus_per_node: int, machine: MachineName, network: NetworkName, frames: int,
-    method: MethodName, as_json: bool,
-) -> None:  # fmt: skip
-    """What the performance model expects of a cluster."""
-    from orienteer.reconstruction.plan import count_poses
+def _machine(
+    machine: MachineName, gpus_per_node: int, network: NetworkName, latency_us: float | None,
+    bandwidth_GBs: float | None,
+) -> "Machine":  # fmt: skip
+    """The machine with the network that was asked for."""
     from orienteer.scaling.machines import MACHINES
     from orienteer.scaling.network import NETWORKS
+
+    links = NETWORKS[network]
+    if latency_us is not None:
+        links = replace(links, latency_s=latency_us * 1e-6)
+    if bandwidth_GBs is not None:
+        links = replace(links, bandwidth=bandwidth_GBs * 1e9)
+    if latency_us is not None or bandwidth_GBs is not None:
+        told = f"{links.latency_s * 1e6:g} us and {links.bandwidth / 1e9:g} GB/s, as the command says"
+        links = replace(links, source=told)
+    chosen = MACHINES[machine]
+    ranks = gpus_per_node or (1 if machine == "cores" else chosen.ranks_per_node)
+    return replace(chosen, ranks_per_node=ranks, network=links)
+
+
+def _print_prediction(
+    emc: "Emc", nodes: int, machine: "Machine", frames: int, method: MethodName, as_json: bool
+) -> None:
+    """What the performance model expects of a cluster."""
+    from orienteer.reconstruction.plan import count_poses
     from orienteer.scaling.prediction import best_mesh
     from orienteer.scaling.problem import Problem
     from orienteer.scaling.words import describe_prediction, prediction_json
@@ -123,11 +161,8 @@ def _print_prediction(
         count_poses(max(stage.level for stage in emc.stages), emc.group.order), plan.edge_voxels,
         emc.frames.lit_share, emc.n_models, emc.n_halves, method,
     )  # fmt: skip
-    chosen = MACHINES[machine]
-    ranks = gpus_per_node or (1 if machine == "cores" else chosen.ranks_per_node)
-    chosen = replace(chosen, ranks_per_node=ranks, network=NETWORKS[network])
-    found = best_mesh(problem, chosen, nodes * ranks)
-    alone = best_mesh(problem, chosen, 1)
+    found = best_mesh(problem, machine, nodes * machine.ranks_per_node)
+    alone = best_mesh(problem, machine, 1)
     if as_json:
         print_json(prediction_json(found, alone))
         return

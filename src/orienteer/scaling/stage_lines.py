@@ -1,9 +1,11 @@
 """The stages of every rank of a run, as their logs tell them."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,16 @@ class RankLines:
     host: str
     begins: tuple[float, ...]
     lines: tuple[StageLine, ...] = field(default=())
+
+    @property
+    def seconds(self) -> float:
+        """Time in which a process was there, s: from the first stage of each to the end of its last."""
+        found = 0.0
+        for first, last in pairwise((-math.inf, *self.begins[1:], math.inf)):
+            own = [line for line in self.lines if first <= line.start < last]
+            if own:
+                found += max(line.end for line in own) - own[0].start
+        return found
 
 
 def read_stage_lines(run: Path) -> list[RankLines]:

@@ -107,12 +107,12 @@ class Weather:
 
     @cached_property
     def shares(self) -> dict[str, NDArray[np.float64]]:
-        """Of every stage, its share (R,) of the time of each rank, from its first line to its last."""
+        """Of every stage, its share (R,) of the time in which each rank was there."""
         sums = {name: np.zeros(len(self.ranks)) for name in STAGES}
         for row, rank in enumerate(self.ranks):
             if not rank.lines:
                 continue
-            whole = max(max(line.end for line in rank.lines) - rank.lines[0].start, 1e-9)
+            whole = max(rank.seconds, 1e-9)
             for line in rank.lines:
                 sums[line.stage if line.stage in sums else "other"][row] += line.own_seconds / whole
             told = sum(sums[name][row] for name in STAGES)
