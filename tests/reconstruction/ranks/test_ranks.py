@@ -53,15 +53,15 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
     ("n", "method", "mesh", "balance", "problem", "tolerance"),
     [
         (2, "emc", "auto", "dynamic", EMC, 1e-5),
-        (3, "emc", "1x3", "static", EMC, 1e-5),
+        pytest.param(3, "emc", "1x3", "static", EMC, 1e-5, marks=pytest.mark.slow),
         (4, "emc", "2x2", "dynamic", EMC, 1e-5),
         (2, "mtip", "auto", "dynamic", MTIP, 1e-5),
-        (3, "mtip", "1x3", "dynamic", MTIP, 1e-5),
-        (4, "mtip", "2x2", "dynamic", MTIP, 1e-5),
+        pytest.param(3, "mtip", "1x3", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
+        pytest.param(4, "mtip", "2x2", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         (3, "emc", "2x2", "dynamic", TWO_PASSES, 1e-4),
-        (2, "emc", "auto", "static", STATES, 1e-5),
-        (3, "emc", "2x2", "dynamic", BRIGHT, 1e-4),
-        (2, "emc", "auto", "dynamic", SIGNAL, 1e-5),
+        pytest.param(2, "emc", "auto", "static", STATES, 1e-5, marks=pytest.mark.slow),
+        pytest.param(3, "emc", "2x2", "dynamic", BRIGHT, 1e-4, marks=pytest.mark.slow),
+        pytest.param(2, "emc", "auto", "dynamic", SIGNAL, 1e-5, marks=pytest.mark.slow),
     ],
 )
 def test_ranks_come_to_the_same(
