@@ -1,5 +1,7 @@
 """What is chosen where making, memory, network or disk is dear."""
 
+from dataclasses import replace
+
 import pytest
 
 from orienteer.mtip.references.planning import Demand, Rates, choose_references, options
@@ -47,6 +49,15 @@ def test_ranks_with_few_frames_share_even_what_is_read_once() -> None:
     choice = choose_references(demand(passes=1), RATES, NODES)
     assert choice.option.kind == "distribute"
     assert choice.option.seconds == pytest.approx(256 * 1e-2 + 512 * (1e-4 + 1e-2) + 512 * 1e-2)
+
+
+def test_tiles_that_are_claimed_cannot_be_fetched_ahead() -> None:
+    """Nothing hides what a tile takes to come, and sharing pays less."""
+    ahead, claimed = (
+        next(o for o in options(replace(demand(), in_order=known), RATES, NODES) if o.kind == "distribute")
+        for known in (True, False)
+    )
+    assert claimed.seconds - ahead.seconds == pytest.approx(10 * 512 * RATES.network)
 
 
 def test_where_scoring_is_long_nothing_is_worth_its_memory() -> None:

@@ -31,11 +31,13 @@ class Reading:
     passes : batches of frames for which a rank reads all tiles.
     score_seconds : what scoring takes in one pass.
     by_pixel : the layout that products want.
+    in_order : whether every rank reads all tiles; else it claims some, and nobody knows which come next.
     """
 
     passes: float
     score_seconds: float
     by_pixel: bool
+    in_order: bool = True
 
 
 class ReferenceKeeper:
@@ -97,11 +99,11 @@ class ReferenceKeeper:
             return Option(kind, 0.0, 0.0)
         tiles = list(rows.tiles())
         score = reading.score_seconds / len(tiling)
+        demand = self._demand(tiling, reading, is_on_gpu(expander.models))
         rates = measure_rates(
             lambda tile: expander.slices(rows, tiles[tile], tiling.by_pixel), tiling, score, self._ranks,
-            self._folder,
+            self._folder, with_disk=len(tiling) * tiling.slot_bytes > demand.memory_bytes,
         )  # fmt: skip
-        demand = self._demand(tiling, reading.passes, is_on_gpu(expander.models))
         before = None if self.choice is None else self.choice.option.kind
         nodes = ((0,),) if self._ranks is None else self._ranks.nodes
         self.choice = choose_references(demand, rates, nodes)
@@ -110,9 +112,9 @@ class ReferenceKeeper:
             self._news = self.choice.why
         return self.choice.option
 
-    def _demand(self, tiling: Tiling, passes: float, on_gpu: bool) -> Demand:
+    def _demand(self, tiling: Tiling, reading: Reading, on_gpu: bool) -> Demand:
         """The same on all ranks: what the rank asks that has most to read, and room where there is least."""
-        ranks = self._ranks
+        ranks, passes = self._ranks, reading.passes
         n_local = 1 if ranks is None else len(ranks.nodes[ranks.own_node])
         memory = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / n_local
         if on_gpu:
@@ -123,4 +125,4 @@ class ReferenceKeeper:
             told = ranks.comm.allgather((passes, -memory, -disk))
             passes, memory, disk = (max(each) for each in zip(*told, strict=True))
             memory, disk = -memory, -disk
-        return Demand(len(tiling), tiling.slot_bytes, passes, memory, disk)
+        return Demand(len(tiling), tiling.slot_bytes, passes, memory, disk, reading.in_order)

@@ -22,13 +22,14 @@ _TRIES = 3
 
 def measure_rates(
     make: Maker, tiling: Tiling, score_seconds: float, ranks: Ranks | None = None,
-    folder: str | os.PathLike[str] | None = None,
+    folder: str | os.PathLike[str] | None = None, with_disk: bool = True,
 ) -> Rates:  # fmt: skip
     """Seconds of a tile on the slowest rank, the same numbers on all; all ranks measure together.
 
     make : makes tile 0.
     score_seconds : what it takes to score a tile, which is known elsewhere.
     folder : of the disk; by default that for temporary files.
+    with_disk : else a disk is said to take for ever, and not asked.
     """
     values = make(0)
     n_rows = tiling.starts[1] - tiling.starts[0]
@@ -44,7 +45,7 @@ def measure_rates(
         memory,
         near,
         _network_seconds(one, ranks),
-        _disk_seconds(one, folder),
+        _disk_seconds(one, folder) if with_disk else float("inf"),
     ]
     if ranks is not None:
         seconds = np.max(ranks.comm.allgather(seconds), axis=0).tolist()

@@ -45,5 +45,6 @@ def open_references(
         store = MemoryStore(tiling, "cuda" if on_gpu else "cpu")
     else:
         n_nodes = 1 if kind == "share" else nodes_per_copy or len(ranks.nodes)
-        store = WindowStore(tiling, ranks.group(n_nodes))
+        windows = WindowStore(tiling, ranks.group(n_nodes))
+        store, ahead = windows, ahead if windows.serves_threads else 0
     return Kept(store, ahead=ahead, on_gpu=on_gpu, trace=trace)

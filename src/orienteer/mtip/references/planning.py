@@ -47,6 +47,7 @@ class Demand:
     n_tiles, tile_bytes : all tiles, and one of them as it is kept.
     passes : batches of frames for which a rank reads all of them; a half, where two ranks share them out.
     memory_bytes : of each rank that references may take; disk_bytes : of each node.
+    in_order : whether tiles come in a known order and can be fetched ahead; not where they are claimed.
     """
 
     n_tiles: int
@@ -54,6 +55,7 @@ class Demand:
     passes: float
     memory_bytes: float
     disk_bytes: float = 0.0
+    in_order: bool = True
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def options(demand: Demand, rates: Rates, nodes: Nodes) -> list[Option]:
     # One group of all nodes, two groups and so on: other numbers of nodes give the same groups.
     sizes = sorted({len(nodes) // n_groups for n_groups in range(1, len(nodes) + 1)} - {0, 1})
     found += [_distributed(demand, rates, nodes, size) for size in sizes]
-    reading = n * b * max(rates.score, rates.disk)
+    reading = n * b * _fetched(rates.disk, rates.score, demand.in_order)
     written = share * (rates.make + rates.disk)
     found.append(Option("disk", written + reading, 3 * demand.tile_bytes, n * demand.tile_bytes))
     return found
@@ -110,11 +112,17 @@ def _distributed(demand: Demand, rates: Rates, nodes: Nodes, least_nodes: int) -
             ends.append(ends[-1] + len(node))
         near = min(sum(held[first:last]) for first, last in pairwise(ends))
         far = demand.n_tiles - near
-        reading = near * (rates.near + rates.score) + far * max(rates.score, rates.network)
+        reading = near * (rates.near + rates.score) + far * _fetched(
+            rates.network, rates.score, demand.in_order
+        )
         seconds = max(seconds, max(held) * rates.make + demand.passes * reading)
         # One tile is in use while the next arrives.
         memory = max(memory, float((max(held) + 2) * demand.tile_bytes))
     return Option("distribute", seconds, memory, nodes_per_copy=least_nodes)
+
+
+def _fetched(fetch: float, score: float, in_order: bool) -> float:
+    return max(fetch, score) if in_order else fetch + score
 
 
 def choose_references(demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> Choice:

@@ -20,12 +20,14 @@ class WindowStore:
     """Tiles shared by all ranks of a group; see :class:`Store`.
 
     ranks : the group.  Making and closing the store is done by all of them together.
+    serves_threads : whether a second thread may fetch tiles.
     """
 
     def __init__(self, tiling: Tiling, ranks: Ranks) -> None:
         from mpi4py import MPI
 
         self.tiling, self._comm, self.rank = tiling, ranks.comm, int(ranks.comm.rank)
+        self.serves_threads = MPI.Query_thread() == MPI.THREAD_MULTIPLE
         held = shares(len(tiling), ranks.comm.size)
         self.own = held[self.rank]
         self.order = [held[holder] for holder in visiting_order(ranks.nodes, self.rank)]
