@@ -79,6 +79,8 @@ class Mtip(Emc):
     def step(self) -> Step:
         """One generation; says what came of it, and how slices are had if that is new."""
         step = super().step()
+        if step.finished:
+            self.references.close()
         said = [words for words in (step.note, self.references.news()) if words]
         return replace(step, note=" ".join(said))
 
@@ -132,6 +134,7 @@ class Mtip(Emc):
             passes=-(-n_frames // at_once) / work.mesh.poses.size,
             score_seconds=share * plan.seconds_per_iteration,
             by_pixel=plan.layout == "sparse",
+            in_order=work.mesh.poses.size == 1,
         )
         models, junk = self.models[self.n_halves - 1 - half], work.junk(self.junk)
         return self.references.expander(models, work.points, junk, work.rows, reading)
