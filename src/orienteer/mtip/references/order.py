@@ -1,8 +1,8 @@
 """Who keeps which tiles, and in which order everybody reads them.
 
 Every rank reads the shares of all ranks, its own first.  If all began with rank 0, one window would serve
-everybody while the others rest.  Here the shares of one step are another one for every reader: each window
-has one reader at a time, and each node is read by one node, as in the low-contention access of Hofmann et al.
+everybody while the others rest.  Here every reader has another share in each step, so that each window has
+one reader, and each node is read by one node: the low-contention access of Shah et al. (2024).
 """
 
 from collections.abc import Sequence
