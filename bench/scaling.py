@@ -2,7 +2,7 @@
 
     python bench/scaling.py fit [--keep]                     iterations of several sizes on these cores
     python bench/scaling.py stages [--keep]                  what follows the orienting, in real runs
-    python bench/scaling.py pictures                         draws docs/explanation/pictures
+    python bench/scaling.py links [--keep]                   sums between ranks of this machine
     python bench/scaling.py weak [--ranks 1 2 4] [--keep]    ranks with as many frames each, model beside it
 
 fit: plain iterations (``time_iterations``) on the CPU, in time of the processors, so that other work on the
@@ -27,16 +27,15 @@ from typing import Any
 import numpy as np
 
 import orienteer
-from machine import RESULTS, describe_machine, report
+from machine import describe_machine, report
 from orienteer.compute.stage_log import StageLog
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.reconstruction.benchmark import time_iterations
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.scaling.curves import largest_frames, strong
-from orienteer.scaling.curves import weak as weak_curve
 from orienteer.scaling.machines import MACHINES
+from orienteer.scaling.network import summed
 from orienteer.scaling.prediction import predict
 from orienteer.scaling.problem import Problem
 from orienteer.scaling.traffic import traffic_of
@@ -46,9 +45,6 @@ SIZES = ((300, 1024, 4), (1200, 1024, 4), (300, 4096, 4), (300, 1024, 7), (600, 
 REPEATS = 3
 TRANSFORM_VOXELS = 96
 STAGE_FRAMES = 600
-# Pixels, and voxels along an edge, of the cases of Ekeberg, Engblom and Liu, as the benchmark has them.
-SEED_SIZES = ((4_096, 95), (16_384, 187))
-PICTURES = Path(__file__).parents[1] / "docs" / "explanation" / "pictures"
 WEAK = {"frames": 500, "pixels": 33, "level": 5, "steps": 6}
 
 
@@ -199,66 +195,50 @@ def rank(options: argparse.Namespace) -> None:
         print(json.dumps(result))
 
 
-def pictures(_: argparse.Namespace) -> None:
-    """Draw the pictures of docs/explanation/scaling.md, from the model and the kept measurements."""
-    from orienteer.plot.scaling import plot_largest, plot_strong, plot_weak
-    from orienteer.plot.weather import plot_weather
-    from orienteer.scaling.findings import find, in_words
-    from orienteer.scaling.made_up_logs import write_logs
-    from orienteer.scaling.weather import Weather
+def links(options: argparse.Namespace) -> None:
+    """Latency and bandwidth of sums between ranks of this machine, the best of several."""
+    found = []
+    for n in (2, 4):
+        command = ["mpiexec", "-n", str(n), sys.executable, __file__, "link"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    result = {
+        "problem": "sums of 8 bytes and of 32 MB over ranks of one machine; the best of 40 and of 10",
+        "machine": describe_machine(),
+        "runs": found,
+        "command": "python bench/scaling.py links --keep",
+    }
+    report("scaling_links_cpu", result, options.keep)
 
-    machine = MACHINES["h200"]
-    small, fine = (Problem(10_000, pixels, 86_520, edge, 0.2, n_halves=1) for pixels, edge in SEED_SIZES)
-    large = Problem(1_000_000, 16_384, 1_097_880, 187, 0.2)
-    names = ("10 000 frames of 4 096 pixels, 86 520 poses", "10 000 of 16 384 pixels, 86 520 poses")
-    emc = {
-        names[0]: strong(small, machine),
-        names[1]: strong(fine, machine),
-        "1 000 000 of 16 384 pixels, 1 097 880 poses": strong(large, machine),
-    }
-    mtip = {
-        f"131 072 images of 16 384 pixels, {words} orientations": strong(
-            Problem(131_072, 16_384, poses, 151, 0.2, method="mtip"), machine
-        )
-        for poses, words in ((86_520, "86 520"), (1_048_576, "1 048 576"))
-    }
-    kept = json.loads((RESULTS / "emc_cuda.json").read_text())["runs"]
-    ms = {run["pixels"]: run["milliseconds_flat"] for run in kept if run["products"] == "half"}
-    measured = {names[0]: ms[4096] / 1e3, names[1]: ms[16384] / 1e3}
-    figures = {"strong": plot_strong(emc, mtip, measured)}
-    weakly = {
-        "EMC, 10 000 frames of 4 096 pixels each, 86 520 poses": weak_curve(
-            Problem(10_000, 4_096, 86_520, 95, 0.2), machine
-        ),
-        "EMC, 10 000 of 16 384 pixels each, 1 097 880 poses": weak_curve(large.with_frames(10_000), machine),
-        "M-TIP, 2 500 of 16 384 pixels each, 1 048 576 orientations": weak_curve(
-            Problem(2_500, 16_384, 1_048_576, 151, 0.2, method="mtip"), machine
-        ),
-    }
-    here = json.loads((RESULTS / "scaling_weak_cpu.json").read_text())
-    figures["weak"] = plot_weak(weakly, here["runs"], here["machine"]["cores"])
-    ranks = [8 * 2**power for power in range(10)]
-    figures["largest"] = plot_largest(
-        {
-            name: [largest_frames(problem, machine, n) for n in ranks]
-            for name, problem in (
-                ("4 096 pixels, 86 520 poses", small),
-                ("16 384 pixels, 1 097 880 poses", large),
+
+def link(_: argparse.Namespace) -> None:
+    """What every rank of ``links`` does."""
+    from orienteer.compute.ranks.world import world
+
+    comm = world()
+    small, large = np.ones(1), np.ones(4_000_000)
+    seconds = {}
+    for name, array, repeats in (("small", small, 40), ("large", large, 10)):
+        each = []
+        for _ in range(repeats):
+            comm.max(0.0)  # all begin together
+            start = time.perf_counter()
+            comm.sum(array)
+            each.append(time.perf_counter() - start)
+        seconds[name] = min(each)
+    slowest = {name: max(comm.gather(value)) for name, value in seconds.items()}
+    if comm.is_first:
+        messages = summed(0.0, comm.size).messages
+        sent = summed(large.nbytes, comm.size).n_bytes
+        print(
+            json.dumps(
+                {
+                    "ranks": comm.size,
+                    "latency_s": slowest["small"] / messages,
+                    "bandwidth": sent / (slowest["large"] - slowest["small"]),
+                }
             )
-        }
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        write_logs(
-            Path(folder), 16, slow={5: 3.0}, stall=(3, 6.0, (0, 1, 2, 3, 8, 9)), bad=(11, 4, 4.0),
-            pause=(13, 5, 5.0),
-        )  # fmt: skip
-        weather = Weather.read(Path(folder))
-        figures["weather"] = plot_weather(weather, in_words(find(weather)), "A made-up run with troubles")
-    PICTURES.mkdir(exist_ok=True)
-    for name, figure in figures.items():
-        path = PICTURES / f"scaling_{name}.png"
-        figure.savefig(path)
-        print(path.relative_to(PICTURES.parents[2]))
+        )
 
 
 def write_frames(path: Path, n_frames: int) -> None:
@@ -284,12 +264,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=["fit", "stages", "weak", "rank", "pictures"])
+    parser.add_argument("part", choices=["fit", "stages", "weak", "rank", "links", "link"])
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--mesh", default="auto")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
-    {"fit": fit, "stages": stages, "weak": weak, "rank": rank, "pictures": pictures}[options.part](options)
+    {
+        "fit": fit,
+        "stages": stages,
+        "weak": weak,
+        "rank": rank,
+        "links": links,
+        "link": link,
+    }[options.part](options)
 
 
 if __name__ == "__main__":
