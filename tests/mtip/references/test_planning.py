@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from orienteer.mtip.references.planning import Demand, Rates, choose_references, options
+from orienteer.mtip.references.planning import Demand, Rates, best_of_kind, choose_references, options
 
 GiB = 2**30
 NODES = [[0, 1], [2, 3]]
@@ -82,6 +82,13 @@ def test_over_a_slow_network_groups_of_nodes_are_as_small_as_their_memory_allows
     choice = choose_references(demand(memory=2.5), FAR, nodes)
     assert choice.option.nodes_per_copy == 4
     assert "once on every 4 nodes" in choice.why
+
+
+def test_of_a_kind_that_is_asked_for_the_fastest_that_fits_is_taken_or_the_smallest() -> None:
+    nodes = [[rank] for rank in range(8)]
+    sizes = [best_of_kind("distribute", demand(memory=room), FAR, nodes).nodes_per_copy for room in (9, 3, 0)]
+    assert sizes == [2, 4, 8]
+    assert best_of_kind("share", demand(), FAR, nodes).kind == "share"
 
 
 def test_over_a_fast_network_more_nodes_have_less_to_make() -> None:

@@ -12,7 +12,7 @@ from orienteer.mtip.references.expander import ReferenceExpander, tiling_of
 from orienteer.mtip.references.kinds import Kind, Wish
 from orienteer.mtip.references.measuring import measure_rates
 from orienteer.mtip.references.opening import open_references
-from orienteer.mtip.references.planning import Choice, Demand, Option, choose_references
+from orienteer.mtip.references.planning import Choice, Demand, Option, best_of_kind, choose_references
 from orienteer.mtip.references.references import References
 from orienteer.mtip.references.tiling import Tiling
 from orienteer.mtip.references.topology import Ranks
@@ -94,8 +94,10 @@ class ReferenceKeeper:
         self._references = self._tiling = None
 
     def _chosen(self, expander: Expander, rows: RowSpace, tiling: Tiling, reading: Reading) -> Option:
-        if self._wish != "auto":
-            kind: Kind = self._wish
+        nodes = ((0,),) if self._ranks is None else self._ranks.nodes
+        kind: Kind
+        if self._wish != "auto" and (self._wish != "distribute" or len(nodes) < 3):
+            kind = self._wish
             return Option(kind, 0.0, 0.0)
         tiles = list(rows.tiles())
         score = reading.score_seconds / len(tiling)
@@ -104,8 +106,9 @@ class ReferenceKeeper:
             lambda tile: expander.slices(rows, tiles[tile], tiling.by_pixel), tiling, score, self._ranks,
             self._folder, with_disk=len(tiling) * tiling.slot_bytes > demand.memory_bytes,
         )  # fmt: skip
+        if self._wish == "distribute":  # over how many nodes is left to choose
+            return best_of_kind("distribute", demand, rates, nodes)
         before = None if self.choice is None else self.choice.option.kind
-        nodes = ((0,),) if self._ranks is None else self._ranks.nodes
         self.choice = choose_references(demand, rates, nodes)
         kind = self.choice.option.kind
         if kind != before and (kind != "recompute" or before or self._ranks is not None):

@@ -140,6 +140,16 @@ def choose_references(demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> C
     return Choice(best, _why(best, all_options, demand, nodes))
 
 
+def best_of_kind(kind: Kind, demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> Option:
+    """The fastest option of a kind that fits; where none does, the one that takes least memory."""
+    own = [option for option in options(demand, rates, nodes) if option.kind == kind]
+    fitting = [option for option in own if option.memory_bytes <= demand.memory_bytes]
+    if fitting:
+        return min(fitting, key=lambda option: option.seconds)
+    # A machine on which the kind makes no difference has no option for it.
+    return min(own, key=lambda option: option.memory_bytes, default=Option(kind, 0.0, 0.0))
+
+
 def _why(best: Option, all_options: list[Option], demand: Demand, nodes: Nodes) -> str:
     anew = all_options[0]
     if best.kind == "recompute":
