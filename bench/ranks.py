@@ -84,14 +84,19 @@ def worker(given: argparse.Namespace) -> None:
         Deposit.add = slowed(Deposit.add, *how)  # type: ignore[method-assign]
     settings = EmcSettings(diameter_A=DIAMETER_A, level=given.level)
     emc = Emc(orienteer.open(given.file), settings, seed=1, device="cpu", mesh=mesh)
-    steps = [emc.step() for _ in range(max(TIMED))]
+    steps, stride = [], 1
+    for _ in range(max(TIMED)):
+        stride = emc.annealing.stride
+        steps.append(emc.step())
     timed = [step for step in steps if step.iteration in TIMED]
     problem = Problem(
         emc.frames.n_frames, len(emc.work.places), emc.work.n_poses, emc.work.edge_voxels,
         emc.frames.lit_share, n_halves=emc.n_halves,
     )  # fmt: skip
     merged = problem.with_frames(int((~emc.sentinel).sum()))
-    model = traffic_of(merged, comm.size // mesh.n_groups, mesh.n_groups).n_bytes * comm.size
+    traffic = traffic_of(merged, comm.size // mesh.n_groups, mesh.n_groups)
+    # The temperature of early iterations is taken from a part of the poses.
+    model = (traffic.n_bytes - traffic.by_part["temperature"] * (1 - 1 / stride)) * comm.size
     if comm.is_first:
         sent = float(np.median([step.sent_bytes for step in timed]))
         told = {

@@ -47,6 +47,11 @@ class Annealing:
         """Iterations until the last target is reached."""
         return max(0, int(np.ceil(np.log(self.target / LAST_PERPLEXITY) / -np.log(_RATE))))
 
+    @property
+    def stride(self) -> int:
+        """Of so many poses one is looked at next: spread posteriors are as well known from a part."""
+        return int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
+
     def inverse_temperature(
         self, work: Workspace, likelihood: Likelihood, models: Array, fluence: NDArray[np.float64],
         states_per_frame: float = 1.0,
@@ -56,8 +61,7 @@ class Annealing:
         states_per_frame : models that a frame is spread over, in each of which it has poses.
         It is taken from the scores of a few frames; others have theirs from ``inverse_temperatures``.
         """
-        # Spread posteriors are as well known from a part of the poses, evenly over the grid.
-        stride = int(np.clip(self.target / _FEWEST_SAMPLED, 1, _LARGEST_STRIDE))
+        stride = self.stride
         scores, brightness = sample_scores(work, likelihood, models, fluence, stride)
         n_pose_rows = len(work.poses) * len(models[0])
         log_prior = work.rows.log_prior[:n_pose_rows].reshape(len(models[0]), -1)[:, ::stride].reshape(-1)
