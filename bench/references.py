@@ -206,7 +206,7 @@ def measure_alone(options_: argparse.Namespace) -> dict[str, Any]:
     rows = row_space(options_.orientations, 128)
     result: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for frames in (4, 32, 256):
+        for frames in (4, 32, 256, 2048):
             problem, truth, _ = made_up(frames, options_.pixels, 1, "gaussian", "cpu", 0, 1000.0)
             batch = problem._batch(problem._prepared[0])
             tiling = tiling_of(rows, options_.pixels, batch.by_pixel)
