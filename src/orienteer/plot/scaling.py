@@ -73,7 +73,7 @@ def plot_weak(
     left.set_xticks(sorted({run["ranks"] for run in runs}))
     left.set_xlabel(f"ranks, one thread each, on {cores} shared cores")
     left.set_ylabel("processor seconds of work per iteration and rank")
-    left.set_title("EMC on this machine: work of a rank, as many frames each", fontsize=11)
+    left.set_title(f"EMC on {cores} cores: work of a rank, as many frames each", fontsize=11)
     left.legend(frameon=False, fontsize=8)
     _draw_curves(right, curves)
     for colour, curve in zip(_COLOURS, curves.values(), strict=False):
