@@ -30,6 +30,7 @@ T = TypeVar("T")
 PATIENCE_S = 3.0
 # How long a rank that leaves waits for the others, who may be busy with the same end.
 _DOOR_S = 30.0
+_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _POLL_S = (0.0, 0.0002, 0.002)
 
 
@@ -249,9 +250,10 @@ def crew() -> Crew:
         raise OrienteerError(
             "several ranks were started, but mpi4py is missing.", "Install it: pip install 'orienteer[mpi]'."
         ) from error
-    if not MPI.COMM_WORLD.Get_size() > 1:
+    started = [int(size) for name in _SIZE_VARIABLES if (size := os.environ.get(name, "")).isdigit()]
+    if MPI.COMM_WORLD.Get_size() == 1 and max(started, default=1) > 1:
         raise OrienteerError(
-            "several ranks were started, but each is alone: mpiexec and mpi4py belong to different MPIs.",
-            "Use the mpiexec of the MPI that mpi4py was built for; 'orienteer doctor' tells which.",
+            f"{max(started)} ranks were started, but each is alone: their launcher belongs to another MPI.",
+            "Use the mpiexec of the MPI that 'python -m mpi4py --mpi-lib-version' names, or srun --mpi=pmi2.",
         )
     return Crew(MPI.COMM_WORLD)

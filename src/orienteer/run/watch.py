@@ -26,6 +26,8 @@ from orienteer.run.fault import Fault, Kind
 
 HANG_S = 1800.0
 _INTERVAL_S = 5.0
+# The leader looks up so often, so that nobody waits for it in the end.
+_WAKE_S = 0.5
 _CONNECT_S = 10.0
 _LINE_BYTES = 4096
 # Main threads that are here wait for other ranks.
@@ -108,15 +110,17 @@ class Watch:
         heard_s = time.monotonic()
         with line:
             line.settimeout(0)
-            while not self._is_over.wait(self._interval_s):
+            while True:
                 message = {"token": token, "rank": self._crew.rank, "own": self._own()}
-                with suppress(BlockingIOError):
+                with suppress(OSError):
                     line.sendall(json.dumps(message).encode() + b"\n")
-                with suppress(BlockingIOError):
+                with suppress(OSError):
                     if line.recv(_LINE_BYTES):
                         heard_s = time.monotonic()
                 if time.monotonic() - heard_s > self._hang_s + 3 * self._interval_s:
                     self._end("hang", 0, f"has not answered for {self._hang_s:.0f} s")
+                if self._is_over.wait(self._interval_s):
+                    break
             with suppress(OSError):
                 line.sendall(b'{"bye": true}\n')
 
@@ -129,7 +133,7 @@ class Watch:
         with server, selectors.DefaultSelector() as selector:
             selector.register(server, selectors.EVENT_READ)
             while not self._is_over.is_set():
-                for key, _ in selector.select(self._interval_s):
+                for key, _ in selector.select(min(self._interval_s, _WAKE_S)):
                     if key.fileobj is server:
                         line, _ = server.accept()
                         selector.register(line, selectors.EVENT_READ, _Peer())
