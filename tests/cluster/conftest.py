@@ -21,17 +21,16 @@ CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller}
-SlurmdPort={daemon}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket,cred_expire=5
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd-%n.log
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -45,12 +44,14 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 JobRequeue=1
 KillWait=5
+SlurmdTimeout=20
 MinJobAge=600
 ReturnToService=2
-NodeName={host} NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
-PartitionName=batch Nodes={host} Default=YES MaxTime=4:00:00 PriorityTier=5 PreemptMode=OFF
-PartitionName=guests Nodes={host} MaxTime=4:00:00 PriorityTier=1 PreemptMode=REQUEUE GraceTime=10
-PartitionName=urgent Nodes={host} MaxTime=4:00:00 PriorityTier=9 PreemptMode=OFF
+NodeName=node1 NodeHostname={host} NodeAddr=127.0.0.1 Port={node1} CPUs=2 State=UNKNOWN
+NodeName=node2 NodeHostname={host} NodeAddr=127.0.0.1 Port={node2} CPUs=2 State=UNKNOWN
+PartitionName=batch Nodes=ALL Default=YES MaxTime=4:00:00 PriorityTier=5 PreemptMode=OFF
+PartitionName=guests Nodes=ALL MaxTime=4:00:00 PriorityTier=1 PreemptMode=REQUEUE GraceTime=10
+PartitionName=urgent Nodes=ALL MaxTime=4:00:00 PriorityTier=9 PreemptMode=OFF
 """
 
 # Starts a rank that counts to the number in the file "goal", one more every fifth of a second; it goes on
@@ -95,6 +96,33 @@ class Slurm:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
         self.environment = environment
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, *command: str) -> None:
+        """Start a daemon."""
+        with (self.folder / f"{name}.out").open("ab") as said:
+            self._daemons[name] = subprocess.Popen(
+                command, env=self.environment, stdout=said, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def start_node(self, name: str) -> None:
+        """Let a node take part."""
+        self.start(name, "slurmd", "-D", "-N", name)
+
+    def lose_node(self, name: str) -> None:
+        """Let a node die without a word."""
+        self._daemons[name].kill()
+        self._daemons[name].wait()
+
+    def stop(self) -> None:
+        """End all daemons, the last one first."""
+        for daemon in reversed(self._daemons.values()):
+            daemon.terminate()
+            try:
+                daemon.wait(15)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
 
     def call(self, *command: object) -> str:
         """What a program of Slurm says."""
@@ -142,22 +170,17 @@ def missing() -> str:
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[Slurm]:
-    """A controller, one node of four pretended cores and three partitions."""
+    """A controller, two nodes of two pretended cores each and three partitions."""
     if reason := missing():
         pytest.skip(reason)
     folder = Path(tempfile.mkdtemp(prefix="orienteer-slurm-"))
     folder.chmod(0o755)  # munged wants its socket to be within everybody's reach
-    for name in ("state", "spool"):
+    for name in ("state", "spool-node1", "spool-node2"):
         (folder / name).mkdir()
     configuration = folder / "slurm.conf"
-    configuration.write_text(
-        CONFIGURATION.format(
-            host=socket.gethostname().partition(".")[0],
-            folder=folder,
-            controller=free_port(),
-            daemon=free_port(),
-        )
-    )
+    host = socket.gethostname().partition(".")[0]
+    ports = {name: free_port() for name in ("controller", "node1", "node2")}
+    configuration.write_text(CONFIGURATION.format(host=host, folder=folder, **ports))
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o600)
@@ -166,39 +189,22 @@ def slurm() -> Iterator[Slurm]:
         "SLURM_CONF": str(configuration),
         "PATH": f"{environment['PATH']}:/usr/sbin:/usr/local/sbin",
     }
-    socket_, names = folder / "munge.socket", ("key", "pid", "log", "seed")
-    munged = ["munged", "--foreground", "--force", f"--socket={socket_}",
-              *(f"--{name}-file={folder / 'munge'}.{name}" for name in names)]  # fmt: skip
-    daemons: list[subprocess.Popen[bytes]] = []
+    door, names = folder / "munge.socket", ("key", "pid", "log", "seed")
+    munge_files = [f"--{name}-file={folder / 'munge'}.{name}" for name in names]
     started = Slurm(folder, environment)
     try:
-        for command in (munged, ["slurmctld", "-D"], ["slurmd", "-D"]):
-            with (folder / f"{command[0]}.out").open("wb") as said:
-                daemons.append(
-                    subprocess.Popen(
-                        command,
-                        env=environment,
-                        stdout=said,
-                        stderr=subprocess.STDOUT,
-                        start_new_session=True,
-                    )
-                )
-            if command is munged:
-                wait_until(socket_.exists, "munged", 30)
+        started.start("munged", "munged", "--foreground", "--force", f"--socket={door}", *munge_files)
+        wait_until(door.exists, "munged", 30)
+        started.start("slurmctld", "slurmctld", "-D")
+        for name in ("node1", "node2"):
+            started.start_node(name)
         if not _is_up(started):
             pytest.skip(f"Slurm does not start here: {_last_words(folder)}")
         yield started
         subprocess.run(["scancel", "--user=root"], env=environment, check=False, timeout=60)
         time.sleep(1)
     finally:
-        for daemon in reversed(daemons):
-            daemon.terminate()
-        for daemon in reversed(daemons):
-            try:
-                daemon.wait(15)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+        started.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -207,14 +213,14 @@ def _is_up(slurm: Slurm) -> bool:
     while time.monotonic() < end:
         question = ["sinfo", "--noheader", "--partition=batch", "--format=%T"]
         asked = subprocess.run(question, env=slurm.environment, capture_output=True, text=True, check=False)
-        if asked.stdout.strip().startswith("idle"):
+        if asked.stdout.split() == ["idle"]:  # both nodes, in one line
             return True
         time.sleep(0.3)
     return False
 
 
 def _last_words(folder: Path) -> str:
-    logs = [folder / "slurmctld.log", folder / "slurmd.log", folder / "munged.out"]
+    logs = [folder / "slurmctld.log", folder / "slurmd-node1.log", folder / "munged.out"]
     return " ".join(log.read_text(errors="replace")[-300:] for log in logs if log.exists())
 
 
@@ -268,6 +274,12 @@ class Desk:
     def number(self, run: str) -> int:
         path = self.folder / run / "number"
         return int(path.read_text() or 0) if path.exists() else 0
+
+    def come_nearer(self, run: str) -> int:
+        """A goal that the next job of a run can reach; the one at work has read another."""
+        goal = self.number(run) + 50
+        (self.folder / "goal").write_text(str(goal))
+        return goal
 
     def log(self, run: str, job: str) -> str:
         return (self.folder / run / "slurm" / f"{job}.log").read_text()

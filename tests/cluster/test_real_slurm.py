@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 pytestmark = [pytest.mark.xdist_group("slurm"), pytest.mark.timeout(300)]
+FAR = 10_000  # no job of these tests comes so far
 
 
 def test_a_job_is_taken_found_again_and_done(desk: Any) -> None:
@@ -43,38 +44,46 @@ def test_several_runs_are_an_array_with_a_record_each(desk: Any) -> None:
 
 
 def test_jobs_in_a_row_go_on_where_one_was_cut_off_and_the_rest_is_dropped_at_the_end(desk: Any) -> None:
-    first, second, third = desk.submit(desk.run_file("r1", goal=40), "--chain", 3)
+    first, second, third = desk.submit(desk.run_file("r1", goal=FAR), "--chain", 3)
     desk.wait_until(lambda: desk.number("r1") > 2, "the first job")
     states = {job["number"]: job["slurm"] for job in desk.status("r1")[0]["jobs"]}
     assert states[second]["words"] == "waits: comes after another job"
+    goal = desk.come_nearer("r1")
     # What Slurm does by itself shortly before the time of a job is up.
     desk.slurm.call("scancel", "--signal=USR1", "--batch", first)
     desk.slurm.wait_for(first, "FAILED")
     assert "stopped by a notice" in desk.log("r1", first)
     desk.slurm.wait_for(second, "COMPLETED")
-    assert desk.number("r1") == 40
+    assert desk.number("r1") == goal
     assert "goes on from 0" not in desk.log("r1", second)
     desk.slurm.wait_for(third, "CANCELLED")
     assert not (desk.folder / "r1" / "slurm" / f"{third}.log").exists()
 
 
 def test_a_job_that_is_sent_away_queues_again_and_goes_on(desk: Any) -> None:
-    file = desk.run_file("r1", goal=30)
-    (job,) = desk.submit(file, "--preemptible", "--partition", "guests", "--exclusive")
+    file = desk.run_file("r1", goal=FAR)
+    (job,) = desk.submit(file, "--preemptible", "--partition", "guests", "--nodes", 2, "--exclusive")
     desk.wait_until(lambda: desk.number("r1") > 5, "the job of a guest")
+    goal = desk.come_nearer("r1")
     urgent = desk.slurm.call(
-        "sbatch", "--parsable", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1"
+        "sbatch",
+        "--parsable",
+        "--partition=urgent",
+        "--nodes=2",
+        "--exclusive",
+        "--output=/dev/null",
+        "--wrap=sleep 1",
     )
     desk.slurm.wait_for(urgent, "COMPLETED")
     desk.slurm.wait_for(job, "COMPLETED", seconds=200)
-    assert desk.number("r1") == 30
+    assert desk.number("r1") == goal
     log = desk.log("r1", job)
     assert log.count("goes on from") == 2
     assert "stopped by Slurm" in log  # within the time that Slurm leaves to those it sends away
 
 
 def test_a_cancelled_job_stays_cancelled_and_status_says_so(desk: Any) -> None:
-    file = desk.run_file("r1", goal=1000)
+    file = desk.run_file("r1", goal=FAR)
     (job,) = desk.submit(file, "--preemptible", "--partition", "guests")
     desk.wait_until(lambda: desk.number("r1") > 2, "the job")
     desk.slurm.call("scancel", job)
@@ -86,7 +95,7 @@ def test_a_cancelled_job_stays_cancelled_and_status_says_so(desk: Any) -> None:
 
 
 def test_a_run_gets_no_second_job_beside_one_that_waits_or_works(desk: Any) -> None:
-    file = desk.run_file("r1", goal=1000)
+    file = desk.run_file("r1", goal=FAR)
     (job,) = desk.submit(file)
     again = desk.call("submit", file)
     assert again.returncode == 1
@@ -104,7 +113,23 @@ def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(desk: Any) -
     assert not (desk.folder / "r1").exists()
 
 
-def test_an_archive_is_sent_to_the_node_used_there_and_removed(desk: Any) -> None:
+@pytest.mark.slow
+def test_a_job_that_loses_a_node_queues_again_and_goes_on(desk: Any) -> None:
+    (job,) = desk.submit(desk.run_file("r1", goal=FAR), "--nodes", 2)
+    desk.wait_until(lambda: desk.number("r1") > 5, "the job")
+    desk.slurm.lose_node("node2")
+    try:
+        desk.slurm.wait_for(job, "PENDING")
+        desk.come_nearer("r1")
+    finally:
+        desk.slurm.start_node("node2")
+    desk.slurm.wait_for(job, "COMPLETED")
+    log = desk.log("r1", job)
+    assert log.count("goes on from") == 2, log
+    assert log.count("goes on from 0") == 1, log
+
+
+def test_an_archive_is_sent_to_the_nodes_used_there_and_removed(desk: Any) -> None:
     file = desk.run_file("r1", goal=3)
     node = desk.folder / "node"
     node.mkdir()
@@ -112,7 +137,8 @@ def test_an_archive_is_sent_to_the_node_used_there_and_removed(desk: Any) -> Non
     with tarfile.open(desk.folder / "env.tar.gz", "w:gz") as archive:
         archive.add(program, "bin/orienteer")
     program.unlink()  # what runs is what was sent
-    (job,) = desk.submit(file, "--environment", "env.tar.gz", "--node-folder", node, "--site", "generic")
+    options = ("--environment", "env.tar.gz", "--node-folder", node, "--site", "generic", "--nodes", 2)
+    (job,) = desk.submit(file, *options)
     desk.slurm.wait_for(job, "COMPLETED", "FAILED")
     assert desk.number("r1") == 3, desk.log("r1", job)
     assert list(node.iterdir()) == []
@@ -122,7 +148,7 @@ def test_an_archive_is_sent_to_the_node_used_there_and_removed(desk: Any) -> Non
     ("option", "said"),
     [
         (("--partition", "bach"), "Did you mean 'batch'?"),
-        (("--nodes", 2), "batch has 1"),
+        (("--nodes", 3), "batch has 2"),
         (("--time", "5h"), "gives at most 04:00:00"),
     ],
 )

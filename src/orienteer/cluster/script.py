@@ -92,13 +92,13 @@ def _this_environment() -> list[str]:
 def _packed(settings: ClusterSettings) -> list[str]:
     archive = Path(settings.environment)
     ending = archive.name[archive.name.index(".tar") :]
-    unpack = f'mkdir -p "$1" && tar -xf "$1{ending}" -C "$1" && rm "$1{ending}"'
+    unpack = f'mkdir -p "$1" && tar -xf "$1{ending}" -C "$1"'
     return [
         f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
         f'environment={settings.node_folder}/orienteer-"$SLURM_JOB_ID"',
         f'sbcast --force {_quoted(archive.absolute())} "$environment{ending}" || exit 1',
         f"{_ON_EACH_NODE} bash -c '{unpack}' - \"$environment\" || exit 1",
-        f"trap '{_ON_EACH_NODE} rm -rf \"$environment\"' EXIT",
+        f'trap \'{_ON_EACH_NODE} rm -rf "$environment" "$environment{ending}"\' EXIT',
         'export PATH="$environment/bin:$PATH"',
     ]
 
