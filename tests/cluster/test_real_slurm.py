@@ -60,6 +60,17 @@ def test_jobs_in_a_row_go_on_where_one_was_cut_off_and_the_rest_is_dropped_at_th
     assert not (desk.folder / "r1" / "slurm" / f"{third}.log").exists()
 
 
+@pytest.mark.slow
+def test_slurm_tells_a_job_before_its_time_is_up_and_the_next_goes_on(desk: Any) -> None:
+    file = desk.run_file("r1", goal=FAR)
+    first, second = desk.submit(file, "--time", "1min", "--notice-s", 10, "--chain", 2)
+    desk.wait_until(lambda: desk.number("r1") > 5, "the first job")
+    desk.slurm.wait_for(first, "FAILED", "TIMEOUT", seconds=200)
+    assert "stopped by a notice" in desk.log("r1", first)
+    assert desk.slurm.wait_for(second, "RUNNING") == "RUNNING"
+    desk.slurm.call("scancel", second)
+
+
 def test_a_job_that_is_sent_away_queues_again_and_goes_on(desk: Any) -> None:
     file = desk.run_file("r1", goal=FAR)
     (job,) = desk.submit(file, "--preemptible", "--partition", "guests", "--nodes", 2, "--exclusive")
