@@ -97,7 +97,10 @@ class Emc(Carried):
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
         seconds = time.monotonic() - began
-        left = seconds_left(seconds, course, self.annealing, self.stages, self.pixels, self.group.order)
+        left = seconds_left(
+            seconds, course, self.annealing, self.stages, self.pixels, self.group.order, self.n_models,
+            self.growth.expected(self.n_models),
+        )  # fmt: skip
         note = ""
         if (course.after_limit or turn) == "best start":
             nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]

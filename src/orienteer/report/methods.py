@@ -10,10 +10,10 @@ from orienteer.report import references
 from orienteer.report.evidence import Evidence
 from orienteer.report.measured import wavelength_in_words
 from orienteer.report.phasing_facts import PhasingFacts
-from orienteer.report.plain_values import as_number, as_tables, as_words, at
+from orienteer.report.plain_values import as_number, as_tables, as_texts, as_words, at
 from orienteer.report.references import Reference
 from orienteer.report.validation_facts import ValidationFacts
-from orienteer.report.words import NOT_KNOWN, counted, number, sentence
+from orienteer.report.words import NOT_KNOWN, counted, listed, number, sentence
 from orienteer.run.frame_use import frame_use
 from orienteer.run.states import occupancies_in_words
 
@@ -115,9 +115,8 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     elif emc.get("background") == "estimate":
         said.append("A background was estimated from the patterns and was part of the expected counts.")
     if emc.get("halves") is True:
-        said.append(
-            "The patterns were parted into two halves, each of which was oriented by the model of the other."
-        )
+        done = "has a model of its own" if _knows_all(evidence) else "was oriented by the model of the other"
+        said.append(f"The patterns were parted into two halves, each of which {done}.")
     sentinels = as_number(emc.get("sentinels"))
     if sentinels:
         said.append(f"{100 * sentinels:g} % of the patterns were oriented but never merged.")
@@ -127,15 +126,24 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     if steps:
         last = steps[-1]
         grid = f"{number(last.get('n_rotations'))} orientations (600-cell, level {last.get('grid_level')})"
+        what = "merged patterns" if _knows_all(evidence) else f"searched {grid},"
         said.append(
-            f"The last of {counted(last['iteration'], 'iteration')} searched {grid}, with data to "
+            f"The last of {counted(last['iteration'], 'iteration')} {what} with data to "
             f"{number(as_number(last.get('resolution_A')))} Å."
         )
-        if emc.get("refine") is True and last.get("finished"):
+        if emc.get("refine") is True and last.get("finished") and not _knows_all(evidence):
             said.append("At the end poses were refined off the grid and the patterns merged again.")
         if last.get("finished") and last.get("reason"):
             said.append(f"The run ended with this reason: {sentence(str(last['reason']))}")
     return said
+
+
+def _knows_all(evidence: Evidence) -> bool:
+    """Whether the orientations of all patterns were given; the run says so before its first step."""
+    begun = [event for event in evidence.events.value or [] if event["event"] in ("started", "resumed")]
+    remarks = as_texts(begun[-1].get("remarks")) if begun else []
+    given = bool(evidence.known_orientations)
+    return given and any(words.startswith("The orientations of all ") for words in remarks)
 
 
 def _states(evidence: Evidence, settings: Mapping[str, Any], n_models: int) -> list[str]:
@@ -222,6 +230,12 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
             f"there both their Fourier shell correlation ({references.FSC.short}) stays above {by} and the "
             "speckles of their intensities agree."
         )
+    if validation.states:
+        each = [
+            "nowhere" if state.resolution_A is None else f"{number(state.resolution_A)} Å"
+            for state in validation.states
+        ]
+        said.append(f"That is state 1; in their order the states agree to {listed(each)}.")
     if validation.resolution_A is not None and validation.whole_A is not None:
         said.append(
             f"The intensity of all patterns shows the same speckles to {number(validation.whole_A)} Å."

@@ -20,7 +20,9 @@ from orienteer.run.settings_file import hash_settings, lasting
 NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
 # Settings with these words in their names bring in something that the frames did not say.
 _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
-_EXPERIMENT_FILES = ("background_file",)
+_EXPERIMENT_FILES = ("background_file", "known_orientations_file")
+# The first line of all speaks of these.
+_SAID_FIRST = "known_orientations_"
 # What phasing says of a density that does not foretell what it has not seen.
 _DOUBT, _DENSITY = "phasing had not seen", "The density"
 
@@ -101,6 +103,8 @@ def _brought_in(evidence: Evidence) -> list[str]:
     found = []
     for section, values in (evidence.settings.value or {}).items():
         for name, value in values.items() if isinstance(values, Mapping) else ():
+            if name.startswith(_SAID_FIRST):
+                continue
             if any(word in name for word in _BROUGHT_IN) and value not in (
                 "",
                 0,

@@ -47,6 +47,23 @@ def test_more_starts_take_longer_and_a_limit_bounds_it(tiny: Any) -> None:
     assert limited == pytest.approx(2.0)
 
 
+def test_states_that_are_yet_to_begin_take_their_time(tiny: Any) -> None:
+    pixels = pixel_table(tiny.source())
+    stages = ladder(pixels.edge_inv_A(0), 2000.0, 0)
+    course = Course(len(stages), 1, 4000, grows=True)
+    poses = round(stages[0].n_poses())
+
+    def left(n_models: int, most_models: int) -> float:
+        annealing = Annealing(poses, is_first=n_models == 1, after_split=n_models > 1)
+        return seconds_left(2.0 * n_models, course, annealing, stages, pixels, 1, n_models, most_models)
+
+    assert left(1, 3) > 2 * left(1, 1)
+    # An iteration of two models takes twice as long, and nothing else is different: what is left falls.
+    assert left(1, 3) > left(2, 3) > left(3, 3)
+    course.grows = False
+    assert left(1, 3) == left(1, 1)
+
+
 def test_a_stage_in_two_passes_costs_its_coarse_grid(tiny: Any) -> None:
     """All frames meet all poses of half as many divisions; of the fine grid each meets a few."""
     pixels = pixel_table(tiny.source())

@@ -19,11 +19,14 @@ def seconds_left(
     stages: Sequence[Stage],
     pixels: PixelTable,
     group_order: int,
+    n_models: int = 1,
+    most_models: int = 1,
 ) -> float:
     """Time to the end, if later iterations take as long for each pose and pixel as this one did.
 
     seconds : of an iteration of the present stage.
     group_order : of the particle's symmetry, which leaves one pose in so many.
+    n_models : that there are, each of which takes its time; most_models : that there will be.
     """
     if course.finished:
         return 0.0
@@ -34,9 +37,14 @@ def seconds_left(
         for n, stage in zip(n_poses, stages, strict=True)
     ]
     here = annealing.iterations_left + max(1, FEWEST + 1 - annealing.iterations_done)
-    work = here * cost[course.stage] + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :])
+    last = max(n_models, most_models) if course.grows else n_models
+    work = here * cost[course.stage] * n_models + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :]) * last
     if course.stage == 0:
         whole = Annealing(round(n_poses[0]), is_first=True)
         work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
+        # One model after the other begins, and the first stage is done again with it.
+        again = Annealing(round(n_poses[0]), is_first=False, after_split=True).iterations_left + FEWEST
+        work += sum(again * cost[0] * models for models in range(n_models + 1, last + 1))
     n_left = course.most_iterations - course.iteration
-    return seconds * min(work, n_left * max(cost[course.stage :])) / cost[course.stage]
+    work = min(work, n_left * max(cost[course.stage :]) * last)
+    return seconds * work / (cost[course.stage] * n_models)

@@ -101,6 +101,10 @@ class Growth:
         self.verdict = "split" if n_models < _MOST else "keep"
         return f"There are {n_models} states or more: {told}."
 
+    def expected(self, n_models: int) -> int:
+        """Models that there will be in the end, where there are so many now; of auto, one more is tried."""
+        return min(n_models + 1, _MOST) if self.wanted == "auto" else self.wanted
+
     def state(self) -> dict[str, Any]:
         """All of it by name."""
         before = {f"growth/before/{name}": value for name, value in self.before.items()}
