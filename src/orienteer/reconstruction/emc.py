@@ -255,6 +255,7 @@ class Emc(Carried):
                 growth.n_tries += 1
                 drop_state(self, int(occupancy(self).argmin()))
             else:
+                growth.n_tries = 0
                 growth.before = {**self._learnt(), **self.table.state(), "evidence": growth.evidence}
             split_state(self)
             self.course.enter(0)

@@ -36,6 +36,15 @@ def test_the_state_that_explains_its_frames_worst_is_split() -> None:
     assert (model[is_seed] == 1).all()
 
 
+def test_where_a_part_of_one_state_was_none_another_is_split() -> None:
+    rng = np.random.default_rng(3)
+    model = rng.integers(0, 3, 900)
+    odds = rng.normal(0.0, 1.0, 900) - 3.0 * (model == 1) - 1.0 * (model == 2)
+    assert [choose_seeds(odds, model, rank)[0] for rank in range(2)] == [1, 2]
+    _, is_seed = choose_seeds(odds, model, 1)
+    assert (model[is_seed] == 2).all()
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_too_few_frames_begin_nothing(n: int) -> None:
     model = np.full(5, -1)

@@ -28,7 +28,9 @@ def split_state(emc: "Emc") -> None:
     likelihood = emc.noise.likelihood(work)
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
     odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
-    parent, is_seed = choose_seeds(odds, np.where(table.merged & ~emc.sentinel, table.shown, -1))
+    # A part of the same state that has lost its frames once would lose them again: another is tried.
+    shown = np.where(table.merged & ~emc.sentinel, table.shown, -1)
+    parent, is_seed = choose_seeds(odds, shown, emc.growth.n_tries)
     counts = _frames_of_states(emc)
     n_seeds = float(is_seed.sum())
     counts[parent] = max(counts[parent] - n_seeds, 0.0)
@@ -74,18 +76,24 @@ def _frames_of_states(emc: "Emc") -> NDArray[np.float64]:
     return np.bincount(shown[shown >= 0], minlength=emc.n_models).astype(np.float64)
 
 
-def choose_seeds(odds: NDArray[np.float64], model: NDArray[np.int64]) -> tuple[int, NDArray[np.bool_]]:
+def choose_seeds(
+    odds: NDArray[np.float64], model: NDArray[np.int64], rank: int = 0
+) -> tuple[int, NDArray[np.bool_]]:
     """The model to be split, and whether a frame begins the new one, (N,) bool.
 
     odds : (N,) how well each frame is explained, in nats; model : (N,) of the frames, -1: has no say.
+    rank : 0: the model that most of the worst explained frames belong to; 1: the next; after the last, the
+        first again.
 
-    The model is the one that most of the worst explained frames belong to.  Its frames are parted where the
-    two sides differ most (Otsu): far out where a few are unlike all others, near the middle where none are.
+    Frames of the model are parted where the two sides differ most (Otsu): far out where a few are unlike all
+    others, near the middle where none are.
     """
     is_seed = np.zeros(len(odds), dtype=bool)
     told = np.flatnonzero(model >= 0)
     worst = told[np.argsort(odds[told], kind="stable")[: max(1, int(_WORST * len(told)))]]
-    parent = int(np.argmax(np.bincount(model[worst], minlength=1)))
+    counts = np.bincount(model[worst], minlength=1)
+    candidates = np.argsort(-counts, kind="stable")[: max(1, int((counts > 0).sum()))]
+    parent = int(candidates[rank % len(candidates)])
     own = np.flatnonzero(model == parent)
     n = len(own)
     if n < 2:
