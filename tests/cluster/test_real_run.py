@@ -62,3 +62,19 @@ def test_a_run_that_is_sent_away_saves_queues_again_and_finishes(desk: Any, run_
     assert run["state"] == "finished", log
     numbers = [int(line.split()[1]) for line in log.splitlines() if line.startswith("step ")]
     assert numbers == sorted(set(numbers)), log  # no step was done twice
+
+
+@pytest.mark.slow
+def test_ranks_of_a_packed_environment_do_a_whole_run(desk: Any, run_file: str) -> None:
+    packed = desk.call("pack", "--out", "env.tar")
+    assert packed.returncode == 0, packed.stderr
+    node = desk.folder / "node"
+    node.mkdir()
+    options = ("--environment", "env.tar", "--node-folder", node, "--ranks-per-node", 2, "--nodes", 1)
+    (job,) = desk.submit(run_file, *options)
+    desk.slurm.wait_for(job, "COMPLETED", "FAILED", seconds=500)
+    log = desk.log("r1", job)
+    assert desk.slurm.state(job) == "COMPLETED", log
+    events = (desk.folder / "r1" / "events.jsonl").read_text()
+    assert '"event":"finished"' in events, log
+    assert list(node.iterdir()) == []
