@@ -26,6 +26,10 @@ def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_doe
     volume = choose_volume(course, 0, lambda *step: told.append(step))
     assert made.volume_A3 / data.voxel_A**3 < volume < 1.5 * true_volume
     assert all(0 < done <= total for done, total in told)
+    assert told[-1][0] == told[-1][1]
+    # Far smaller volumes are not asked once several have been worse.
+    steps = np.diff([done for done, _ in told])
+    assert steps.max() > 1.5 * steps.min()
 
 
 def test_the_choice_is_the_smallest_volume_that_is_worse_by_less_than_the_error() -> None:

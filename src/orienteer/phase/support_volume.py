@@ -2,28 +2,38 @@
 
 A support that is too small forces errors into the density, and held-out voxels are foretold worse the smaller
 it is.  One that is too large lets noise in, and far too large a one hides the density altogether.  So a few
-starts are phased at each of many volumes, and the smallest volume is taken that foretells held-out voxels as
-well as the best does: not worse by more than two standard errors of the difference.
+starts go down from a large volume to smaller ones, and the smallest volume is taken that foretells held-out
+voxels as well as the best does: not worse by more than two standard errors of the difference.
 
-This is done twice, the second time with small steps around the first choice.
+Starts keep what they have found when the volume falls.  Were they begun anew at each volume, one at which all
+of them fail by chance would end the search.  The steps are large at first, and go on until several volumes in
+a row are worse.  Then the starts of the choice go through a few volumes around it, in small steps, and choose
+again: they have found what there is to find, so that only the volume makes a difference.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.phase.batches import run_batches
-from orienteer.phase.course import LARGEST_SUPPORT, Course
+from orienteer.phase.batches import starts_at_once
+from orienteer.phase.course import FIRST_BLUR, LARGEST_SUPPORT, LAST_BLUR, Course
 from orienteer.phase.held_out import Foretold, foretell
-from orienteer.phase.schedule import parse_schedule
+from orienteer.phase.iterations import METHODS
+from orienteer.phase.schedule import Phase
+from orienteer.phase.state import PhaseState
 
-_SCHEDULE = parse_schedule("120*dm 60*raar(0.87) 20*er")
-# From one volume to the next, at first and then around the choice.
-_COARSE, _FINE = 1.5, 1.15
-# Starts at each volume: one may fail, and two still tell how far good ones differ.
-_STARTS = 3
+# What is done at each volume, and then, on a copy, before it is judged.
+_AT_EACH = (Phase("dm", 1.0, 40), Phase("raar", 0.87, 20))
+_BEFORE_JUDGED = (Phase("er", 0.0, 10),)
+# From one volume to the next at first; then volumes around the choice, over it.
+_COARSE, _AROUND = 1.5, (1.22, 1.04, 0.89, 0.76)
+# Volumes that are tried below the choice before it is believed.
+_BELOW = 3
+# Starts that go down: some may fail, and two still tell how far good ones differ.
+_STARTS = 5
+# Volumes after which supports are as sharp as they become, and backgrounds are fitted.
+_SHARP = 3.0
 # The number of the first start of all, which no start of a phasing has.
 _NUMBER = 10**6
 # Volumes that are tried, in those of a ball of the particle's diameter: soft bodies reach beyond what shows
@@ -35,19 +45,6 @@ _ERRORS = 2.0
 LEAST_VOLUME = 8
 
 
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    """The best of some volumes.
-
-    volume : the choice, in voxels; best : free log-likelihood of the best start of all.
-    error : largest standard error of how far the score of a volume is below the best.
-    """
-
-    volume: float
-    best: float
-    error: float
-
-
 def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -> float:
     """The smallest volume, in voxels, that foretells held-out voxels as well as any.
 
@@ -55,43 +52,81 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
     """
     data = course.data
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
-    most = LARGEST_SUPPORT * data.n**3
-    coarse = _falling(min(_LARGEST * ball, most), max(_SMALLEST * ball, LEAST_VOLUME), _COARSE)
-    before = len(coarse) * _STARTS
-    iterations = sum(phase.count for phase in _SCHEDULE)
-    total = iterations * (before + _STARTS * len(_falling(_COARSE, 1 / _COARSE, _FINE)))
-    rough = _try(course, coarse, _NUMBER, seed, lambda done: tell(done, total))
-    fine = _falling(min(rough.volume * _COARSE, most), max(rough.volume / _COARSE, LEAST_VOLUME), _FINE)
+    largest = min(_LARGEST * ball, LARGEST_SUPPORT * data.n**3)
+    coarse = falling(largest, max(_SMALLEST * ball, LEAST_VOLUME), _COARSE)
+    n_starts = max(2, starts_at_once(data, _STARTS))
+    each = n_starts * sum(phase.count for phase in (*_AT_EACH, *_BEFORE_JUDGED))
+    total = each * (len(coarse) + len(_AROUND))
+    state = course.start(range(_NUMBER, _NUMBER + n_starts), np.full(n_starts, largest), seed)
+    kept, way = state, _Way(course, state)
+    for number, volume in enumerate(coarse, start=1):
+        way.go_on(volume)
+        tell(each * number, total)
+        if way.choice == number - 1:
+            kept = way.state.copy()
+        if number - 1 - way.choice >= _BELOW:
+            break
+    again = _Way(course, kept, is_sharp=True)
+    around = np.clip(way.volumes[way.choice] * np.array(_AROUND), LEAST_VOLUME, LARGEST_SUPPORT * data.n**3)
+    for number, volume in enumerate(around, start=1):
+        again.go_on(float(volume))
+        tell(each * (len(coarse) + number), total)
+    return again.volumes[again.choice]
 
-    def heard(done: int) -> None:
-        tell(min(iterations * before + done, total), total)
 
-    choice = _try(course, fine, _NUMBER + before, seed, heard)
-    return (choice if choice.best >= rough.best - rough.error else rough).volume
+class _Way:
+    """Starts on their way through falling volumes, and how well the best of them foretells voxels at each.
+
+    volumes : in voxels.
+    is_sharp : whether supports are as sharp as they become from the first volume on.
+    """
+
+    def __init__(self, course: Course, state: PhaseState, is_sharp: bool = False) -> None:
+        self.course, self.state, self._is_sharp = course, state, is_sharp
+        self.volumes: list[float] = []
+        self._winners: list[NDArray[np.float64]] = []
+        self._apart: list[float] = []
+
+    def go_on(self, volume: float) -> None:
+        """Bring the supports to a volume, phase, and judge."""
+        course, done, k = self.course, 0, len(self.volumes)
+        sharp = 1.0 if self._is_sharp else min(1.0, k / _SHARP)
+        blur = FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * sharp
+        for phase in _AT_EACH:
+            for _ in range(phase.count):
+                if done % course.every == 0:
+                    course.renew(self.state, np.full(self.state.n_starts, volume), blur, k + done)
+                    if sharp == 1.0:
+                        course.fit_background(self.state)
+                self.state = METHODS[phase.method](self.state, course.data, phase.beta)
+                done += 1
+        found = self._judged()
+        ranked = np.sort(found.mean)
+        self.volumes.append(float(volume))
+        self._winners.append(found.by_voxel[found.mean.argmax()])
+        self._apart.append(float(ranked[-1] - ranked[-2]))
+        self._voxels = found
+
+    def _judged(self) -> Foretold:
+        state, data = self.state.copy(), self.course.data
+        for phase in _BEFORE_JUDGED:
+            for _ in range(phase.count):
+                state = METHODS[phase.method](state, data, phase.beta)
+        state.density[...] = self.course.estimate(state)
+        self.course.symmetrise(state)
+        return foretell(state.density, state.background, data, data.choosing)
+
+    @property
+    def choice(self) -> int:
+        """The number of the smallest volume that is as good as any."""
+        winners = Foretold(np.stack(self._winners), self._voxels.counts, self._voxels.speckle)
+        return smallest_as_good(winners, float(np.median(self._apart)))[0]
 
 
-def _falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
+def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
+    """Volumes from the largest to the smallest, each about a step smaller than the one before."""
     number = 1 + max(0, round(np.log(largest / smallest) / np.log(step)))
     return np.geomspace(largest, min(smallest, largest), number)
-
-
-def _try(
-    course: Course, volumes: NDArray[np.float64], number: int, seed: int, tell: Callable[[int], None]
-) -> _Tried:
-    """The choice among falling volumes (K,) by some starts at each, the first of them of a number."""
-    wanted, data = np.repeat(volumes, _STARTS), course.data
-    numbers = range(number, number + len(wanted))
-    parts = [
-        foretell(state.density, state.background, data, data.choosing)
-        for state in run_batches(course, _SCHEDULE, numbers, wanted, seed, tell)
-    ]
-    found = Foretold(np.concatenate([part.by_voxel for part in parts]), parts[0].counts, parts[0].speckle)
-    scores = found.mean.reshape(-1, _STARTS)
-    winners = scores.argmax(axis=1) + _STARTS * np.arange(len(volumes))
-    found = Foretold(found.by_voxel[winners], found.counts, found.speckle)
-    ranked = np.sort(scores, axis=1)
-    chosen, error = smallest_as_good(found, float(np.median(ranked[:, -1] - ranked[:, -2])))
-    return _Tried(float(volumes[chosen]), float(found.mean.max()), float(error.max()))
 
 
 def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArray[np.float64]]:
