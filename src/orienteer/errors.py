@@ -34,6 +34,10 @@ class FileError(OrienteerError):
         self.path = fspath(path)
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type["FileError"], tuple[str, str, str]]:
+        """Errors travel between ranks: they are made again of what they were made of."""
+        return FileError, (self.path, self.reason, self.hint)
+
 
 class SettingsError(OrienteerError):
     """A setting that is unknown, mistyped or out of range."""

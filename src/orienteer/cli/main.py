@@ -36,6 +36,7 @@ from orienteer.cli import (
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
 from orienteer.cli.ranks import check_command, join_ranks, leave_together
+from orienteer.run.crew import Crew
 from orienteer.run.signals import was_heard
 
 app = typer.Typer(
@@ -105,11 +106,13 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     debug = len(arguments) < len(sys.argv) - 1
     as_json = "--json" in arguments
-    team = join_ranks(arguments)
+    team: Crew | None = None
     # Typer answers a wrong command line in words of its own, but not when the answer has to be JSON.
     command = functools.partial(app, arguments, prog_name="orienteer", standalone_mode=not as_json)
 
     def carry_out() -> object:
+        nonlocal team
+        team = join_ranks(arguments)
         if team is not None:
             check_command(arguments, team)
         return command()

@@ -78,7 +78,7 @@ def environment_lines(settings: ClusterSettings) -> list[str]:
     """What makes the command be there, and srun start its ranks as asked."""
     lines = _packed(settings) if settings.environment else _this_environment()
     if settings.mpi:
-        lines.append(f"export SLURM_MPI_TYPE={settings.mpi}")
+        lines.append(f"export SLURM_MPI_TYPE={_quoted(settings.mpi)}")
     if settings.cores_per_rank:
         lines.append(f"export SRUN_CPUS_PER_TASK={settings.cores_per_rank}")
     return lines
@@ -95,7 +95,7 @@ def _packed(settings: ClusterSettings) -> list[str]:
     unpack = f'mkdir -p "$1" && tar -xf "$1{ending}" -C "$1"'
     return [
         f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
-        f'environment={settings.node_folder}/orienteer-"$SLURM_JOB_ID"',
+        f'environment={_quoted(settings.node_folder)}/orienteer-"$SLURM_JOB_ID"',
         f'sbcast --force {_quoted(archive.absolute())} "$environment{ending}" || exit 1',
         f"{_ON_EACH_NODE} bash -c '{unpack}' - \"$environment\" || exit 1",
         f'trap \'{_ON_EACH_NODE} rm -rf "$environment" "$environment{ending}"\' EXIT',
@@ -140,7 +140,7 @@ def _command(arguments: Sequence[str]) -> str:
     return shlex.join(["orienteer", *arguments])
 
 
-def _quoted(path: Path) -> str:
+def _quoted(path: Path | str) -> str:
     return shlex.quote(str(path))
 
 

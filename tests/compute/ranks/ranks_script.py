@@ -9,7 +9,7 @@ import pytest
 from orienteer.compute.ranks.comm import complete_rows
 from orienteer.compute.ranks.mesh import Mesh
 from orienteer.compute.ranks.world import world
-from orienteer.errors import OrienteerError
+from orienteer.errors import FileError, OrienteerError
 
 
 def main(shape: str) -> None:
@@ -53,6 +53,8 @@ def main(shape: str) -> None:
         for n_items in (23, 1, 0):
             done = list(work.claimed(range(n_items)))
             assert sorted(chain(*work.gather(done))) == list(range(n_items))
+    with pytest.raises(FileError, match=r"frames\.h5: is broken"):
+        comm.agree(FileError("frames.h5", "is broken.") if here == n - 1 else None)
     with pytest.raises(OrienteerError, match="a frame is broken"):
         comm.agree(OrienteerError("a frame is broken.") if here == n - 1 else None)
     mesh = Mesh.of(comm, shape)

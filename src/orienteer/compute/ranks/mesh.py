@@ -40,7 +40,9 @@ class Mesh:
         """
         if world.size == 1:
             return cls(world, world)
-        n_groups = n_groups_of(shape, world.size, max(1, round(world.size / world.n_local)))
+        # Machines may have unequal numbers of ranks, and all ranks must count the same machines.
+        n_machines = max(1, round(float(world.sum(1 / world.n_local))))
+        n_groups = n_groups_of(shape, world.size, n_machines)
         starts = [number * world.size // n_groups for number in range(n_groups + 1)]
         here = world.share(world.size).start
         own = max(number for number in range(n_groups) if starts[number] <= here)

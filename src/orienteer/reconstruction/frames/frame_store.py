@@ -64,7 +64,8 @@ class FrameStore:
         self.is_counts = True
         name = "these data" if source.path is None else str(source.path)
         self.count_check = CountCheck(name, first=self.own.start)
-        limit = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / mesh.all.n_local
+        # Machines have more or less memory, and all ranks must decide alike.
+        limit = float(mesh.all.min(_SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / mesh.all.n_local))
         parts: list[Patterns] | None = None
         error: OrienteerError | None = None
         try:
