@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
-import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +19,7 @@ from orienteer.compute.ranks.world import world
 from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
+from orienteer.run.beginning import begin_or_resume, leave_earlier_loop, under_way
 from orienteer.run.checkpoint import LAST
 from orienteer.run.choice_of_method import AUTO, choose_method, shared_settings
 from orienteer.run.crew import OthersAreElsewhere, crew
@@ -40,9 +39,6 @@ from orienteer.run.method import Method, MethodKind, Step, find_method
 from orienteer.run.session import Session, how_to_resume
 from orienteer.run.settings_file import (
     changeable,
-    lasting,
-    settings_differences,
-    settings_tree,
 )
 from orienteer.run.signals import NOTICE_S, stopping_at_once
 from orienteer.run.watch import HANG_S, Watch
@@ -51,9 +47,6 @@ from orienteer.source.base import Source
 
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
-
-# The iteration that is under way in each directory.  In a notebook, the one of an interrupted cell lives on.
-_under_way: weakref.WeakValueDictionary[str, Generator[Step]] = weakref.WeakValueDictionary()
 
 
 class Run:
@@ -129,9 +122,7 @@ class Run:
         section = team.by_leader(lambda: as_section(kind, settings))
         check_source(team, opened, choose_device(device))
         described = team.by_leader(
-            lambda: _begin_or_resume(
-                directory, kind, section, opened, as_seed(seed), device, restart, because
-            )
+            lambda: begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart, because)
         )
         return cls(directory.path, described, section, opened, device)
 
@@ -243,9 +234,9 @@ class Run:
         SIGTERM and SIGHUP leave within seconds with a :class:`RunStopped` that says how to resume.
         """
         n_most = as_count(n_steps)
-        _leave_earlier_loop(self.path)
+        leave_earlier_loop(self.path)
         steps = self._iterate(n_most)
-        _under_way[os.path.realpath(self.path)] = steps
+        under_way[os.path.realpath(self.path)] = steps
         return steps
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
@@ -411,85 +402,6 @@ class Run:
                 source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
         return self._checked(source if detector is None else source.with_detector(detector))
-
-
-def _begin_or_resume(
-    directory: RunDirectory,
-    kind: MethodKind,
-    section: Section,
-    source: Source,
-    seed: int,
-    device: DeviceName,
-    restart: bool,
-    because: str = "",
-) -> dict[str, Any]:
-    """What ``run.json`` says of the run that is there now; one begun with something else is refused.
-
-    because : why the method was chosen, where nobody has named it.
-    """
-    facts: dict[str, Any] = {
-        "method": kind.name,
-        **({"method_because": because} if because else {}),
-        "seed": seed,
-        "device": device,
-        "device_used": choose_device(device),
-        "input": describe_input(source),
-        "files": hash_named_files(section),
-    }
-    if restart or not directory.is_run:
-        _begin(directory, facts, section, source, restart)
-    described = directory.describe()
-    differences = [
-        f"the {name} ({facts[name]} instead of {described[name]})"
-        for name in ("method", "seed")
-        if facts[name] != described[name]
-    ]
-    stored, tree = directory.read_settings(described, kind.settings), settings_tree(kind.name, section)
-    differences += settings_differences(lasting(stored, section), lasting(tree, section))
-    differences += input_differences(described["input"], facts["input"])
-    differences += file_differences(described.get("files", {}), facts["files"])
-    if differences:
-        raise FileError(
-            directory.path,
-            f"the run there was begun with something else. Different now: {'; '.join(differences)}.",
-            "Give what it was begun with to resume it, or another folder for a new run; "
-            "--restart (restart=True) begins anew there and keeps nothing.",
-        )
-    if settings_differences(stored, tree):  # in what may change
-        _leave_earlier_loop(directory.path)
-        with RunLock(directory.path):
-            directory.write_settings(kind.name, section)
-    return described
-
-
-def _begin(
-    directory: RunDirectory, facts: dict[str, Any], section: Section, source: Source, restart: bool
-) -> None:
-    """Begin a run in a folder; a failure leaves nothing of it behind."""
-    is_new = not directory.path.exists()
-    directory.make(restart)
-    _leave_earlier_loop(directory.path)
-    try:
-        with RunLock(directory.path):
-            if restart or not directory.is_run:  # else another process has begun it in the meantime
-                directory.clear()
-                try:
-                    directory.begin(facts, section, source.detector)
-                except BaseException:
-                    directory.clear()
-                    raise
-    except BaseException:
-        if is_new:
-            with suppress(OSError):  # another process has put something there
-                directory.path.rmdir()
-        raise
-
-
-def _leave_earlier_loop(path: Path) -> None:
-    """Let go of a run that an earlier loop of this process has not ended, but does not work on either."""
-    before = _under_way.pop(os.path.realpath(path), None)
-    if before is not None and inspect.getgeneratorstate(before) != inspect.GEN_RUNNING:
-        before.close()
 
 
 def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
