@@ -24,6 +24,7 @@ FINE_PRIOR = np.repeat(LOG_PRIOR, CHILDREN) - np.log(CHILDREN)
 
 def filled(comm: Comm) -> ScoreStore:
     store = ScoreStore(ROWS, FRAMES, "cpu", 0.99, comm)
+    store.refer(SCORES[0], BETA)
     for first in comm.claimed(range(0, ROWS, TILE)):
         part = slice(first, min(first + TILE, ROWS))
         store.add(first, SCORES[part], LOG_PRIOR[part], BETA)

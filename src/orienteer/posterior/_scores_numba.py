@@ -14,6 +14,7 @@ _FRAMES = 128
 _WIDTH = np.float32(BINS_PER_NAT)
 _OUTSIDE, _IMPOSSIBLE = np.float32(N_BINS), np.float32(N_BINS + 1)
 _LEAST = np.float32(-3.4e38)
+_NOTHING = np.float32(-3e38)
 _ROWS_PER_PART = 256
 
 
@@ -52,8 +53,9 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top
         last = min(first + _FRAMES, D)
         n = last - first
         best = np.full(n, -1, np.int32)
-        highest = tile_top[first:last]
-        highest[:] = top[first:last]
+        # Below its own top, not the highest so far: then no bit depends on the tiles that came before.
+        highest, before = tile_top[first:last], top[first:last].copy()
+        highest[:] = _NOTHING
         reference_, beta_ = reference[first:last], beta[first:last]
         for k in range(T):
             x = below[first_row + k][first:last]
@@ -68,7 +70,7 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top
                 lower_and_sum(below[first_row + k][first:last], highest, part_total, part_moment)
             join(top[first:last], total[first:last], moment[first:last], highest, part_total, part_moment)
         for d in range(n):
-            if best[d] >= 0:
+            if best[d] >= 0 and highest[d] > before[d]:
                 best_row[first + d] = first_row + best[d]
                 best_score[first + d] = scores[best[d], first + d]
 

@@ -1,7 +1,7 @@
 """Posteriors of frames whose rows lie on several ranks: each rank has its best row and sums below it.
 
-Every rank tempers scores against a reference of its own and sums below a maximum of its own.  The maximum of
-all is ``top + reference`` of one of them; the others shift their distances down to it.
+Every rank sums below a maximum of its own.  That of all is the highest of them; the others shift their
+distances down to it.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,13 @@ from orienteer.posterior.responsibilities import Responsibilities
 class Tops(NamedTuple):
     """What some rows say about D frames, (D,) each.
 
-    top, reference : the highest tempered score is top + reference; top is float32, reference float64.
+    top : the highest tempered score, against a reference that all ranks share.
     total, moment : sums of e^x and x e^x over distances x below it, float64; a total of 0: no row can be.
     best_row, best_score : where it is, int64, and the score there before tempering, float32.
     key : float64, what decides between best rows of several ranks; of equal ones the first row counts.
     """
 
     top: Array
-    reference: Array | float
     total: Array
     moment: Array
     best_row: Array
@@ -36,7 +35,7 @@ def join_tops(comm: Comm, own: Tops) -> tuple[Tops, Array]:
     """The same of the rows of all ranks, and the distance (D,) float32 of this rank's top below theirs."""
     xp = array_namespace(own.total)
     possible = own.total > 0
-    height = xp.where(possible, own.top.astype(np.float64) + own.reference, -np.inf)
+    height = xp.where(possible, own.top.astype(np.float64), -np.inf)
     key = xp.where(possible, own.key, -np.inf)
     score = own.best_score.astype(np.float64)
     columns = [height, key, own.total, own.moment, own.best_row.astype(np.float64), score]
@@ -49,7 +48,6 @@ def join_tops(comm: Comm, own: Tops) -> tuple[Tops, Array]:
     chosen = xp.where((rows == first) & (keys == keys.max(axis=0)), scores, -np.inf).max(axis=0)
     joined = Tops(
         xp.where(xp.isfinite(highest), highest, 0),
-        0.0,
         (factor * totals).sum(axis=0),
         (factor * (moments + finite * totals)).sum(axis=0),
         xp.where(xp.isfinite(first), first, 0).astype(np.int64),

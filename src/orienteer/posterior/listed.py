@@ -81,7 +81,7 @@ def normalise_blocks(
         prior = prior_of_chosen[xp.maximum(best, 0)] if blocks.n_rows else 0.0
         key = beta * best_score.astype(np.float64) + prior
         top = xp.where(total > 0, log_evidence, 0) - xp.log(safe)
-        joined, shift = join_tops(comm, Tops(top, 0.0, total, moment, best_row, best_score, key))
+        joined, shift = join_tops(comm, Tops(top, total, moment, best_row, best_score, key))
         distance += shift[owner_frame(blocks)]
         counts = comm.sum(_counts(distance, owner_frame(blocks), D))
         total, best_row, best_score = joined.total, joined.best_row, joined.best_score

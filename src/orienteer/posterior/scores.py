@@ -77,9 +77,7 @@ class ScoreStore:
         beta = xp.asarray(inverse_temperature, dtype=np.float32)
         beta = xp.ascontiguousarray(xp.broadcast_to(beta, (self.n_frames,)))
         if self._reference is None:
-            # Scores are large and alike: differences from one of them keep the digits that matter.
-            self._reference = xp.where(xp.isfinite(scores[0]), scores[0], np.float32(0))
-            self._reference_term = beta.astype(np.float64) * self._reference
+            self.refer(scores[0], beta)
         tile_top = xp.empty(self.n_frames, dtype=np.float32)
         self._kernels.add_tile(
             scores, first_row, self._reference, log_prior, beta, self._below,
@@ -90,6 +88,17 @@ class ScoreStore:
         self._log_priors.append(log_prior)
         self._first_rows.append(first_row)
         self._beta = beta
+
+    def refer(self, scores: Array, inverse_temperature: Array) -> None:
+        """Compare all scores with these (D,), near to them: differences keep the digits that matter.
+
+        By default they are those of the first row that comes; ranks that share out rows need the same.
+        """
+        xp = self._xp
+        beta = xp.broadcast_to(xp.asarray(inverse_temperature, dtype=np.float32), (self.n_frames,))
+        # Whole nats: rows that are scored alone or in a tile may differ in their last bits.
+        self._reference = xp.round(xp.where(xp.isfinite(scores), scores, np.float32(0))).astype(np.float32)
+        self._reference_term = beta.astype(np.float64) * self._reference
 
     def _check_tile(self, first_row: int, scores: Array, log_prior: Array) -> int:
         T = len(scores)
@@ -111,17 +120,15 @@ class ScoreStore:
         """The posterior of every frame over the rows that were added; rows never added are impossible."""
         if self._posterior is not None:
             return self._posterior
-        if self._reference is None and self.comm.size == 1:
+        if self._reference is None:
             raise OrienteerError("there are no scores to make a posterior from.", "Add some first.")
         xp, D = self._xp, self.n_frames
-        tops, shift = self._tops(), 0.0
+        tops = self._tops()
         if self.comm.size > 1:
-            tops, shift = join_tops(self.comm, tops)
+            tops = join_tops(self.comm, tops)[0]
         self._offset = xp.zeros((1, D), dtype=np.float32)
         if self._tile_tops:
-            self._offset = xp.stack(self._tile_tops) - self._top
-            if self.comm.size > 1:
-                self._offset += shift
+            self._offset = xp.stack(self._tile_tops) - tops.top.astype(np.float32)
         self._tiles = xp.asarray(self._tile_of_row)
         counts = xp.zeros((N_BINS + 1, D), dtype=np.int32)
         self._kernels.count_distances(self._below, self._tiles, self._offset, counts)
@@ -133,7 +140,7 @@ class ScoreStore:
         self._n_own = n_kept if self.comm.size == 1 else kept_of_counts(counts, self._lowest)
         safe = xp.where(possible, tops.total, 1)
         self._factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
-        log_evidence = xp.log(safe) + tops.top + tops.reference
+        log_evidence = xp.log(safe) + tops.top + self._reference_term
         self._posterior = Posterior(
             log_evidence=xp.where(possible, log_evidence, -np.inf),
             best_row=tops.best_row,
@@ -154,8 +161,7 @@ class ScoreStore:
                 of_rows[first : first + len(log_prior)] = log_prior
             height = self._beta * self._best_score.astype(np.float64) + of_rows[self._best_row]
         return Tops(
-            self._top, 0.0 if self._reference is None else self._reference_term, self._total, self._moment,
-            self._best_row, self._best_score, height,
+            self._top, self._total, self._moment, self._best_row, self._best_score, height
         )  # fmt: skip
 
     def responsibilities(self, first_row: int, last_row: int) -> Array:

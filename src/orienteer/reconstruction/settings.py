@@ -92,11 +92,11 @@ class EmcSettings(Section):
         default="given",
         description="That of the file, if there is one; or from the frames: what never turns or darkens.",
     )
-    known_orientations_file: str = Field(
+    known_poses_file: str = Field(
         default="",
         description="HDF5 file of event_id and quaternion: frames that it names are not searched for.",
     )
-    known_orientations_column: str = Field(
+    known_poses_column: str = Field(
         default="",
         description="Column of the data with known quaternions, such as truth_orientation; no search then.",
     )
@@ -119,5 +119,6 @@ class EmcSettings(Section):
         description="Whether ranks take work as they become free, so that slow ones do less, or equal parts.",
     )
     deterministic: bool = Field(
-        default=False, description="The same bits in every run on a GPU too; the CPU always gives them."
+        default=False,
+        description="The same bits on a GPU in every run, and on the CPU on any number of ranks of a group.",
     )

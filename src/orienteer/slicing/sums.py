@@ -28,10 +28,11 @@ class CpuSums:
     """Sums (n, n, n, 2) of values and weights in the memory of the CPU.
 
     Rows are added to ``single`` in float32, which goes to ``double`` in float64 before it has taken many.
+    by_call : it goes there before every addition, so that their order changes no bit of ``single``.
     """
 
-    def __init__(self, n: int) -> None:
-        self.n = n
+    def __init__(self, n: int, by_call: bool = False) -> None:
+        self.n, self._by_call = n, by_call
         self.single: NDArray[np.float32] = np.zeros((n, n, n, 2), np.float32)
         self.double: NDArray[np.float64] = np.zeros((n, n, n, 2))
         self._rows = 0
@@ -40,13 +41,13 @@ class CpuSums:
     def around(cls, double: NDArray[np.float64]) -> "CpuSums":
         """Sums that end in the given array (n, n, n, 2) float64."""
         sums = cls.__new__(cls)
-        sums.n, sums.double, sums._rows = len(double), double, 0
+        sums.n, sums.double, sums._rows, sums._by_call = len(double), double, 0, False
         sums.single = np.zeros(double.shape, np.float32)
         return sums
 
     def expect_rows(self, n_rows: int) -> None:
         """Called before rows are added: float32 sums that have taken many rows go to float64 first."""
-        if self._rows + n_rows > _ROWS_ON_CPU:
+        if self._by_call or self._rows + n_rows > _ROWS_ON_CPU:
             self._move()
         self._rows += n_rows
 
@@ -129,5 +130,6 @@ def make_sums(n: int, device: DeviceName = "auto", deterministic: bool = False) 
     """Empty sums for ``insert_slices`` on a device: ``CpuSums`` or ``GpuSums``.
 
     deterministic : whether equal rows give equal bits every time on the GPU (slower); the CPU always does.
+        There the order in which rows come then hardly matters, either.
     """
-    return CpuSums(n) if choose_device(device) == "cpu" else GpuSums(n, deterministic)
+    return CpuSums(n, deterministic) if choose_device(device) == "cpu" else GpuSums(n, deterministic)

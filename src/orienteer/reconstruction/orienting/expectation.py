@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.rows import RowSpace
+from orienteer.reconstruction.orienting.rows import RowSpace, Tile
 
 
 def score_tile(likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch) -> Array:
@@ -94,8 +94,11 @@ def expect(
     beta : (D,) or a number, inverse temperatures.
     """
     fused = can_fuse(likelihood, batch)
-    # What is claimed by several has one order for all.
-    tiles = expander.tiles(rows) if store.comm.size == 1 else list(rows.tiles())
+    tiles = expander.tiles(rows)
+    if store.comm.size > 1:
+        # What is claimed by several has one order for all, and scores are compared with those of one row.
+        tiles = list(rows.tiles())
+        store.refer(_first_scores(likelihood, expander, rows, batch, tiles[0]), beta)
     for tile in store.comm.claimed(tiles):
         with part("expand"):
             is_fused = fused and tile.model is not None
@@ -108,6 +111,17 @@ def expect(
             store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
     with part("posterior"):
         return store.finish()
+
+
+def _first_scores(
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, tile: Tile
+) -> Array:
+    """Log-likelihoods (D,) of the first row of a tile."""
+    if tile.model is not None:
+        tile = Tile(tile.first, tile.first + 1, tile.model, slice(tile.poses.start, tile.poses.start + 1))
+        if can_fuse(likelihood, batch):
+            return score_tile(likelihood, expander.turned(rows, tile), batch)[0]
+    return score_tile(likelihood, expander.slices(rows, tile, batch.by_pixel), batch)[0]
 
 
 def merge(
