@@ -15,7 +15,7 @@ from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.splitting import split_state
 
-COLUMN = {"known_orientations_column": "truth_orientation"}
+COLUMN = {"known_poses_column": "truth_orientation"}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_where_some_are_known_the_others_are_searched_for_in_their_frame(data: A
     some = np.arange(0, 80, 2)
     shuffled = np.random.default_rng(1).permutation(some)
     file = write_table(tmp_path / "known.h5", event_id[shuffled], true[shuffled])
-    emc = data.emc(level=4, known_orientations_file=str(file))
+    emc = data.emc(level=4, known_poses_file=str(file))
     while not emc.finished:
         emc.step()
     assert emc.remarks[0].startswith("The orientations of 40 of 80 frames were given, not found")
@@ -112,13 +112,13 @@ def test_what_cannot_be_orientations_is_refused_with_what_to_do(data: Any, tmp_p
     long = write_table(tmp_path / "long.h5", event_id, 2 * true)
     twice = write_table(tmp_path / "twice.h5", np.zeros(80, np.uint64), true)
     wrong = [
-        ({"known_orientations_file": str(far)}, "none of the 80 frames"),
-        ({"known_orientations_file": str(long)}, "unit quaternions"),
-        ({"known_orientations_file": str(twice)}, "twice"),
-        ({"known_orientations_file": str(tmp_path / "no.h5")}, "no.h5"),
-        ({"known_orientations_column": "truth_fluence"}, "no quaternions"),
-        ({"known_orientations_column": "guess"}, "no column 'guess'"),
-        ({"known_orientations_file": str(far), **COLUMN}, "named twice"),
+        ({"known_poses_file": str(far)}, "none of the 80 frames"),
+        ({"known_poses_file": str(long)}, "unit quaternions"),
+        ({"known_poses_file": str(twice)}, "twice"),
+        ({"known_poses_file": str(tmp_path / "no.h5")}, "no.h5"),
+        ({"known_poses_column": "truth_fluence"}, "no quaternions"),
+        ({"known_poses_column": "guess"}, "no column 'guess'"),
+        ({"known_poses_file": str(far), **COLUMN}, "named twice"),
     ]
     for settings, words in wrong:
         with pytest.raises(OrienteerError, match=words):
