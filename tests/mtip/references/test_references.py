@@ -80,6 +80,32 @@ def test_the_next_tile_is_fetched_while_one_is_worked_on(tmp_path: Path) -> None
     references.close()
 
 
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_a_buffer_is_filled_again_only_after_the_work_on_what_it_held(ahead: int, tmp_path: Path) -> None:
+    """A GPU works later than it is asked to: every use is noted before the buffer is filled again."""
+    tiling = Tiling.even(40, 4, 8)
+    references = Kept(FileStore(tiling, tmp_path), ahead=ahead)
+    references.fill(lambda tile: slices_of(tiling, tile, 0))
+    bring, in_use, too_early = references._carrier.bring, set[int](), []
+
+    def watched(tile: int, which: int) -> np.ndarray:
+        too_early.extend([tile] if which in in_use else [])
+        in_use.add(which)
+        return bring(tile, which)
+
+    references._carrier.bring = watched  # type: ignore[method-assign]
+    references._carrier.note_use = in_use.discard  # type: ignore[method-assign]
+    for tile, _ in references.visit():
+        if tile == 5:
+            break
+    references.tile(7)
+    references.tile(8)
+    assert [tile for tile, _ in references.visit()] == references.order
+    references.tile(9)
+    assert not too_early
+    references.close()
+
+
 def test_memory_is_what_was_kept_and_the_buffers(tmp_path: Path) -> None:
     tiling = Tiling.even(64, 8, 100)
     kept = Kept(MemoryStore(tiling))
@@ -136,4 +162,28 @@ def test_on_the_gpu_tiles_arrive_where_they_are_scored(kind: Any, kept_as: Any, 
     for tile, found in references.visit():
         doubled = (2 * found).get()
         assert np.allclose(doubled, 2 * slices_of(tiling, tile, 0), rtol=tolerance, atol=tolerance * 1e-3)
+    references.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("ahead", [0, 1])
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_on_the_gpu_no_tile_is_overwritten_while_kernels_have_yet_to_read_it(
+    ahead: int, one_by_one: bool, tmp_path: Path
+) -> None:
+    """Kernels are asked for and not waited for, and are much slower than copies."""
+    import cupy
+
+    tiling = Tiling.even(40, 4, 1000)
+    references = Kept(FileStore(tiling, tmp_path), ahead=ahead, on_gpu=True)
+    references.fill(lambda tile: cupy.asarray(slices_of(tiling, tile, 0)))
+    busy = cupy.ones((4096, 4096), dtype=np.float32)
+    cupy.cuda.Device().synchronize()
+    found = []
+    for tile, values in ((t, references.tile(t)) for t in range(10)) if one_by_one else references.visit():
+        for _ in range(5):
+            busy = busy @ busy * 1e-4
+        found.append((tile, values.copy()))
+    for tile, copied in found:
+        assert np.array_equal(copied.get(), slices_of(tiling, tile, 0))
     references.close()

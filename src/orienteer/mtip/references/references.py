@@ -110,16 +110,19 @@ class Kept:
 
     def visit(self) -> Iterator[tuple[int, Array]]:
         """As :class:`References` says; the next tiles are fetched meanwhile."""
-        tiles = self._brought()
-        if not self._ahead or self._carrier.reads_in_place:
-            yield from tiles
-            return
-        for turn, (tile, values) in enumerate(Prefetched(tiles, self._ahead)):
+        n_buffers = self._ahead + 1
+        # Whatever was handed out before, by a visit that was left or one by one, may still be worked on.
+        for which in range(n_buffers):
+            self._carrier.note_use(which)
+        fetches_ahead = self._ahead and not self._carrier.reads_in_place
+        tiles = Prefetched(self._brought(), self._ahead) if fetches_ahead else self._brought()
+        for turn, (tile, values) in enumerate(tiles):
             yield tile, values
-            self._carrier.note_use(turn % (self._ahead + 1))
+            self._carrier.note_use(turn % n_buffers)
 
     def tile(self, tile: int) -> Array:
-        """Fetch it."""
+        """Fetch it, when all work on what was fetched before has been asked for."""
+        self._carrier.note_use(0)
         return self._carrier.bring(tile, 0)
 
     def close(self) -> None:
