@@ -10,6 +10,7 @@ import pytest
 from orienteer.errors import FileError, OrienteerError
 from orienteer.orientation.dragonfly import from_dragonfly
 from orienteer.orientation.quaternion import canonical, random_uniform
+from orienteer.run.directory import RunDirectory
 from orienteer.run.dragonfly_output import write_dragonfly_output
 from orienteer.run.orientations_file import read_orientations, write_orientations
 from orienteer.volume.opening import open_volumes
@@ -83,3 +84,15 @@ def test_dragonfly_finds_no_orientation_of_frames_that_show_no_model(tmp_path: P
         np.testing.assert_array_equal(orientations[model >= 0] % 2, model[model >= 0])
         np.testing.assert_array_equal(file["occupancies"][:].sum(axis=1), model >= 0)
         assert file["quaternions"][:, 4].sum() == pytest.approx(1)
+
+
+def test_maps_of_a_time_with_fewer_or_more_models_do_not_stay(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    cube = np.ones((5, 5, 5), np.float32)
+    table = {"event_id": np.arange(3, dtype=np.uint64), "quaternion": np.tile([1.0, 0, 0, 0], (3, 1))}
+    for n_models in (1, 3, 2, 1):
+        intensities = [Volume(cube, 0.01, "reciprocal")] * n_models
+        directory.write_results(intensities, table, 1, [Volume(cube, 10.0, "real")] * n_models)
+        numbers = [""] if n_models == 1 else [f"_{m + 1}" for m in range(n_models)]
+        expected = {f"{name}{number}.mrc" for name in ("intensity", "density_loop") for number in numbers}
+        assert {path.name for path in tmp_path.glob("*.mrc")} == expected

@@ -233,7 +233,18 @@ class RunDirectory:
         for number, density in enumerate(densities, start=1):
             name = f"{LOOP_DENSITY}.mrc" if len(densities) == 1 else f"{LOOP_DENSITY}_{number}.mrc"
             write_volume(self.path / name, density)
+        self._forget_other_numbers(len(volumes))
         write_orientations(self.orientations, orientations, iteration)
+
+    def _forget_other_numbers(self, n_models: int) -> None:
+        """Remove maps of a time when there were more or fewer models."""
+        for entry in self.path.iterdir():
+            stem, _, number = entry.stem.rpartition("_")
+            names = ("intensity", LOOP_DENSITY)
+            is_single = entry.stem in names and n_models > 1
+            is_numbered = stem in names and number.isdigit() and not 1 < n_models >= int(number)
+            if entry.suffix == ".mrc" and (is_single or is_numbered):
+                entry.unlink(missing_ok=True)
 
     def dragonfly_output(self, iteration: int) -> Path:
         """The path of Dragonfly's output after an iteration; its folder is there."""

@@ -51,7 +51,7 @@ def test_with_known_orientations_the_truth_is_merged_where_it_lies(data: Any, me
     assert np.mean(correlations) > 0.8
     merged = ~run.sentinel
     np.testing.assert_allclose(run.orientations()["quaternion"][merged], truth(data)[merged], atol=1e-12)
-    assert run.remarks[0].startswith("The orientations of all 80 frames were given, not found: known_ori")
+    assert run.remarks[0].startswith("The orientations of all 80 frames were given, not found: known_poses")
 
 
 def test_a_finished_run_has_kept_them(data: Any) -> None:
