@@ -86,6 +86,31 @@ def test_what_does_not_fit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "for 0 GiB of room" in keeper.choice.why
 
 
+def test_all_ranks_ask_the_same_of_references_where_groups_are_uneven(
+    run_ranks: Callable[..., str], tmp_path: Path
+) -> None:
+    """One rank of three is alone in its group and could read ahead; the others claim tiles."""
+    script = tmp_path / "uneven.py"
+    script.write_text(_UNEVEN)
+    told = [line.split(maxsplit=1)[1] for line in sorted(run_ranks(3, script).splitlines())]
+    assert len(told) == 3
+    assert len(set(told)) == 1
+    assert "in_order=False" in told[0]
+
+
+_UNEVEN = """
+from mpi4py import MPI
+from orienteer.mtip.references.keeper import Reading, ReferenceKeeper
+from orienteer.mtip.references.tiling import Tiling
+from orienteer.mtip.references.topology import Ranks
+
+comm = MPI.COMM_WORLD
+keeper = ReferenceKeeper("auto", Ranks.of(comm))
+reading = Reading(1.0 + comm.rank, 1.0, False, in_order=comm.rank == 0)
+print(f"{comm.rank} {keeper._demand(Tiling.even(40, 4, 8), reading, on_gpu=False)}\\n", end="", flush=True)
+"""
+
+
 @pytest.mark.parametrize(("n", "mesh", "kind"), [(3, "1x3", "distribute"), (2, "2x1", "share")])
 def test_ranks_that_share_slices_come_to_what_one_rank_makes(
     run_ranks: Callable[..., str], tmp_path: Path, n: int, mesh: str, kind: str

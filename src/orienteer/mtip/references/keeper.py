@@ -117,7 +117,7 @@ class ReferenceKeeper:
 
     def _demand(self, tiling: Tiling, reading: Reading, on_gpu: bool) -> Demand:
         """The same on all ranks: what the rank asks that has most to read, and room where there is least."""
-        ranks, passes = self._ranks, reading.passes
+        ranks, passes, in_order = self._ranks, reading.passes, reading.in_order
         n_local = 1 if ranks is None else len(ranks.nodes[ranks.own_node])
         memory = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / n_local
         if on_gpu:
@@ -125,7 +125,8 @@ class ReferenceKeeper:
             memory = min(memory, _SHARE_OF_MEMORY * cupy.cuda.runtime.memGetInfo()[0])
         disk = _SHARE_OF_DISK * shutil.disk_usage(self._folder).free
         if ranks is not None:
-            told = ranks.comm.allgather((passes, -memory, -disk))
-            passes, memory, disk = (max(each) for each in zip(*told, strict=True))
-            memory, disk = -memory, -disk
-        return Demand(len(tiling), tiling.slot_bytes, passes, memory, disk, reading.in_order)
+            # Groups may be uneven: a rank that is alone in its own reads in order, where others claim tiles.
+            told = ranks.comm.allgather((passes, -memory, -disk, not in_order))
+            passes, memory, disk, claims = (max(each) for each in zip(*told, strict=True))
+            memory, disk, in_order = -memory, -disk, not claims
+        return Demand(len(tiling), tiling.slot_bytes, passes, memory, disk, in_order)
