@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from orienteer.errors import OrienteerError
+from orienteer.mtip.references.order import Nodes
+from orienteer.mtip.references.planning import Choice, Demand, Rates, choose_references
+from orienteer.scaling import reference_sharing
 from orienteer.scaling.curves import efficiency, largest_frames, strong, weak
 from orienteer.scaling.machines import MACHINES
 from orienteer.scaling.network import NETWORKS, gathered, summed
@@ -138,3 +141,29 @@ def test_slices_of_mtip_are_had_in_the_way_that_costs_least() -> None:
     assert kept.option.kind != "recompute"
     told = dict(describe_prediction(predict(problem, H200, 1, 16), predict(problem, H200)))
     assert told["references"] == anew.why
+
+
+def test_slices_that_are_claimed_are_not_planned_to_be_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks of a group claim tiles of all rows, as runs do; a rank that is alone in its group reads all."""
+    asked = []
+
+    def choose(demand: Demand, rates: Rates, nodes: Nodes) -> Choice:
+        asked.append((demand, nodes))
+        return choose_references(demand, rates, nodes)
+
+    monkeypatch.setattr(reference_sharing, "choose_references", choose)
+    problem = Problem(80_000, 16_384, 262_144, 151, method="mtip")
+    for group_size in (1, 4):
+        choose_slices(predict(problem, H200, group_size, 16 // group_size))
+    (alone, nodes), (claimed, same_nodes) = asked
+    assert alone.in_order
+    assert not claimed.in_order
+    assert claimed.n_tiles * claimed.tile_bytes == alone.n_tiles * alone.tile_bytes
+    assert nodes == same_nodes == [list(range(8)), list(range(8, 16))]
+
+
+def test_slices_that_no_memory_holds_are_planned_for_disks() -> None:
+    costs = {**H200.rates.costs, "expand": {"points": 1e-5}}
+    poor = replace(H200, rates=replace(H200.rates, costs=costs), memory_GiB=8.0)
+    problem = Problem(80_000, 16_384, 262_144, 151, method="mtip")
+    assert choose_slices(predict(problem, poor, 4, 1)).option.kind == "disk"

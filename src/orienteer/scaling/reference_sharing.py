@@ -7,23 +7,22 @@ from orienteer.scaling.prediction import Prediction
 _TILE_ROWS, _PIXEL_BYTES = 4096, 4
 # Of a rank's memory, the share that kept slices may take.
 _ROOM = 0.25
-# Bytes per second of a node's own disk, which its ranks share; assumed.
-_DISK_BANDWIDTH = 1e9
+# Of a node's own disk: bytes per second, which its ranks share, and bytes that are free; assumed.
+_DISK_BANDWIDTH, _DISK_BYTES = 1e9, 1e12
 
 
 def choose_slices(found: Prediction) -> Choice:
     """What costs a rank least between two models, by the rates of the machine.
 
-    Ranks that stand at the same place of their groups read the same slices; those of one group divide them.
+    As in a run, all ranks may keep slices together; those of one group claim them, each a part.
     """
-    problem, machine = found.problem, found.machine
-    rows = -(-problem.n_rows // found.group_size)
-    n_tiles = -(-rows // _TILE_ROWS)
-    points = rows / n_tiles * problem.n_pixels
+    problem, machine, size = found.problem, found.machine, found.group_size
+    n_tiles = -(-problem.n_rows // _TILE_ROWS)
+    points = problem.n_rows / n_tiles * problem.n_pixels
     tile_bytes = _PIXEL_BYTES * points
     frames = problem.n_frames / found.n_groups / problem.n_halves
     batches = max(1.0, frames / found.batch_frames)
-    pairs = rows / n_tiles * min(frames, found.batch_frames)
+    pairs = problem.n_rows / n_tiles * min(frames, found.batch_frames)
     costs = machine.rates.costs
     rates = Rates(
         make=costs["expand"]["points"] * points,
@@ -33,8 +32,9 @@ def choose_slices(found: Prediction) -> Choice:
         network=tile_bytes / machine.network.bandwidth + machine.network.latency_s,
         disk=tile_bytes / _DISK_BANDWIDTH,
     )
-    demand = Demand(n_tiles, int(tile_bytes), batches, _ROOM * machine.memory_GiB * 2**30)
-    near = max(1, machine.ranks_per_node // found.group_size)
-    readers = list(range(found.n_groups))
-    nodes = [readers[first : first + near] for first in range(0, found.n_groups, near)]
-    return choose_references(demand, rates, nodes)
+    room = _ROOM * machine.memory_GiB * 2**30
+    demand = Demand(
+        n_tiles, int(tile_bytes), batches / size, room, _DISK_BYTES, in_order=size == 1
+    )  # fmt: skip
+    ranks, near = list(range(found.n_ranks)), machine.ranks_per_node
+    return choose_references(demand, rates, [ranks[first : first + near] for first in ranks[::near]])
