@@ -3,12 +3,12 @@
     python bench/data_efficiency.py [--objects blobs] [--frames 300 1000 3000] [--photons 100 300 1000 3000]
                                     [--pixels N] [--edge A] [--seeds N] [--minutes N] [--device cuda] [--keep]
 
-Each cell of the table is one experiment with Poisson noise, whose frames both methods reconstruct from a random
-start with default settings.  Told are, against the true intensity and beside its radial mean: the mean
+Each cell of the table is one experiment with Poisson noise, whose frames both methods reconstruct from a
+random start with default settings.  Told are, against the true intensity and beside its radial mean: the mean
 correlation over all shells to the edge, and the full-period resolution to which it stays above 0.5.  Beside
 them stands what the methods themselves say: to what their halves agree, and how much likelier frames have
-become that were never merged.  The truth is used for nothing else.  ``--minutes`` begins no further cell after
-so long; cells are done from the cheapest on.
+become that were never merged.  The truth is used for nothing else.  ``--minutes`` begins no further cell
+after so long; cells are done from the cheapest on.
 """
 
 import argparse
