@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ import pytest
 
 T = TypeVar("T")
 
+# For daemons to come up; a loaded machine needs most of it.
+PATIENCE_S = 120
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "srun")
 CONFIGURATION = """
 ClusterName=test
@@ -114,6 +117,10 @@ class Slurm:
         self._daemons[name].kill()
         self._daemons[name].wait()
 
+    def ended(self) -> list[str]:
+        """Daemons that are not at work any more."""
+        return [name for name, daemon in self._daemons.items() if daemon.poll() is not None]
+
     def stop(self) -> None:
         """End all daemons, the last one first."""
         for daemon in reversed(self._daemons.values()):
@@ -152,11 +159,12 @@ def wait_until(found: Callable[[], T], what: str, seconds: float = 120) -> T:
     return answer
 
 
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
+def reserved_port() -> socket.socket:
+    """A port of this machine that nobody else gets while the socket is open; a daemon can listen there."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
 
 
 def missing() -> str:
@@ -179,7 +187,8 @@ def slurm() -> Iterator[Slurm]:
         (folder / name).mkdir()
     configuration = folder / "slurm.conf"
     host = socket.gethostname().partition(".")[0]
-    ports = {name: free_port() for name in ("controller", "node1", "node2")}
+    reserved = {name: reserved_port() for name in ("controller", "node1", "node2")}
+    ports = {name: port.getsockname()[1] for name, port in reserved.items()}
     configuration.write_text(CONFIGURATION.format(host=host, folder=folder, **ports))
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
@@ -194,29 +203,50 @@ def slurm() -> Iterator[Slurm]:
     started = Slurm(folder, environment)
     try:
         started.start("munged", "munged", "--foreground", "--force", f"--socket={door}", *munge_files)
-        wait_until(door.exists, "munged", 30)
-        started.start("slurmctld", "slurmctld", "-D")
-        for name in ("node1", "node2"):
-            started.start_node(name)
-        if not _is_up(started):
-            pytest.skip(f"Slurm does not start here: {_last_words(folder)}")
+        is_up = _comes(started, door.exists)
+        if is_up:
+            started.start("slurmctld", "slurmctld", "-D")
+            for name in ("node1", "node2"):
+                started.start_node(name)
+            is_up = _comes(started, lambda: _is_up(started))
+        if not is_up:
+            _skip_loudly(_why_not_up(started))
         yield started
         subprocess.run(["scancel", "--user=root"], env=environment, check=False, timeout=60)
         time.sleep(1)
     finally:
         started.stop()
+        for port in reserved.values():
+            port.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_up(slurm: Slurm) -> bool:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        question = ["sinfo", "--noheader", "--partition=batch", "--format=%T"]
-        asked = subprocess.run(question, env=slurm.environment, capture_output=True, text=True, check=False)
-        if asked.stdout.split() == ["idle"]:  # both nodes, in one line
+def _comes(slurm: Slurm, is_there: Callable[[], bool]) -> bool:
+    """Whether it is there in the end; nobody waits for daemons that have ended."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and not slurm.ended():
+        if is_there():
             return True
         time.sleep(0.3)
     return False
+
+
+def _is_up(slurm: Slurm) -> bool:
+    question = ["sinfo", "--noheader", "--partition=batch", "--format=%T"]
+    asked = subprocess.run(question, env=slurm.environment, capture_output=True, text=True, check=False)
+    return asked.stdout.split() == ["idle"]  # both nodes, in one line
+
+
+def _why_not_up(slurm: Slurm) -> str:
+    """One sentence for people, and the last words of the daemons."""
+    what = f"{', '.join(slurm.ended())} ended at once" if slurm.ended() else f"not ready after {PATIENCE_S} s"
+    return f"Slurm is installed and does not start here: {what}. {_last_words(slurm.folder)}"
+
+
+def _skip_loudly(reason: str) -> None:
+    """Skip, and say so at the end of all tests, too: nobody shall take this for a Slurm that was tested."""
+    warnings.warn(reason, stacklevel=2)
+    pytest.skip(reason)
 
 
 def _last_words(folder: Path) -> str:

@@ -14,6 +14,6 @@ def test_ranks_join_what_they_have(run_ranks: Callable[..., str], n: int, shape:
 
 
 def test_a_slow_rank_takes_fewer_items(run_ranks: Callable[..., str]) -> None:
-    """Items that only wait take as long on a busy machine; three to one, halves are twice as slow."""
-    static, dynamic = map(float, run_ranks(2, Path(__file__).with_name("balance_script.py")).split())
-    assert static > 1.4 * dynamic
+    """Items are counted and not timed: a busy machine is slow for both ranks."""
+    fast, slow = map(int, run_ranks(2, Path(__file__).with_name("balance_script.py")).split())
+    assert 0 < slow <= 0.4 * (fast + slow)
