@@ -32,6 +32,7 @@ class SharedSettings(RecurrenceSettings):
     bad_step: int = Field(default=0, description="In this step.")
     what: str = Field(default="", description="What happens to it.")
     once: str = Field(default="", description="A file; while it is there, nothing happens.")
+    held: str = Field(default="", description="A file; while it is there, the last step does not end.")
 
 
 class Shared(Recurrence):
@@ -41,6 +42,7 @@ class Shared(Recurrence):
 
     def step(self) -> Any:
         self._happen()
+        self._hold()
         comm = world()
         models = self._models.reshape(-1)
         part = np.zeros_like(models)
@@ -52,6 +54,13 @@ class Shared(Recurrence):
         if (self.settings.what, crew().rank, self.iteration) == bad:
             raise MemoryError
         return done
+
+    def _hold(self) -> None:
+        """Wait in the last step for whatever is to happen before the end; not for ever, should it not."""
+        end = time.monotonic() + 60
+        is_last = self.iteration + 1 == self.settings.steps
+        while is_last and self.settings.held and Path(self.settings.held).exists() and time.monotonic() < end:
+            time.sleep(0.01)
 
     def _happen(self) -> None:
         settings = self.settings

@@ -32,6 +32,8 @@ pytestmark = pytest.mark.skipif(
 # A few thousand bytes make shards here.
 SETTINGS: dict[str, Any] = {"steps": 6, "edge": 12, "models": 2, "shard_bytes": 2000}
 ONE_MINUTE = 60
+# A rank that is silent for three tenths of this does not answer; a live one may be, for a second or two.
+HANG_S = 15.0
 
 
 def command(folder: Path, **settings: Any) -> list[str]:
@@ -87,8 +89,8 @@ def test_four_ranks_stopped_go_on_as_two_and_end_as_one(wanted: dict[str, Any], 
         ("defect", {}, r"defect, which showed on rank 1 on \S+: ZeroDivisionError: the step fails"),
         ("memory", {}, r"rank 1 on \S+ has run out of memory"),
         ("error", {}, r"the lamp is broken \(rank 1 on \S+\)\. Mend it\."),
-        ("hang", {"hang_s": 2.0}, r"rank 1 on \S+ has done nothing for 2 s, at "),
-        ("freeze", {"hang_s": 2.0}, r"rank 1 on \S+ has not answered for \d+ s"),
+        ("hang", {"hang_s": HANG_S}, rf"rank 1 on \S+ has done nothing for {HANG_S:.0f} s, at "),
+        ("freeze", {"hang_s": HANG_S}, r"rank 1 on \S+ has not answered for \d+ s"),
         ("full disk", {}, r"_001\.h5: could not be written: the disk is full .*\(rank 1 on \S+\)"),
     ],
 )
@@ -165,22 +167,24 @@ def wait_for(is_so: Callable[[], bool]) -> None:
     "seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 11))]
 )
 def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, Any], tmp_path: Path) -> None:
-    folder = tmp_path / "run"
+    folder, held = tmp_path / "run", tmp_path / "held"
+    held.touch()
     draw = random.Random(seed)
     said: list[str] = []
     starts: list[int] = []
     bad = draw.randrange(3)
+    program = command(folder, step_s=0.2, held=str(held))
 
     def start() -> Ending:
         """Three ranks, of which one is killed; then two."""
         starts.append(3 if not starts else 2)
         if len(starts) > 1:
-            return launch(command(folder, step_s=0.2), starts[-1])
+            return launch(program, starts[-1])
         child = subprocess.Popen(
-            [sys.executable, "-c", KILLER, str(folder), str(bad), str(draw.uniform(0, 1.5))]
+            [sys.executable, "-c", KILLER, str(folder), str(bad), str(draw.uniform(0, 1.5)), str(held)]
         )
         try:
-            return launch(command(folder, step_s=0.2), starts[-1])
+            return launch(program, starts[-1])
         finally:
             child.kill()
             child.wait()
@@ -194,7 +198,7 @@ def test_a_rank_killed_at_any_time_changes_nothing(seed: int, wanted: dict[str, 
     assert outcome(folder) == wanted
 
 
-# Waits for the first step, then kills a rank after a while.
+# Waits for the first step, then kills a rank after a while; until then the last step does not end.
 KILLER = """
 import json, os, signal, sys, time
 from pathlib import Path
@@ -204,6 +208,7 @@ while not (events.exists() and '"step"' in events.read_text()):
 time.sleep(float(sys.argv[3]))
 begun = json.loads(events.read_text().splitlines()[0])
 os.kill(begun["ranks"][int(sys.argv[2])][1], signal.SIGKILL)
+Path(sys.argv[4]).unlink()
 """
 
 

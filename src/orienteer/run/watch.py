@@ -122,7 +122,8 @@ class Watch:
                 if self._is_over.wait(self._interval_s):
                     break
             with suppress(OSError):
-                line.sendall(b'{"bye": true}\n')
+                message = {"token": token, "rank": self._crew.rank, "bye": True}
+                line.sendall(json.dumps(message).encode() + b"\n")
 
     # The leader -------------------------------------------------------------------------------------------
 
@@ -135,8 +136,9 @@ class Watch:
             while not self._is_over.is_set():
                 for key, _ in selector.select(min(self._interval_s, _WAKE_S)):
                     if key.fileobj is server:
-                        line, _ = server.accept()
-                        selector.register(line, selectors.EVENT_READ, _Peer())
+                        with suppress(OSError):  # whoever knocked has gone again
+                            line, _ = server.accept()
+                            selector.register(line, selectors.EVENT_READ, _Peer())
                         continue
                     peer: _Peer = key.data
                     if not peer.read(key.fileobj, token, reports):
@@ -183,21 +185,32 @@ class _Peer:
             line.close()
             return False
         *whole, self._unread = (self._unread + came).split(b"\n")
-        for text in whole:
-            try:
-                said = json.loads(text)
-                if said.get("bye"):
-                    self.has_left = True
-                    continue
-                if said["token"] != token:
-                    raise ValueError("a stranger")
-                self.rank = int(said["rank"])
-                reports[self.rank].take(*said["own"])
-            except (ValueError, KeyError, TypeError, IndexError):
-                line.close()
-                return False
+        is_ours = len(self._unread) <= _LINE_BYTES and all(self._take(text, token, reports) for text in whole)
+        if not is_ours:
+            line.close()
+            return False
+        if whole:
             with suppress(OSError):
                 line.send(b".")
+        return True
+
+    def _take(self, text: bytes, token: str, reports: list[Report]) -> bool:
+        """Take in one line; false when it is not one of ours.  The port is open to whoever finds it."""
+        try:
+            said = json.loads(text)
+            if not isinstance(said, dict) or not secrets.compare_digest(str(said["token"]), token):
+                return False
+            rank = int(said["rank"])
+            if not 0 < rank < len(reports):
+                return False
+            self.rank = rank
+            if said.get("bye"):
+                self.has_left = True
+            else:
+                beats, where, is_waiting = said["own"]
+                reports[rank].take(int(beats), str(where), bool(is_waiting))
+        except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
+            return False
         return True
 
 
