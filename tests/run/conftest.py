@@ -168,7 +168,9 @@ def outcome(path: Path) -> dict[str, Any]:
 @pytest.fixture
 def runs() -> SimpleNamespace:
     """What tests of runs share."""
-    return SimpleNamespace(make=make_run, outcome=outcome, source=small_source, program=Path(__file__))
+    return SimpleNamespace(
+        make=make_run, outcome=outcome, source=small_source, program=Path(__file__), method=Recurrence
+    )
 
 
 @pytest.fixture

@@ -321,3 +321,26 @@ def test_a_lost_description_does_not_cost_the_checkpoint(runs: SimpleNamespace, 
     with pytest.raises(FileError, match=r"run\.json: is damaged"):
         runs.make(path)
     assert next(runs.make(path, restart=True).iterate()).iteration == 1
+
+
+@pytest.mark.parametrize("way", ["n_steps", "break", "error", "end"])
+def test_a_method_gives_back_what_it_holds_however_the_run_is_left(
+    runs: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    closed = []
+    monkeypatch.setattr(
+        runs.method, "close", lambda method: closed.append(method.iteration), raising=False
+    )  # fmt: skip
+    run = runs.make(tmp_path / "run", steps=4, failing_step=3 if way == "error" else 0)
+    if way == "error":
+        with pytest.raises(ZeroDivisionError):
+            finish(run)
+    elif way == "break":
+        for step in run.iterate():
+            if step.iteration == 2:
+                break
+        run.iterate()  # the loop that was left is over now
+    else:
+        for _ in run.iterate(2 if way == "n_steps" else None):
+            pass
+    assert closed == [4 if way == "end" else 2]

@@ -80,9 +80,13 @@ class Mtip(Emc):
         """One generation; says what came of it, and how slices are had if that is new."""
         step = super().step()
         if step.finished:
-            self.references.close()
+            self.close()
         said = [words for words in (step.note, self.references.news()) if words]
         return replace(step, note=" ".join(said))
+
+    def close(self) -> None:
+        """Give windows and files back, together with all ranks; another generation opens them again."""
+        self.references.close()
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """One generation; frames of each half are matched with slices of the other."""

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.compute.plain_json import plain
-from orienteer.compute.ranks.mesh import Mesh
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.compute.ranks.world import world
 from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
@@ -81,6 +81,7 @@ class Run:
         self._source = source
         self._is_refused = False
         self._kept: tuple[Method, tuple[int, int]] | None = None
+        self._mesh = SERIAL_MESH
         # Called with the method once the run has come to its end in this process, before it is let go.
         self.when_finished: Callable[[Method], None] | None = None
 
@@ -286,6 +287,7 @@ class Run:
             session.begin(is_restored, choose_device(self.device))
         if session.method.finished:
             session.finish()
+            self._keep(session)
             return
         try:
             with session.hearing():
@@ -357,7 +359,9 @@ class Run:
         """The mesh that the settings ask for, where there are several ranks."""
         if self._crew.is_alone or not isinstance(self.settings, EmcSettings):
             return ()
-        return (Mesh.of(world(), self.settings.mesh, dynamic=self.settings.balance == "dynamic"),)
+        self._mesh.close()
+        self._mesh = Mesh.of(world(), self.settings.mesh, dynamic=self.settings.balance == "dynamic")
+        return (self._mesh,)
 
     def _check_files(self) -> None:
         differences = file_differences(self.described.get("files", {}), hash_named_files(self.settings))
@@ -369,10 +373,17 @@ class Run:
             )
 
     def _keep(self, session: Session) -> None:
-        """Keep the method for the next steps in this process; another process may go on before, however."""
+        """Keep the method for the next steps in this process; another process may go on before, however.
+
+        What it holds of the machine is given back, which ranks can only do together.
+        """
         stamp = _stamp(self.path / LAST) or (0, 0)
+        if session.is_agreed:
+            getattr(session.method, "close", lambda: None)()
         if session.is_saved and not session.method.finished:
             self._kept = session.method, stamp
+        elif session.is_agreed:
+            self._mesh.close()
 
     def _checked(self, source: Source) -> Source:
         """The source, when it is the one that the run was begun with."""

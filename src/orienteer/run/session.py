@@ -44,6 +44,7 @@ class Session:
     crew : the ranks that work on it.
     notice_s : after a signal, what takes longer than a share of this to save is done again instead.
     is_whole : whether the method is what the log says; false when a step was abandoned or failed.
+    is_agreed : whether all ranks know how this one stands; false while it is in the middle of something.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Session:
     ) -> None:
         self.directory = directory
         self.method = method
-        self.is_whole = True
+        self.is_whole = self.is_agreed = True
         self._run_id = run_id
         self._settings = settings
         self._dragonfly = bool(getattr(settings, "dragonfly_output", False))
@@ -179,17 +180,21 @@ class Session:
         """Save what is not saved yet, because nobody wants more steps for now."""
         if self.method.finished:
             return
+        self.is_agreed = self._crew.is_alone
         try:
             self._save()
         except Exception as error:
             self._fail(error)
             raise
+        self.is_agreed = True
         self._log_stop()
 
     def _advance(self, stop: StopRequests) -> Step:
         self._stages.iteration = self.method.iteration + 1
+        self.is_agreed = self._crew.is_alone
         with self._stages:
             step, is_stopping = self._do_and_keep(stop)
+        self.is_agreed = True
         with suppress(OrienteerError):  # the weather is not worth a run
             self._stages.write()
         if is_stopping:
@@ -224,8 +229,13 @@ class Session:
             step = self.method.step()
         except Exception as error:
             self._crew.agree(failed=True, error=error)
+            self.is_agreed = True
             raise
-        number = self._crew.agree(stop.number or 0)
+        try:
+            number = self._crew.agree(stop.number or 0)
+        except OrienteerError:  # another rank has failed, and knows that this one does not go on
+            self.is_agreed = True
+            raise
         if number:
             stop.hear(number)
         return step, number

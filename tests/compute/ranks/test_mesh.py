@@ -1,5 +1,7 @@
 """Mesh: all ranks agree about it, whatever machines they are on."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,3 +40,9 @@ def test_machines_with_unequal_numbers_of_ranks_own_each_frame_once(machines: li
         assert first < last
         owners[slice(*frames)] += 1
     assert (owners == 1).all()
+
+
+def test_what_a_mesh_holds_of_mpi_is_given_back(run_ranks: Callable[..., str]) -> None:
+    """Many runs in one process need room for one mesh."""
+    script = Path(__file__).with_name("closing_script.py")
+    assert int(run_ranks(2, script)) == 3 * 42

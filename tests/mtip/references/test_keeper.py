@@ -1,5 +1,6 @@
 """The loop of M-TIP with every kind of references: the same assignments, the same volumes."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,6 +53,21 @@ def test_the_loop_gives_the_same_with_every_kind(frames_of_blobs: SimpleNamespac
         assert np.array_equal(kept.table.quaternion, plain.table.quaternion)
         assert np.array_equal(kept.best_model, plain.best_model)
         kept.references.close()
+
+
+def test_what_is_kept_is_given_back_and_had_again(frames_of_blobs: SimpleNamespace) -> None:
+    def files() -> int:
+        links = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+        return sum("references-" in link for link in links)
+
+    before = files()
+    mtip = two_steps(frames_of_blobs.source, "disk")
+    assert files() == before + 1
+    mtip.close()
+    assert files() == before
+    mtip.step()
+    assert files() == before + 1
+    mtip.close()
 
 
 def test_the_keeper_chooses_once_for_a_row_space_and_tells_it_once() -> None:

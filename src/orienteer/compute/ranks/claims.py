@@ -26,7 +26,7 @@ class Claims:
         self._window: Any = MPI.Win.Allocate(own_bytes, _BYTES, comm=mpi)
         self._window.Lock_all()
         # MPI complains about windows that are left when it ends, which is collective, too.
-        atexit.register(self._free)
+        atexit.register(self.free)
         self._loop = 0
         self._zero()
 
@@ -51,9 +51,11 @@ class Claims:
                 return
             yield int(found[0])
 
-    def _free(self) -> None:
+    def free(self) -> None:
+        """Give the counters back; all ranks do so together."""
         from mpi4py import MPI
 
+        atexit.unregister(self.free)
         if MPI.Is_finalized():
             return
         self._window.Unlock_all()

@@ -123,6 +123,10 @@ class Comm(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Give back what MPI keeps for a comm that was split off; nobody asks it for anything more."""
+        ...
+
 
 class Serial:
     """One rank, alone: everything is the identity."""
@@ -165,6 +169,9 @@ class Serial:
 
     def split(self, group: int, *, dynamic: bool = True) -> "Serial":
         return Serial()
+
+    def close(self) -> None:
+        pass
 
 
 SERIAL: Comm = Serial()

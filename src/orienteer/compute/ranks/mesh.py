@@ -52,6 +52,11 @@ class Mesh:
         """The frames of this group, side by side: as large a part of n as its part of the ranks."""
         return slice(self.first * n_frames // self.all.size, self.last * n_frames // self.all.size)
 
+    def close(self) -> None:
+        """Give the groups back, together with all ranks; a run whose mesh it was is over."""
+        if self.poses is not self.all:
+            self.poses.close()
+
     @property
     def shape(self) -> str:
         """Ranks of the largest group times groups, in the form in which it is asked for."""

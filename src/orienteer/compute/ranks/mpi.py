@@ -195,6 +195,13 @@ class Mpi:
         split.n_per_card = self.n_per_card
         return split
 
+    def close(self) -> None:
+        if self._claims is not None:
+            self._claims.free()
+            self._claims = None
+        if self._mpi != self._MPI.COMM_NULL:
+            self._mpi.Free()
+
 
 def _like(x: Array, found: NDArray[Any]) -> Array:
     """The result on the device of what was given; a number where that was one."""
