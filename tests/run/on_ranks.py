@@ -19,9 +19,10 @@ from pydantic import Field
 import orienteer
 from conftest import Recurrence, RecurrenceSettings, small_source
 from orienteer.compute.ranks.world import world
-from orienteer.errors import OrienteerError
-from orienteer.run import shards, state_file
-from orienteer.run.crew import crew
+from orienteer.errors import DeviceError, OrienteerError
+from orienteer.run import crew_checks, shards, state_file
+from orienteer.run import run as run_module
+from orienteer.run.crew import PATIENCE_S, crew
 from orienteer.run.method import MethodKind, register_method
 from orienteer.run.run import Run
 from orienteer.run.signals import RunStopped
@@ -96,20 +97,37 @@ def _full(path: Path, *_: Any) -> str:
     return ""
 
 
+def _choose_device(device: str) -> str:
+    """There is none for one rank, which knows it long before the others have found theirs."""
+    if crew().rank == 1:
+        raise DeviceError("there is no lamp.", "Bring one.")
+    time.sleep(1.5 * PATIENCE_S)
+    return device
+
+
+def _choose_method(*_: Any) -> tuple[str, str]:
+    print(f"chosen by {crew().rank}", flush=True)
+    return "shared", "It is the only one."
+
+
 register_method(MethodKind("shared", SharedSettings, Shared))
 
 
 def main() -> int:
     given = tomllib.loads("\n".join(sys.argv[2:]))
     shards.SHARD_BYTES = given.pop("shard_bytes", shards.SHARD_BYTES)
-    version = given.pop("other_version", "")
+    version, method = given.pop("other_version", ""), given.pop("method", "shared")
     if version and crew().rank == 1:
         orienteer.__version__ = version
+    if given.pop("no_device", False):
+        run_module.choose_device = crew_checks.choose_device = _choose_device
+    if method == "auto":
+        run_module.choose_method = _choose_method
     notice_s, hang_s = given.pop("notice_s", 10.0), given.pop("hang_s", 60.0)
     n_steps = given.pop("n_steps", None)
     try:
         run = Run.create(
-            sys.argv[1], small_source(), SharedSettings(**given), seed=3, device="cpu", method="shared"
+            sys.argv[1], small_source(), SharedSettings(**given), seed=3, device="cpu", method=method
         )
         run.notice_s, run.hang_s = notice_s, hang_s
         for done in run.iterate(n_steps):

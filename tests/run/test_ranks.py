@@ -245,3 +245,17 @@ def test_ranks_of_different_programs_are_refused_in_one_message(tmp_path: Path) 
     assert refused.returncode == 1
     assert len(re.findall(r"rank 1 on \S+ has Orienteer 99\.9, and rank 0 on \S+ has", refused.stderr)) == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_a_rank_without_a_device_is_told_in_one_message_before_anything_is_written(tmp_path: Path) -> None:
+    refused = carry_out(2, tmp_path / "run", no_device=True)
+    assert refused.returncode == 1
+    assert len(re.findall(r"there is no lamp \(rank 1 on \S+\)\.\nBring one", refused.stderr)) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_rank_looks_at_the_data_to_choose_a_method_for_all(tmp_path: Path) -> None:
+    done = carry_out(2, tmp_path / "run", method="auto", steps=1)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:2] == ["chosen by 0", "1"]
+    assert "chosen by 1" not in done.stdout

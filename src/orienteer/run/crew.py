@@ -176,24 +176,39 @@ class Crew:
         Work may contain collectives.  Where the others wait in one for a rank that has failed, that rank
         raises ``OthersAreElsewhere`` from its error.
         """
+        return self._together(work, PATIENCE_S)
+
+    def side_by_side(self, work: Callable[[], T]) -> T:
+        """The same for work without collectives: all ranks come to its end, however long one takes."""
+        return self._together(work, None)
+
+    def _together(self, work: Callable[[], T], patience_s: float | None) -> T:
         if self._world is None:
             return work()
         try:
             done = work()
         except Exception as error:
-            self.agree(failed=True, error=error)
+            self.agree(failed=True, error=error, patience_s=patience_s)
             raise
         self.agree()
         return done
 
-    def agree(self, number: int = 0, *, failed: bool = False, error: Exception | None = None) -> int:
+    def agree(
+        self,
+        number: int = 0,
+        *,
+        failed: bool = False,
+        error: Exception | None = None,
+        patience_s: float | None = PATIENCE_S,
+    ) -> int:
         """The largest number that a rank has; an error of any rank is raised on all that had none.
 
         failed : this rank has an error, which its caller raises once the others know.
+        patience_s : how long it waits for them then; None: they will come.
         """
         if self._world is None:
             return number
-        found = self._statuses(self._world, -1 if failed else number, PATIENCE_S if failed else None)
+        found = self._statuses(self._world, -1 if failed else number, patience_s if failed else None)
         if found is None:
             raise OthersAreElsewhere from error
         if min(found) < 0:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import orienteer
-from orienteer.errors import OrienteerError
+from orienteer.compute.arrays import DeviceName, choose_device
+from orienteer.errors import FileError, OrienteerError
 from orienteer.run.crew import Crew
 from orienteer.source.base import Source
 
@@ -26,26 +27,38 @@ def check_crew(crew: Crew) -> None:
     _compare(crew, own, "Give all nodes the same environment.")
 
 
-def check_source(crew: Crew, source: Source, device: str) -> None:
-    """Refuse data that are not the same for all ranks, or fewer frames than ranks.
+def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
+    """Refuse data or devices that are not the same for all ranks, or fewer frames than ranks.
 
     Only what costs nothing is looked at; the content of the data is hashed by one rank.
     """
+    chosen = crew.side_by_side(lambda: choose_device(device))
     if crew.is_alone:
         return
-    own: dict[str, Any] = {
-        "frames": source.n_frames,
-        "frames of shape": tuple(source.frame_shape),
-        "data of bytes": None if source.path is None else os.path.getsize(source.path),
-        "detector pixels": None if source.detector is None else source.detector.n_pixels,
-    }
+    own = crew.side_by_side(lambda: _sizes(source))
     _compare(crew, own, "All ranks must see the same data: is the folder shared by all nodes?")
-    _compare(crew, {"device": device}, "Say --device cpu for all, or leave out nodes that have no GPU.")
+    _compare(crew, {"device": chosen}, "Say --device cpu for all, or leave out nodes that have no GPU.")
     if source.n_frames is not None and source.n_frames < crew.size:
         raise OrienteerError(
             f"there are {crew.size} ranks, but only {source.n_frames} frames.",
             f"Start {max(1, source.n_frames)} ranks at most.",
         )
+
+
+def _sizes(source: Source) -> dict[str, Any]:
+    return {
+        "frames": source.n_frames,
+        "frames of shape": tuple(source.frame_shape),
+        "data of bytes": None if source.path is None else _n_bytes(source.path),
+        "detector pixels": None if source.detector is None else source.detector.n_pixels,
+    }
+
+
+def _n_bytes(path: str | os.PathLike[str]) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError as error:
+        raise FileError(path, f"cannot be read: {error.strerror}.") from error
 
 
 def _compare(crew: Crew, own: dict[str, Any], hint: str) -> None:

@@ -112,16 +112,16 @@ class Run:
         team = crew()
         check_crew(team)
         directory = RunDirectory(as_folder(path))
-        opened = team.together(lambda: as_source(source))
+        opened = team.side_by_side(lambda: as_source(source))
         because = ""
         if method == AUTO:
-            shared = team.by_leader(lambda: shared_settings(settings))
-            method, because = choose_method(opened, shared)
+            given = settings
+            method, because = team.by_leader(lambda: choose_method(opened, shared_settings(given)))
             if isinstance(settings, EmcSettings):  # what was said of either method holds for the chosen one
                 settings = settings.model_dump(exclude_unset=True)
         kind = find_method(method)
         section = team.by_leader(lambda: as_section(kind, settings))
-        check_source(team, opened, choose_device(device))
+        check_source(team, opened, device)
         described = team.by_leader(
             lambda: begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart, because)
         )
@@ -142,7 +142,9 @@ class Run:
         section = team.by_leader(lambda: _read_section(kind, directory, described))
         run = cls(directory.path, described, section, None, described["device"])
         if source is not None:
-            run._source = run._checked(as_source(source))
+            opened = team.side_by_side(lambda: as_source(source))
+            team.by_leader(lambda: run._check(opened))
+            run._source = opened
         return run
 
     def __repr__(self) -> str:
@@ -283,8 +285,9 @@ class Run:
             how_to_resume(self.path),
             stop_all(self._crew, self.path),
         ):
+            device = self._crew.side_by_side(lambda: choose_device(self.device))
             session, is_restored = self._session()
-            session.begin(is_restored, choose_device(self.device))
+            session.begin(is_restored, device)
         if session.method.finished:
             session.finish()
             self._keep(session)
@@ -344,7 +347,7 @@ class Run:
     def _make(self) -> Method:
         """The method before its first step; data that it refuses leave no run behind."""
         make = find_method(self.method).make
-        source = self._crew.together(lambda: self.source)
+        source = self._crew.side_by_side(lambda: self.source)
         self._crew.by_leader(self._check_files)
         try:
             ranks = self._ranks()
@@ -385,8 +388,8 @@ class Run:
         elif session.is_agreed:
             self._mesh.close()
 
-    def _checked(self, source: Source) -> Source:
-        """The source, when it is the one that the run was begun with."""
+    def _check(self, source: Source) -> None:
+        """Refuse a source that is not the one that the run was begun with."""
         differences = input_differences(self.described["input"], describe_input(source))
         if differences:
             raise FileError(
@@ -394,7 +397,6 @@ class Run:
                 f"the run there was begun with other data. Different now: {'; '.join(differences)}.",
                 "Give the data that it was begun with (source=).",
             )
-        return source
 
     def _reopen(self) -> Source:
         from orienteer.source.opening import open as open_source
@@ -412,7 +414,9 @@ class Run:
                 warnings.simplefilter("ignore")
                 source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
-        return self._checked(source if detector is None else source.with_detector(detector))
+        source = source if detector is None else source.with_detector(detector)
+        self._check(source)
+        return source
 
 
 def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str, Any]) -> Section:
