@@ -1,6 +1,6 @@
 """Coarse-to-fine search: with everything kept it is the exhaustive search, with little kept nearly that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -282,6 +282,20 @@ def test_scores_may_be_held_in_parts() -> None:
     assert n_parts > 5
     for whole, parts in zip(*results, strict=True):
         np.testing.assert_allclose(parts, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_frames_that_are_not_counted_add_nothing_to_the_mass_of_rows() -> None:
+    world = make_world(n_junk=2)
+    search = FineSearch(world.rows, world.grid, kept_mass=1.0)
+    is_even = np.arange(len(world.batch)) % 2 == 0
+    masses = []
+    for counted in (None, is_even, ~is_even):
+        deposit = world.deposit(len(world.rows))
+        batch = replace(world.batch, counted=counted)
+        search.step(world.likelihood, world.expander, batch, 0.3, 0.3, deposit, world.pixel_weights)
+        masses.append(deposit.row_mass)
+    assert masses[1].sum() == pytest.approx(is_even.sum())
+    np.testing.assert_allclose(masses[1] + masses[2], masses[0], rtol=1e-6, atol=1e-9)
 
 
 def test_one_thread_and_two_give_the_same_bits() -> None:

@@ -12,8 +12,10 @@ from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.orienting.known_poses import KnownPoses
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.splitting import split_state
+from orienteer.reconstruction.workspace import Workspace
 
 COLUMN = {"known_poses_column": "truth_orientation"}
 
@@ -94,6 +96,41 @@ def test_frames_of_known_pose_still_choose_their_state(data: Any) -> None:
     assert 0 < (probability[merged, 0] > 0.5).mean() < 1
     np.testing.assert_allclose(emc.orientations()["quaternion"][merged], truth(data)[merged], atol=1e-12)
     assert sum(state["occupancy"] for state in step.states) == pytest.approx(1.0)
+
+
+def test_a_state_is_as_frequent_as_its_frames_wherever_a_search_would_have_put_those_of_known_pose(
+    data: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masses: list[np.ndarray] = []
+    monkeypatch.setattr(Workspace, "update_prior", lambda work, mass: masses.append(mass))
+    # Known to be somewhere else, so that a search puts them elsewhere, and into other states.
+    event_id, wrong = np.asarray(data.patterns.event_id), np.roll(truth(data), 1, axis=0)
+    file = write_table(tmp_path / "known.h5", event_id[::2], wrong[::2])
+    emc = data.emc(level=3, models=2, fluence="estimate", known_poses_file=str(file))
+    emc.step()
+    split_state(emc)
+    emc.step()
+    states = np.split(masses[-1], 2)
+    merged = ~emc.sentinel
+    expected = emc.orientations()["state_probability"][merged].sum(axis=0)
+    assert [state.sum() for state in states] == pytest.approx(expected, rel=1e-3)
+
+
+def test_evidence_and_entropy_are_told_apart_where_nothing_is_searched_for(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+    step = KnownPoses.step
+
+    def noted(*given: Any) -> Any:
+        found.append(step(*given)[0])
+        return step(*given)
+
+    monkeypatch.setattr(KnownPoses, "step", noted)
+    data.emc(level=3, **COLUMN).step()
+    for posterior in found:
+        assert posterior.entropy == pytest.approx(0.0)
+        assert posterior.log_evidence == pytest.approx(posterior.best_score, rel=1e-5)
 
 
 def test_a_state_goes_on_bit_for_bit(data: Any) -> None:

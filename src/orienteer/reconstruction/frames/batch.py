@@ -29,12 +29,14 @@ class Batch:
     places : (D,) places of the frames in the data set.
     fluence : (D,) float64 on the device, of each frame.
     weight : (D,) float32 on the device, how much each frame counts in the merge; None: all the same.
+    counted : (D,) bool on the device, frames that add to the mass of rows; None: all.
     """
 
     places: Any
     groups: tuple[Group, ...]
     fluence: Array
     weight: Array | None = None
+    counted: Array | None = None
 
     def __len__(self) -> int:
         return len(self.places)

@@ -147,12 +147,16 @@ def merge(
         largest_offset = None
         if likelihood.needs_product_to_merge:
             largest_offset = expander.largest_offset(store.comm)
-    deposit.row_mass += mass
+    if batch.counted is None:
+        deposit.row_mass += mass
     for tile in rows.tiles():
         if not on_host[tile.first : tile.last].sum() > 0:
             continue
         with part("posterior"):
             responsibilities = store.responsibilities(tile.first, tile.last)
+            if batch.counted is not None:
+                counted = responsibilities[:, batch.counted]
+                deposit.row_mass[tile.first : tile.last] += counted.sum(axis=1, dtype=xp.float64)
             if states is not None and tile.model is not None:
                 states.add(tile.model, tile.first, responsibilities)
         signal = expander.signal(tile)

@@ -7,7 +7,7 @@ for every frame: a coarse grid that misses the true pose cannot send a frame to 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -190,7 +190,7 @@ class FineSearch:
         Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
         """
         blocks, xp = scored.blocks, array_namespace(found.probability)
-        self._add_row_mass(found, deposit)
+        self._add_row_mass(found, deposit, batch.counted)
         if states is not None:
             states.add_listed(blocks, found.probability, len(self.poses))
         owners = owners_of(blocks)
@@ -288,8 +288,13 @@ class FineSearch:
         junk = expander.junk[tile.row - self.parents.n_models * len(self.poses)]
         return array_namespace(junk).ascontiguousarray(junk.T) if by_pixel else junk
 
-    def _add_row_mass(self, found: BlockResponsibilities, deposit: Deposit) -> None:
+    def _add_row_mass(
+        self, found: BlockResponsibilities, deposit: Deposit, counted: Array | None
+    ) -> None:  # fmt: skip
         blocks, xp = found.blocks, array_namespace(found.probability)
+        if counted is not None:
+            own = xp.where(counted[owners_of(blocks).frame], found.probability, np.float32(0))
+            found = replace(found, probability=own)
         # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
         total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
         deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])

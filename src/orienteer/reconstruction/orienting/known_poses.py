@@ -42,17 +42,23 @@ class KnownPoses:
         quaternion = self.quaternion[batch.places]
         known = np.flatnonzero(np.isfinite(quaternion[:, 0]))
         if self.search is None:
-            nothing = xp.zeros(len(batch))
-            count = xp.zeros(len(batch), dtype=np.int64)
-            posterior = Posterior(nothing, count, nothing.astype(np.float32), nothing, nothing + 1, count + 1)
-            expected = xp.zeros(len(batch))
+            D = len(batch)
+            posterior = Posterior(
+                log_evidence=xp.zeros(D), best_row=xp.zeros(D, dtype=np.int64),
+                best_score=xp.zeros(D, dtype=np.float32), entropy=xp.zeros(D), kept_mass=xp.ones(D),
+                n_kept=xp.ones(D, dtype=np.int64),
+            )  # fmt: skip
+            expected = xp.zeros(D)
         else:
-            searched = xp.ones(len(batch), dtype=np.float32)
-            searched[xp.asarray(known)] = 0
-            own = searched if batch.weight is None else searched * batch.weight
-            posterior, expected = self.search.step(
-                likelihood, expander, replace(batch, weight=own), deposit, pixel_weights, states
+            searched = xp.ones(len(batch), dtype=bool)
+            searched[xp.asarray(known)] = False
+            weight = searched.astype(np.float32)
+            others = replace(
+                batch, weight=weight if batch.weight is None else weight * batch.weight, counted=searched
             )
+            posterior, expected = self.search.step(
+                likelihood, expander, others, deposit, pixel_weights, states
+            )  # fmt: skip
         if not len(known):
             return posterior, expected
         return self._known(
@@ -94,9 +100,10 @@ class KnownPoses:
             if states is not None:
                 states.probability[m, frames] = probability[m]
                 states.best_row[m, frames] = m * K
-        if self.search is None:  # else it has counted them, wherever it would have put them
-            for m in range(M):
-                deposit.row_mass[m * K] += probability[m, share].sum()
+        # Masses are of coarse rows, where the grid is a fine one; only those of whole states matter.
+        n_coarse = (len(deposit.row_mass) - rows.n_junk) // M
+        for m in range(M):
+            deposit.row_mass[m * n_coarse] += probability[m, share].sum()
         entropy = -(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=0)
         posterior.log_evidence[frames] = evidence
         posterior.best_row[frames] = best * K
