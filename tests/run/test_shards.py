@@ -1,5 +1,6 @@
 """Checkpoints that several ranks write together; here ranks are threads, so that every case is quick."""
 
+import errno
 import shutil
 import threading
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from orienteer.errors import FileError
+from orienteer.run import checkpoint as checkpoints
 from orienteer.run import shards
 from orienteer.run.checkpoint import (
     LAST,
@@ -170,3 +172,47 @@ def test_a_rank_that_cannot_write_leaves_what_was_there(
     assert all("the disk is full" in str(error) for error in errors)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
     assert read_checkpoint(tmp_path / LAST).iteration == 1
+
+
+def test_a_checkpoint_that_has_its_name_keeps_its_shards_whatever_fails_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 3, 1)
+
+    def fail(_: Path) -> None:
+        raise OSError(errno.EIO, "the disk does not answer")
+
+    monkeypatch.setattr(checkpoints, "sync_directory", fail)
+    errors = save(tmp_path, 3, 2)
+    assert all("the disk does not answer" in str(error) for error in errors)
+    assert read_checkpoint(tmp_path / LAST).iteration == 2
+    assert read_checkpoint(tmp_path / PREVIOUS).iteration == 1
+
+
+def test_a_checkpoint_that_does_not_get_its_name_leaves_no_shards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path, 3, 1)
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+
+    def fail(path: Path, *_: Any) -> None:
+        raise FileError(path, "could not be written: the disk is full.")
+
+    monkeypatch.setattr(checkpoints, "write_state_file", fail)
+    assert all("the disk is full" in str(error) for error in save(tmp_path, 3, 2))
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_names_of_shards_are_on_the_disk_before_a_checkpoint_tells_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def note(directory: Path) -> None:
+        seen.append((directory.name, len(list((tmp_path / FOLDER).iterdir()))))
+        assert not (tmp_path / LAST).exists()
+
+    monkeypatch.setattr(shards, "sync_directory", note)
+    assert save(tmp_path, 3, 1) == [None] * 3
+    assert [name for name, _ in seen] == [tmp_path.name, FOLDER, FOLDER]
+    assert seen[-1] == (FOLDER, 2)

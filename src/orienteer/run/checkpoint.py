@@ -31,12 +31,17 @@ from orienteer.run.method import State
 from orienteer.run.shards import (
     Division,
     join,
-    remove_shards,
     remove_unnamed,
     save_shards,
     whole_division,
 )
-from orienteer.run.state_file import checksum_of, read_facts, read_state_file, write_state_file
+from orienteer.run.state_file import (
+    checksum_of,
+    read_facts,
+    read_state_file,
+    sync_directory,
+    write_state_file,
+)
 
 FORMAT = "orienteer-checkpoint"
 # Without shards, and with them.
@@ -82,11 +87,11 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None =
                 if last.exists():
                     os.replace(last, directory / PREVIOUS)
                 os.replace(new, last)
-                _sync_directory(directory)
-        except BaseException:
-            remove_shards(directory, division.shards)
-            raise
-        sweep_shards(directory)
+                sync_directory(directory)
+        finally:
+            # After a failure, too: shards that no checkpoint names are nobody's, and those that the last one
+            # names already are all of it.
+            sweep_shards(directory)
 
     crew.by_leader(put_in_place)
 
@@ -206,15 +211,6 @@ def _sorted_out(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         else:
             raise TypeError(f"the state '{name}' is a {type(value).__name__}")
     return arrays, values
-
-
-def _sync_directory(directory: Path) -> None:
-    """Let the new names outlast a power failure."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def saved_iteration(directory: Path) -> int:

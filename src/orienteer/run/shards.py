@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.atomic import unwritable
+from orienteer.compute.reading import writing
 from orienteer.errors import FileError
 from orienteer.run.crew import Crew
-from orienteer.run.state_file import read_state_file, write_state_file
+from orienteer.run.state_file import read_state_file, sync_directory, write_state_file
 
 FOLDER = "checkpoint_shards"
 FORMAT, VERSION = "orienteer-checkpoint-shard", 1
@@ -66,7 +67,10 @@ def save_shards(
             return ""
         pieces = _pieces(large, own, n_shards)
         about = {"run_id": facts["run_id"], "iteration": facts["iteration"], "arrays": sorted(pieces)}
-        return write_state_file(directory / FOLDER / names[own], FORMAT, VERSION, about, pieces)
+        checksum = write_state_file(directory / FOLDER / names[own], FORMAT, VERSION, about, pieces)
+        with writing(directory / FOLDER):  # the name is on the disk, too, before a checkpoint tells it
+            sync_directory(directory / FOLDER)
+        return checksum
 
     try:
         checksum = crew.together(write)
@@ -128,6 +132,7 @@ def _make_folder(directory: Path) -> str:
     """The folder is there; a word that tells the files of this checkpoint from others."""
     try:
         (directory / FOLDER).mkdir(exist_ok=True)
+        sync_directory(directory)
     except OSError as error:
         raise unwritable(directory / FOLDER, error) from error
     return uuid.uuid4().hex[:8]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,15 @@ def write_state_file(
         for name, array in arrays.items():
             file.create_dataset(f"state/{name}", data=array)
     return checksum
+
+
+def sync_directory(directory: Path) -> None:
+    """Let new names in a folder outlast a power failure."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_state_file(
