@@ -1,5 +1,6 @@
 """The command that starts ranks and looks after them: what it hands on to them, and how it ends."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -48,13 +49,42 @@ def test_a_file_tells_everything_and_options_come_after_it(run: Any, started: An
     assert "no data under [run]" in run("run", "r2.toml").errors
 
 
-def test_a_killed_rank_is_told_and_the_run_goes_on_without_beginning_anew(run: Any, started: Any) -> None:
+def begin_run(run_id: str) -> None:
+    """What is in the folder of a run that was begun."""
+    facts = {"method": "emc", "seed": 0, "device": "cpu", "input": {}, "settings_hash": ""}
+    Path("run").mkdir(exist_ok=True)
+    described = {"format": "orienteer-run", "version": 1, "run_id": run_id, **facts}
+    (Path("run") / "run.json").write_text(json.dumps(described))
+
+
+def test_a_killed_rank_is_told_and_the_run_goes_on_without_beginning_anew(
+    run: Any, started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_run("old")
+    launch = launching.launch
+
+    def begin_anew(*arguments: Any) -> Ending:
+        begin_run("new")
+        return launch(*arguments)
+
+    monkeypatch.setattr(launching, "launch", begin_anew)
     ENDINGS.append(KILLED)
-    result = run("run", "hits.h5", "--ranks", 2, "--restart")
+    result = run("run", "hits.h5", "--out", "run", "--ranks", 2, "--restart")
     assert result.status == 0
     assert "rank 1 on vm was killed (signal 9)." in result.errors
     assert "Starting again from the beginning (restart 1 of 3)." in result.errors
     assert ["--restart" in program for program, _ in started] == [True, False]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_rank_killed_before_the_run_was_begun_anew_does_not_bring_the_old_run_back(
+    run: Any, started: Any, is_there: bool
+) -> None:
+    if is_there:
+        begin_run("old")
+    ENDINGS.append(KILLED)
+    assert run("run", "hits.h5", "--out", "run", "--ranks", 2, "--restart").status == 0
+    assert ["--restart" in program for program, _ in started] == [True, True]
 
 
 def test_a_run_that_dies_again_and_again_is_given_up(run: Any, started: Any) -> None:

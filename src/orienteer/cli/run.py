@@ -4,6 +4,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -71,12 +72,15 @@ def run(
         given = [str(what)]
     program = [sys.executable, "-m", "orienteer", "reconstruct", *given, *typed]
 
+    run_before = _run_id(folder)
+
     def start() -> Ending:
         now = available_ranks(ranks)
         if now.lost_nodes:
             _say(f"Without {', '.join(now.lost_nodes)}: {now.n_ranks} ranks.")
         ending = launch(program, now.n_ranks, now.lost_nodes)
-        program[:] = [word for word in program if word != "--restart"]  # what was begun anew goes on
+        if _run_id(folder) not in (None, run_before):  # what was begun anew goes on
+            program[:] = [word for word in program if word != "--restart"]
         return ending
 
     status, why = supervise(folder, start, restarts, _say)
@@ -86,6 +90,15 @@ def run(
         )
     if status:
         raise Stopped(status)
+
+
+def _run_id(folder: Path) -> str | None:
+    """Which run is in the folder; None: no run."""
+    from orienteer.run.directory import RunDirectory
+
+    with suppress(OrienteerError):
+        return str(RunDirectory(folder).describe()["run_id"])
+    return None
 
 
 def _told_by(file: Path, options: dict[str, Any], has_out: bool) -> tuple[Path, list[str]]:
