@@ -230,6 +230,22 @@ def test_folders_of_other_things_are_left_alone(tmp_path: Path, runs: SimpleName
     assert {entry.name for entry in path.iterdir()} == {"run.json", "settings.toml", "notes.txt"}
 
 
+def test_densities_of_further_models_go_with_their_run(tmp_path: Path, runs: SimpleNamespace) -> None:
+    path = tmp_path / "run"
+    finish(runs.make(path, steps=2, models=2))
+    phased = path / "phased_model_2"
+    phased.mkdir()
+    for name in ("density.mrc", "density.h5", "support.mrc", "phasing.json"):
+        (phased / name).write_text("of the old run")
+    runs.make(path, restart=True, steps=3)
+    assert {entry.name for entry in path.iterdir()} == {"run.json", "settings.toml"}
+    phased.mkdir()
+    (phased / "notes.txt").write_text("mine")
+    (path / "run.json").unlink()
+    runs.make(path, steps=3)
+    assert (phased / "notes.txt").read_text() == "mine"
+
+
 def test_a_step_that_fails_is_in_the_log_and_the_run_can_go_on(tmp_path: Path, runs: SimpleNamespace) -> None:
     run = runs.make(tmp_path / "run", steps=5, failing_step=3)
     with pytest.raises(ZeroDivisionError):

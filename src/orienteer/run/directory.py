@@ -14,6 +14,7 @@
 | ``density_loop.mrc`` | what M-TIP has phased on its way; of several models, ``density_loop_1.mrc``, ... |
 | ``orientations.h5`` | orientation, fluence, ... of each frame |
 | ``density.*``, ``support.mrc``, ``phasing.json`` | what phasing has found |
+| ``phased_model_2/``, ... | the same of the other models |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
 | ``slurm/`` | scripts, numbers and logs of the batch jobs that were submitted for it |
@@ -68,7 +69,8 @@ _OWN_MODEL = re.compile(rf"(intensity_\d+|{LOOP_DENSITY}(_\d+)?)\.mrc")
 _OWN_RANK = re.compile(r"events_rank_\d{3,}\.jsonl")
 _OWN_SHARD = re.compile(r"\d{6,}_[0-9a-f]{8}_\d{3,}\.h5")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
-_OWN_PATTERNS = (_OWN_MODEL, _OWN_RANK, _OWN_SHARD, _OWN_OUTPUT)
+_OWN_PHASING = re.compile(r"phased_model_\d+")
+_OWN_PATTERNS = (_OWN_MODEL, _OWN_RANK, _OWN_SHARD, _OWN_OUTPUT, _OWN_PHASING)
 _FOLDERS = ("dragonfly", SHARDS)
 _PART = re.compile(r"\.(.+)\.\d+\.part")
 
@@ -124,9 +126,9 @@ class RunDirectory:
             for entry in [*self.path.iterdir(), *self._outputs()]:
                 if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
-            for name in _FOLDERS:
-                with suppress(OSError):  # there is none, or it holds other things
-                    (self.path / name).rmdir()
+            for folder in self._folders():
+                with suppress(OSError):  # it holds other things
+                    folder.rmdir()
         except OSError as error:
             raise unwritable(self.path, error) from error
 
@@ -255,11 +257,17 @@ class RunDirectory:
             raise unwritable(folder, error) from error
         return folder / f"output_{iteration:03d}.h5"
 
+    def _folders(self) -> list[Path]:
+        """Folders below this one that a run fills and empties."""
+        return [
+            entry
+            for entry in self.path.iterdir()
+            if (entry.name in _FOLDERS or _OWN_PHASING.fullmatch(entry.name)) and entry.is_dir()
+        ]
+
     def _outputs(self) -> Iterator[Path]:
-        for name in _FOLDERS:
-            folder = self.path / name
-            if folder.is_dir():
-                yield from folder.iterdir()
+        for folder in self._folders():
+            yield from folder.iterdir()
 
 
 def _is_own(name: str) -> bool:
