@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("reconstruction_script.py")
-# Relative difference of volumes up to which all assignments must be the same.
-_SAME = 1e-4
 # What a rank alone makes of a problem, by its arguments.
 _alone: dict[tuple[str, ...], dict[str, Any]] = {}
 
@@ -33,9 +31,9 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
     # Poses that have left the grid end where the likelihood has its top, up to rounding.
     closeness = np.abs((found["table_quaternion"] * alone["table_quaternion"]).sum(axis=1))
     is_same = np.degrees(2 * np.arccos(np.minimum(closeness, 1))) < 0.02
-    assert is_same.all() if tolerance <= _SAME else is_same.mean() > 0.9
+    assert is_same.all()
     np.testing.assert_allclose(found["table_fluence"], alone["table_fluence"], rtol=1e-3)
-    np.testing.assert_allclose(found["nats"], alone["nats"], rtol=1e-5 if tolerance <= _SAME else 1e-3)
+    np.testing.assert_allclose(found["nats"], alone["nats"], rtol=1e-5)
     # All ranks say what they have sent.
     assert (found["sent"] > 0).all()
     assert not alone["sent"].any()
@@ -46,8 +44,8 @@ EMC = ("400", "level=3", "frames=60")
 MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
 # Phasing makes much of the last bits, which are the same here on any number of ranks that share orientations.
 PHASED = ("22", "level=3", "frames=90", "photons=2000.0", "deterministic=True")
-# What is listed for a second pass ends at a threshold; with so few frames, one entry more or less goes far.
-TWO_PASSES = ("400", "two_passes=True", "frames=60", "photons=2000.0")
+# What is listed for a second pass ends at a threshold; of few frames, one entry more or less would go far.
+TWO_PASSES = ("400", "two_passes=True", "frames=300", "photons=2000.0")
 STATES = ("40", "level=3", "models=2", "junk_classes=1", "frames=60")
 # Before a model has settled, rounding grows from step to step.
 BRIGHT = ("5", "level=3", "frames=60", "background='estimate'", "simulate={'fluence_jitter': 0.5}")
@@ -65,7 +63,7 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
         pytest.param(2, "mtip", "auto", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         pytest.param(3, "mtip", "1x3", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "mtip", "2x2", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
-        (3, "emc", "2x2", "dynamic", TWO_PASSES, 1e-2),
+        (3, "emc", "2x2", "dynamic", TWO_PASSES, 1e-5),
         pytest.param(2, "emc", "auto", "static", STATES, 1e-5, marks=pytest.mark.slow),
         pytest.param(3, "emc", "2x2", "dynamic", BRIGHT, 1e-4, marks=pytest.mark.slow),
         pytest.param(2, "emc", "auto", "dynamic", SIGNAL, 1e-5, marks=pytest.mark.slow),
