@@ -46,6 +46,9 @@ def test_each_state_is_told_with_its_share_and_how_surely_frames_show_it(
     assert n_states(evidence) == 2
     validation = ValidationFacts(states=[StateFacts(55.0, 52.0), StateFacts(None, None)])
     said = read_page(str(draw_states(evidence, validation))).text
+    assert "another state" not in said
+    copy = ValidationFacts(states=[StateFacts(55.0, 52.0, is_distinct=False), StateFacts(None, None)])
+    assert "55 Å, but as well with another state" in read_page(str(draw_states(evidence, copy))).text
     for words in ("72 %", "28 %", "60 Å", "55 Å", "nowhere", "state_probability", "100 %", "0 %"):
         assert words in said, words
 

@@ -161,6 +161,8 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
 
 
 def _state(one: "StateAgreement") -> str:
+    if None in one.models:
+        return f"{100 * one.share:.3g} % of the frames, {one.words.partition(' ')[2].partition(' ')[2]}"
     speckles = _reach(one.intensity.agrees_to_A, "speckles of the halves")
     return f"{100 * one.share:.3g} % of the frames, agrees to {_reach(one.resolution_A, '0.143')}, {speckles}"
 

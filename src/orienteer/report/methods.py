@@ -232,7 +232,9 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
         )
     if validation.states:
         each = [
-            "nowhere" if state.resolution_A is None else f"{number(state.resolution_A)} Å"
+            "nowhere"
+            if state.resolution_A is None
+            else f"{number(state.resolution_A)} Å{'' if state.is_distinct else ' (as well as with another)'}"
             for state in validation.states
         ]
         said.append(f"That is state 1; in their order the states agree to {listed(each)}.")

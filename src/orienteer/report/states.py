@@ -73,7 +73,10 @@ def _counts(shown: NDArray[np.int64]) -> list[tuple[str, Content]]:
 
 
 def _independent(held: Sequence[StateFacts], m: int) -> str:
-    return _to(held[m].resolution_A) if m < len(held) else "not compared"
+    if m >= len(held):
+        return "not compared"
+    is_doubtful = held[m].resolution_A is not None and not held[m].is_distinct
+    return _to(held[m].resolution_A) + (", but as well with another state" if is_doubtful else "")
 
 
 def _percent(share: float | None) -> str:

@@ -13,10 +13,14 @@ CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
 
 @dataclass(frozen=True)
 class StateFacts:
-    """One of several states: to where its independent halves agree, and to where their speckles do."""
+    """One of several states: to where its independent halves agree, and to where their speckles do.
+
+    is_distinct : whether its halves are closer to each other than to other states.
+    """
 
     resolution_A: float | None
     speckles_A: float | None
+    is_distinct: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,11 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         half_frames=[size for size in sizes if size is not None],
         half_seeds=[seed for seed in seeds if seed is not None],
         states=[
-            StateFacts(_positive(one.get("resolution_A")), _positive(one.get("speckles_A")))
+            StateFacts(
+                _positive(one.get("resolution_A")),
+                _positive(one.get("speckles_A")),
+                one.get("is_distinct") is not False,
+            )
             for one in as_tables(said.get("states"))
         ],
         empty_share=as_number(at(said, "coverage", "empty_share")),

@@ -85,7 +85,7 @@ class Validation:
     coverage : directions of which there are data at the resolution that is claimed.
     errors : of the voxels of all frames merged at their poses; None where they were not asked for.
     states : of several states, what is known of each; ``maps``, ``intensity`` and ``whole`` are those of the
-        first, as are coverage and errors.
+        first, as are coverage and errors.  Poses are compared in the first that both halves have.
     given : what both halves were told beforehand, such as the symmetry, in words.
     troubles : what could not be done, in sentences.
     belongs_to : checksums of the ``intensity`` and the ``density`` of the run that was validated.
@@ -143,7 +143,9 @@ class Validation:
         who = f"Two {what} of {sizes} frames"
         if self.states:
             each = ", ".join(state.words for state in self.states)
-            return f"{who} agree on {len(self.states)} states by themselves: {each} (FSC {CRITERION})."
+            n, n_found = len(self.states), sum(state.is_found for state in self.states)
+            count = f"{n} states" if n_found == n else f"{n_found or 'none'} of {n} states"
+            return f"{who} agree on {count} by themselves: {each} (FSC {CRITERION})."
         found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole_agrees_to_A
         if found is None and densities_A is not None:
             return f"{who} agree in their radial mean only, and show no structure to any resolution."

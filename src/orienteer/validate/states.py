@@ -17,23 +17,42 @@ from orienteer.validate.intensities import IntensityAgreement
 if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
 
+# Two halves of the same state differ by so much less than different states do.  Copies of one state, told
+# apart by their noise alone, differ by as much from each other as from themselves.
+_CLOSER = 0.9
+
 
 @dataclass(frozen=True, eq=False)
 class StateAgreement:
     """How far two halves agree about one state of a run.
 
-    state : counted from 1, as in the run; models : of it in each half, counted from 1.
+    state : counted from 1, as in the run; models : of it in each half, counted from 1, None: not found there.
     share : of the frames of the run that show it.
     maps : densities of the halves and their Fourier shell correlation; None where one was not phased.
     intensity : agreement of the halves; whole : of the run with the half less like it.
+    is_distinct : whether its models of both halves are closer to each other than to any other model.
     """
 
     state: int
-    models: tuple[int, int]
+    models: tuple[int | None, int | None]
     share: float
     maps: HalfMaps | None
     intensity: IntensityAgreement
     whole: IntensityAgreement
+    is_distinct: bool = True
+
+    @classmethod
+    def absent(cls, state: int, own: Sequence[int | None], share: float, diameter_A: float) -> StateAgreement:
+        """A state of the run, from 0, which not both halves have; own : its models, from 0."""
+        first, second = (None if model is None else model + 1 for model in own)
+        q_inv_A = np.arange(3) / diameter_A
+        nothing = IntensityAgreement(np.array([1.0, 0, 0, 0]), q_inv_A, np.zeros(3), diameter_A)
+        return cls(state + 1, (first, second), share, None, nothing, nothing, is_distinct=False)
+
+    @property
+    def is_found(self) -> bool:
+        """Whether both halves have found it by themselves, and something else than their other states."""
+        return self.is_distinct and self.resolution_A is not None
 
     @property
     def densities_A(self) -> float | None:
@@ -52,8 +71,15 @@ class StateAgreement:
 
         A share of the frames that is no state of its own looks like the others in both halves.
         """
+        missing = [half for half, model in enumerate(self.models, 1) if model is None]
         found = self.resolution_A
-        return f"state {self.state} nowhere" if found is None else f"state {self.state} to {found:.3g} A"
+        if missing:
+            where = f"half {missing[0]}" if len(missing) == 1 else "either half"
+            return f"state {self.state} not found in {where}"
+        if found is None:
+            return f"state {self.state} nowhere"
+        doubt = "" if self.is_distinct else ", but no closer to itself than to another state"
+        return f"state {self.state} to {found:.3g} A{doubt}"
 
     def describe(self) -> dict[str, object]:
         """As ``validation.json`` has it."""
@@ -61,6 +87,7 @@ class StateAgreement:
             "state": self.state,
             "models": list(self.models),
             "share": self.share,
+            "is_distinct": self.is_distinct,
             "resolution_A": self.resolution_A,
             "densities_A": self.densities_A,
             "speckles_A": self.intensity.agrees_to_A,
@@ -68,17 +95,26 @@ class StateAgreement:
         }
 
 
-def pair_states(run: Sequence[Volume], half: Sequence[Volume]) -> list[int]:
+def pair_states(run: Sequence[Volume], half: Sequence[Volume]) -> list[int | None]:
     """The model of a half, from 0, that is most like each state of the run, each model at most once.
 
-    States of which a half has none, because it has come to fewer models, share that of the state nearest.
+    None: the half has none of the state, because it has come to fewer models.
     """
     if len(run) == len(half) == 1:
         return [0]
     alike = likenesses(run, half)
     states, models = linear_sum_assignment(-alike)
     found = dict(zip(states.tolist(), models.tolist(), strict=True))
-    return [found.get(state, int(alike[state].argmax())) for state in range(len(run))]
+    return [found.get(state) for state in range(len(run))]
+
+
+def is_distinct(alike: NDArray[np.float64], first: int, second: int) -> bool:
+    """Whether two models of one state are clearly closer to each other than to models of other states.
+
+    alike : (M, M') likenesses of the models of both halves, of which these are ``first`` and ``second``.
+    """
+    others = np.concatenate([np.delete(alike[first], second), np.delete(alike[:, second], first)])
+    return not len(others) or bool(1 - alike[first, second] <= _CLOSER * (1 - others.max()))
 
 
 def likenesses(run: Sequence[Volume], half: Sequence[Volume]) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
-from orienteer.validate.states import StateAgreement, only_state, pair_states
+from orienteer.validate.states import StateAgreement, is_distinct, likenesses, only_state, pair_states
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
@@ -149,17 +149,26 @@ def validate(
     ]
     n_states = len(whole.volumes())
     pairs = [pair_states(whole.volumes(), one.volumes()) for one in halves.runs]
+    alike = likenesses(*(one.volumes() for one in halves.runs)) if n_states > 1 else np.ones((1, 1))
     states: list[StateAgreement] = []
     troubles: tuple[str, ...] = ()
+    poses: PoseAgreement | None = None
+    first_told: list[HalfSummary] | None = None
     for state, own in enumerate(zip(*pairs, strict=True)):
+        if None in own:
+            diameter_A = min(model.diameter_A for model in models)
+            states.append(StateAgreement.absent(state, own, _share_of(whole, state), diameter_A))
+            continue
         told, wrong, found_state = _state(
             whole, halves.runs, state, own, models, summaries, phasing, settings, device
         )
-        states.append(found_state)
+        states.append(replace(found_state, is_distinct=is_distinct(alike, *own)))
         troubles += wrong
-        if state == 0:
+        if first_told is None:
             first_told = told
-    summaries, first = first_told, states[0]
+            volume = _on(measured_intensity(halves.runs[0], own[0]), device)
+            poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
+    first, summaries = states[0], first_told or summaries
     with part("voxel errors"):
         errors = _errors(whole, folder, settings, device)
     found = Validation(
@@ -170,12 +179,7 @@ def validate(
         intensity=first.intensity,
         whole=first.whole,
         states=tuple(states) if n_states > 1 else (),
-        sentinels=_sentinels(
-            models,
-            _on(measured_intensity(halves.runs[0], pairs[0][0]), device),
-            first.intensity,
-            whole.settings.symmetry,
-        ),
+        sentinels=poses,
         errors=errors,
         given=_given(whole, phasing),
         troubles=troubles,
@@ -212,10 +216,14 @@ def _state(
         maps = None
         if len(phased) == 2:
             maps = _half_maps(whole, phased, edge, intensity, settings, device)
-    shown = np.asarray(whole.orientations()["model"])
-    share = float((shown == state).sum() / max((shown >= 0).sum(), 1))
-    numbers = (own[0] + 1, own[1] + 1)
+    numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
     return told, troubles, StateAgreement(state + 1, numbers, share, maps, intensity, agreement)
+
+
+def _share_of(whole: Run, state: int) -> float:
+    """Of the frames of the run that show anything, those that show a state, from 0."""
+    shown = np.asarray(whole.orientations()["model"])
+    return float((shown == state).sum() / max((shown >= 0).sum(), 1))
 
 
 def _phased(
