@@ -21,7 +21,8 @@ from orienteer.reconstruction.frames.count_check import CountCheck
 from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.source.base import Source
 from orienteer.source.file_source import FileSource
-from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
+from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate, first_bad_frame
+from orienteer.source.sparse_photons import SparsePhotons
 
 _READ_BYTES = 128 * 2**20
 # Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
@@ -110,8 +111,8 @@ class FrameStore:
             self.photons[frames] = whole.photons_total
             self._look(whole)
             first += len(batch)
-            held += _bytes_of(batch)
-            parts = None if parts is None or held > limit else [*parts, batch]
+            held += _bytes_of(_needed(batch))
+            parts = None if parts is None or held > limit else [*parts, _needed(batch)]
         return parts
 
     def _own_batches(self, size: int) -> Iterator[Patterns]:
@@ -137,7 +138,9 @@ class FrameStore:
         if not self.mesh.all.max(self.mesh.poses.sum(held)) <= limit:
             return None
         assert parts is not None
-        return _gathered(self.mesh.poses, concatenate(parts))
+        own = concatenate(parts)
+        parts.clear()  # before there is room for those of the others
+        return _gathered(self.mesh.poses, own)
 
     @property
     def has_missing(self) -> bool:
@@ -226,11 +229,25 @@ class FrameStore:
 
 
 def _gathered(comm: Comm, own: Patterns) -> Patterns:
-    """The frames of all ranks, in their order."""
+    """The frames of all ranks, in their order; the result is all the memory that it takes."""
     if comm.size == 1:
         return own
-    parts = comm.gather((own.frames, own.event_id, dict(own.columns), own.has_event_ids))
-    return concatenate([Patterns(*part) for part in parts])
+    own = _needed(own)
+    frames: Any = own.frames
+    types = [np.dtype(each) for each in comm.gather("" if own.is_sparse else frames.dtype.str) if each]
+    if types:
+        frames = comm.rows(np.asarray(own.dense(), dtype=np.result_type(*types)))
+    else:
+        start = np.concatenate([[0], np.cumsum(comm.rows(np.diff(frames.start)))])
+        frames = SparsePhotons(start, comm.rows(frames.pixel), comm.rows(frames.count), own.n_pixels)
+    columns = {name: comm.rows(column) for name, column in own.columns.items()}
+    return Patterns(frames, comm.rows(own.event_id), columns, own.has_event_ids)
+
+
+def _needed(patterns: Patterns) -> Patterns:
+    """The frames with what scoring asks of them: of all columns only what single frames forbid."""
+    columns = {name: column for name, column in patterns.columns.items() if name == FRAME_MASK}
+    return Patterns(patterns.frames, patterns.event_id, columns, patterns.has_event_ids)
 
 
 def _is_counts(patterns: Patterns) -> bool:

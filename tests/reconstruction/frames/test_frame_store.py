@@ -1,0 +1,13 @@
+"""Frames that ranks of a group have read for each other."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_frames_of_other_ranks_arrive_whole_and_take_no_memory_but_their_own(
+    run_ranks: Callable[..., str], layout: str
+) -> None:
+    assert float(run_ranks(3, Path(__file__).with_name("gathering_script.py"), layout)) < 1.5
