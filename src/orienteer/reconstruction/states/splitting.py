@@ -48,7 +48,8 @@ def split_state(emc: "Emc") -> None:
         return
     # Where chance has a part in which frames fit worst, it may choose one state in one half and the other in
     # the other.  So the first half alone chooses, and its models sort the frames of the second, which begins
-    # with what it was: frames of the first half are then oriented by nothing that has their noise.
+    # with what it was.  What frames of the first half meet next is then merged from frames of the second
+    # alone; but which of these are in which state, models of the first have said, noise included.
     emc.models = emc.xp.stack([found.models[0], _with_twin(before[1], parent)])
     sorted_by_first = emc.orient_and_merge(1, likelihood, beta)
     emc.take_models(emc.solve([rest[0].with_model(seeds[0], parent), sorted_by_first]))
