@@ -54,7 +54,16 @@ class Shared(Recurrence):
         bad = ("late memory", self.settings.bad_rank, self.settings.bad_step)
         if (self.settings.what, crew().rank, self.iteration) == bad:
             raise MemoryError
+        if (self.settings.what, crew().rank) == ("rounding", self.settings.bad_rank):
+            self._models = np.nextafter(self._models, np.float32(2))
         return done
+
+    def state(self) -> dict[str, Any]:
+        settings = self.settings
+        bad = ("signal while it is saved", settings.bad_rank, settings.bad_step)
+        if (settings.what, crew().rank, self.iteration) == bad:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().state()
 
     def _hold(self) -> None:
         """Wait in the last step for whatever is to happen before the end; not for ever, should it not."""

@@ -259,3 +259,24 @@ def test_one_rank_looks_at_the_data_to_choose_a_method_for_all(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["chosen by 0", "1"]
     assert "chosen by 1" not in done.stdout
+
+
+def test_ranks_that_round_otherwise_are_named_once(tmp_path: Path) -> None:
+    done = carry_out(2, tmp_path / "run", steps=3, what="rounding", bad_rank=1)
+    assert done.returncode == 0, done.stderr
+    told = r"The numbers of rank 1 on \S+ differ from those of rank 0 on \S+, as they do where"
+    assert len(re.findall(told, done.stderr)) == 1
+    (note,) = [event for event in read_events(tmp_path / "run" / "events.jsonl") if event["event"] == "note"]
+    assert re.match(told, note["note"])
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_checkpoint_under_way_is_ended_after_a_signal_however_long_it_takes(
+    rank: int, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    what = "signal while it is saved"
+    ended = carry_out(2, folder, bad_rank=rank, bad_step=1, what=what, state_s=2.0, notice_s=2.0)
+    assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
+    assert read_checkpoint(folder / LAST).iteration >= 1
+    assert len(re.findall(r"everything up to iteration \d is kept", ended.stderr)) == 1

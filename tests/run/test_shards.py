@@ -87,14 +87,17 @@ STATE: dict[str, Any] = {
     "small": np.arange(3),
     "nothing": np.zeros((0, 4)),
     "iteration": 3,
+    "stage": 1,
+    "spread": 0.3,
+    "plan": "2 frames",
 }
 
 
 def save(folder: Path, n: int, iteration: int = 3, **other: Any) -> list[Any]:
-    def work(crew: Crew) -> None:
+    def work(crew: Crew) -> str:
         # What only the last rank has different.
         state = STATE | (other if crew.rank == n - 1 else {})
-        save_checkpoint(folder, Checkpoint("id", iteration, False, "", state), crew)
+        return save_checkpoint(folder, Checkpoint("id", iteration, False, "", state), crew)
 
     return on_ranks(n, work)
 
@@ -106,7 +109,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("n", "n_files"), [(1, 0), (2, 1), (3, 2), (5, 4), (9, 6)])
 def test_every_bit_comes_back_from_any_number_of_shards(n: int, n_files: int, tmp_path: Path) -> None:
-    assert save(tmp_path, n) == [None] * n
+    assert save(tmp_path, n) == [""] * n
     folder = tmp_path / FOLDER
     assert (len(list(folder.iterdir())) if folder.exists() else 0) == n_files
     state = read_checkpoint(tmp_path / LAST).state
@@ -148,11 +151,35 @@ def test_a_bad_shard_makes_the_one_before_count(damage: str, tmp_path: Path) -> 
         load_checkpoint(tmp_path, "id")
 
 
-def test_ranks_that_differ_are_not_mixed(tmp_path: Path) -> None:
+def test_ranks_that_differ_are_told_and_not_mixed(tmp_path: Path) -> None:
     """Unlike processors may round otherwise; then the leader writes what it has, whole."""
-    save(tmp_path, 3, rows=STATE["rows"] + 1)
+    notes = save(tmp_path, 3, models=np.nextafter(STATE["models"], 2), spread=0.1 + 0.2, plan="3 frames")
+    assert len(set(notes)) == 1
+    assert notes[0].startswith("The numbers of rank 2 on here differ from those of rank 0 on here")
     assert not (tmp_path / FOLDER).exists()
-    np.testing.assert_array_equal(read_checkpoint(tmp_path / LAST).state["rows"], STATE["rows"])
+    np.testing.assert_array_equal(read_checkpoint(tmp_path / LAST).state["models"], STATE["models"])
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("stage", 2),
+        ("rows", STATE["rows"] + 1),
+        ("models", np.zeros((2, 7, 7, 7), np.float32)),
+        ("models", STATE["models"].astype(np.float64)),
+        ("one more", 0.5),
+        ("spread", None),
+    ],
+)
+def test_ranks_that_do_other_work_are_a_defect_and_leave_what_was_there(
+    name: str, other: Any, tmp_path: Path
+) -> None:
+    save(tmp_path, 3, 1)
+    errors = save(tmp_path, 3, 2, **{name: other})
+    told = f"which showed on rank 2 on here: its state '{name}' is not that of rank 0 on here."
+    assert [told in str(error) for error in errors] == [True] * 3
+    assert {error.kind for error in errors} == {"defect"}
+    assert read_checkpoint(tmp_path / LAST).iteration == 1
 
 
 def test_a_rank_that_cannot_write_leaves_what_was_there(
@@ -213,6 +240,6 @@ def test_names_of_shards_are_on_the_disk_before_a_checkpoint_tells_them(
         assert not (tmp_path / LAST).exists()
 
     monkeypatch.setattr(shards, "sync_directory", note)
-    assert save(tmp_path, 3, 1) == [None] * 3
+    assert save(tmp_path, 3, 1) == [""] * 3
     assert [name for name, _ in seen] == [tmp_path.name, FOLDER, FOLDER]
     assert seen[-1] == (FOLDER, 2)

@@ -12,7 +12,6 @@ last, when all of them are on the disk.  Any number of ranks can read them.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,12 +35,12 @@ from orienteer.run.shards import (
     whole_division,
 )
 from orienteer.run.state_file import (
-    checksum_of,
     read_facts,
     read_state_file,
     sync_directory,
     write_state_file,
 )
+from orienteer.run.unlike_ranks import compare_states
 
 FORMAT = "orienteer-checkpoint"
 # Without shards, and with them.
@@ -64,19 +63,19 @@ class Checkpoint:
     state: State
 
 
-def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None = None) -> None:
+def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None = None) -> str:
     """Put a new checkpoint in place; a failure leaves those that are there.
 
     crew : all of its ranks call this, and each has the same state; an error of one is an error of all.
+    Returns a sentence about ranks whose numbers differ from those that were saved, or "".
     """
     crew = crew or Crew.alone()
     arrays, values = _sorted_out(checkpoint.state)
     facts = _facts(checkpoint)
-    division = whole_division(arrays)
+    division, note = whole_division(arrays), ""
     if not crew.is_alone:
-        # Ranks of unlike machines may differ in the last digits: no array is put together from both then.
-        digests = crew.everyone(checksum_of(_as_text(values), arrays))
-        if len(set(digests)) == 1:
+        note = compare_states(crew, arrays, values)
+        if not note:  # else no array is put together from what ranks have differently
             division = save_shards(directory, facts, arrays, crew)
 
     def put_in_place() -> None:
@@ -94,6 +93,7 @@ def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None =
             sweep_shards(directory)
 
     crew.by_leader(put_in_place)
+    return note
 
 
 def sweep_shards(directory: Path) -> None:
@@ -189,10 +189,6 @@ def _facts(checkpoint: Checkpoint) -> dict[str, Any]:
         "finished": bool(checkpoint.finished),
         "reason": checkpoint.reason,
     }
-
-
-def _as_text(values: Mapping[str, Any]) -> bytes:
-    return json.dumps(values, sort_keys=True).encode("ascii")
 
 
 def _sorted_out(state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -68,6 +68,7 @@ class Session:
         self._log = EventLog(directory.events) if self._crew.leads else NoLog(directory.events)
         self._stages = StageLog(directory.path, self._crew.rank, self._crew.size)
         self._saved_iteration = self._results_iteration = 0
+        self._has_noted = False
         self._checkpoints, self._results = Pace(), Pace()
 
     @property
@@ -264,12 +265,20 @@ class Session:
         method = self.method
         with self._checkpoints.measured(), logged("save"):
             self._crew.by_leader(self._log.sync)
-            save_checkpoint(
+            note = save_checkpoint(
                 self.directory.path,
                 Checkpoint(self._run_id, method.iteration, method.finished, method.reason, method.state()),
                 self._crew,
             )
         self._saved_iteration = method.iteration
+        if note and not self._has_noted:
+            self._has_noted = True
+            self._crew.by_leader(lambda: self._note_ranks(note))
+
+    def _note_ranks(self, note: str) -> None:
+        """Say once that ranks do not have the same numbers."""
+        self._log.append("note", iteration=self._saved_iteration, note=note)
+        warnings.warn(note, stacklevel=2)
 
     def _write_results(self) -> None:
         method = self.method
