@@ -34,8 +34,8 @@ import numpy as np
 
 from machine import describe_machine, report
 from orienteer.compute.arrays import Array
+from orienteer.compute.ranks.launchers import is_launched
 from orienteer.compute.ranks.sharing import use_threads
-from orienteer.compute.ranks.world import is_launched
 from orienteer.mtip.matching import match
 from orienteer.mtip.references.expander import ReferenceExpander, tiling_of
 from orienteer.mtip.references.measuring import measure_rates

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orienteer.cli.console import print_json
-from orienteer.compute.ranks.world import is_launched
+from orienteer.compute.ranks.launchers import is_launched
 from orienteer.errors import OrienteerError
 from orienteer.run import fault
 from orienteer.run.crew import Crew, crew

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from orienteer.compute.ranks.world import is_launched
+from orienteer.compute.ranks.launchers import is_launched, load_mpi, n_launched
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.run.roll_call import answer_roll_call
 
@@ -30,7 +30,6 @@ T = TypeVar("T")
 PATIENCE_S = 3.0
 # How long a rank that leaves waits for the others, who may be busy with the same end.
 _DOOR_S = 30.0
-_SIZE_VARIABLES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _POLL_S = (0.0, 0.0002, 0.002)
 
 
@@ -259,16 +258,10 @@ def crew() -> Crew:
     answer_roll_call()
     # The job is ended by one rank in words of its own; those of MPI would come on top.
     os.environ.setdefault("MPIR_CVAR_SUPPRESS_ABORT_MESSAGE", "1")
-    try:
-        from mpi4py import MPI
-    except ImportError as error:
+    MPI = load_mpi()
+    if MPI.COMM_WORLD.Get_size() == 1 and n_launched() > 1:
         raise OrienteerError(
-            "several ranks were started, but mpi4py is missing.", "Install it: pip install 'orienteer[mpi]'."
-        ) from error
-    started = [int(size) for name in _SIZE_VARIABLES if (size := os.environ.get(name, "")).isdigit()]
-    if MPI.COMM_WORLD.Get_size() == 1 and max(started, default=1) > 1:
-        raise OrienteerError(
-            f"{max(started)} ranks were started, but each is alone: their launcher belongs to another MPI.",
+            f"{n_launched()} ranks were started, but each is alone: their launcher belongs to another MPI.",
             "Use the mpiexec of the MPI that 'python -m mpi4py --mpi-lib-version' names, or srun --mpi=pmi2.",
         )
     return Crew(MPI.COMM_WORLD)

@@ -14,8 +14,9 @@ import socket
 import threading
 from typing import Self
 
+from orienteer.compute.ranks.launchers import launched_rank
+
 VARIABLE = "ORIENTEER_ROLL_CALL"
-_RANK_VARIABLES = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
 _CONNECT_S = 30.0
 _POLL_S = 0.2
 _LINE_BYTES = 512
@@ -90,12 +91,12 @@ def answer_roll_call() -> None:
     network which lets nothing through costs no time.
     """
     asked = os.environ.get(VARIABLE, "").split()
-    rank = next((os.environ[name] for name in _RANK_VARIABLES if name in os.environ), "")
-    if len(asked) == 3 and asked[1].isdigit() and rank.isdigit():
+    rank = launched_rank()
+    if len(asked) == 3 and asked[1].isdigit() and rank is not None:
         threading.Thread(target=_answer, args=(asked[0], int(asked[1]), asked[2], rank), daemon=True).start()
 
 
-def _answer(host: str, port: int, token: str, rank: str) -> None:
+def _answer(host: str, port: int, token: str, rank: int) -> None:
     global _line
     own = socket.gethostname()
     try:

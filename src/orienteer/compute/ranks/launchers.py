@@ -1,0 +1,49 @@
+"""What launchers of ranks leave in the environment of each; nothing here loads MPI but ``load_mpi``."""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from orienteer.errors import OrienteerError
+
+# Number of a rank, and how many there are: MPICH and its relatives, Open MPI, MVAPICH.
+_VARIABLES = (
+    ("PMI_RANK", "PMI_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
+)
+# This one tells no size.
+_PMIX_RANK = "PMIX_RANK"
+# Slurm tells how many it has started, whether or not they can speak to each other.
+_TASKS_OF_SLURM = "SLURM_STEP_NUM_TASKS"
+
+
+def is_launched() -> bool:
+    """Whether a launcher has started this process as one of several ranks; MPI itself is not asked."""
+    return max(_numbers(size for _, size in _VARIABLES), default=1) > 1 or _PMIX_RANK in os.environ
+
+
+def n_launched() -> int:
+    """Ranks that were started together, as far as that is told; they may belong to another MPI than ours."""
+    return max(_numbers([*(size for _, size in _VARIABLES), _TASKS_OF_SLURM]), default=1)
+
+
+def launched_rank() -> int | None:
+    """The number of this rank; None where nobody has told it."""
+    return next(iter(_numbers([*(rank for rank, _ in _VARIABLES), _PMIX_RANK])), None)
+
+
+def load_mpi() -> Any:
+    """MPI of mpi4py, for a process that was launched as one of several."""
+    try:
+        from mpi4py import MPI
+    except ImportError as error:
+        raise OrienteerError(
+            "several ranks were started, but they cannot speak to each other: mpi4py is not installed.",
+            "Install it: pip install 'orienteer[mpi]'.",
+        ) from error
+    return MPI
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    return [int(text) for name in names if (text := os.environ.get(name, "")).isdigit()]
