@@ -1,5 +1,6 @@
 """What all tests share: options, and skips that say why."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(not_asked)
 
 
+collect_ignore_glob = ["*_script.py"]  # programs that tests start
 TAKEN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 HANDLERS = {number: signal.getsignal(number) for number in TAKEN}
 
@@ -49,7 +51,11 @@ def run_ranks() -> Callable[..., str]:
 
     def run(n: int, script: Path, *arguments: str) -> str:
         command = [mpiexec, "-n", str(n), sys.executable, str(script), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+        found = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=280, check=False, env=environment
+        )
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

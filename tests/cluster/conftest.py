@@ -138,6 +138,14 @@ class Slurm:
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
 
+    def send_guests_away(self) -> None:
+        """Have all nodes for a moment for something urgent."""
+        urgent = self.call(
+            "sbatch", "--parsable", "--partition=urgent", "--nodes=2", "--exclusive", "--output=/dev/null",
+            "--wrap=sleep 1",
+        )  # fmt: skip
+        self.wait_for(urgent, "COMPLETED")
+
     def state(self, job: str) -> str:
         """The state of a job in one word, such as PENDING."""
         found = self.call("squeue", "--noheader", "--states=all", "--array", f"--jobs={job}", "--format=%T")

@@ -45,16 +45,7 @@ def test_a_run_that_is_sent_away_saves_queues_again_and_finishes(desk: Any, run_
     (job,) = desk.submit(run_file, "--preemptible", "--partition", "guests", "--exclusive")
     events = desk.folder / "r1" / "events.jsonl"
     desk.wait_until(lambda: events.exists() and events.read_text().count('"event":"step"') >= 2, "two steps")
-    urgent = desk.slurm.call(
-        "sbatch",
-        "--parsable",
-        "--partition=urgent",
-        "--nodes=2",
-        "--exclusive",
-        "--output=/dev/null",
-        "--wrap=sleep 1",
-    )
-    desk.slurm.wait_for(urgent, "COMPLETED")
+    desk.slurm.send_guests_away()
     desk.slurm.wait_for(job, "COMPLETED", "FAILED", "TIMEOUT", seconds=400)
     log = desk.log("r1", job)
     assert "The same command resumes the run" in log, log

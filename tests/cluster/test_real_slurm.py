@@ -76,16 +76,7 @@ def test_a_job_that_is_sent_away_queues_again_and_goes_on(desk: Any) -> None:
     (job,) = desk.submit(file, "--preemptible", "--partition", "guests", "--nodes", 2, "--exclusive")
     desk.wait_until(lambda: desk.number("r1") > 5, "the job of a guest")
     goal = desk.come_nearer("r1")
-    urgent = desk.slurm.call(
-        "sbatch",
-        "--parsable",
-        "--partition=urgent",
-        "--nodes=2",
-        "--exclusive",
-        "--output=/dev/null",
-        "--wrap=sleep 1",
-    )
-    desk.slurm.wait_for(urgent, "COMPLETED")
+    desk.slurm.send_guests_away()
     desk.slurm.wait_for(job, "COMPLETED", seconds=200)
     assert desk.number("r1") == goal
     log = desk.log("r1", job)

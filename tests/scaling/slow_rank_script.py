@@ -8,33 +8,25 @@ import time
 from pathlib import Path
 from typing import Any
 
+from made_up_frames import DIAMETER_A, made_up_frames
 from orienteer.compute.ranks.mesh import Mesh
 from orienteer.compute.ranks.sharing import use_threads
 from orienteer.compute.ranks.world import world
 from orienteer.compute.stage_log import StageLog
-from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.orienting import expectation
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.source.in_memory import InMemorySource
 
 # The slow rank rests after every tile, for many times as long as a tile takes even on a busy machine.
 REST_S = 0.05
 
 
 def main(folder: str, shape: str, balance: str) -> None:
-    import orienteer
-
     comm = world()
     use_threads(1)
-    detector = orienteer.square_detector(17, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4)
-    experiment = orienteer.simulate(
-        random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
-        orienteer.SimulateSettings(frames=400, photons_per_frame=600.0, seed=3), device="cpu",
-    )  # fmt: skip
-    source = InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
+    source = made_up_frames(400)
     mesh = Mesh.of(comm, shape, dynamic=balance == "dynamic")
-    emc = Emc(source, EmcSettings(diameter_A=200.0, level=4), seed=1, device="cpu", mesh=mesh)
+    emc = Emc(source, EmcSettings(diameter_A=DIAMETER_A, level=4), seed=1, device="cpu", mesh=mesh)
     number = comm.share(comm.size).start
     if number == comm.size - 1:
         quick = expectation._score_tile

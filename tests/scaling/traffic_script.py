@@ -10,31 +10,18 @@ from typing import Any
 
 import numpy as np
 
-import orienteer
+from made_up_frames import DIAMETER_A, made_up_frames
 from orienteer.compute.ranks.mesh import Mesh
 from orienteer.compute.ranks.sharing import use_threads
 from orienteer.compute.ranks.world import world
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
-from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.scaling.problem import Problem
 from orienteer.scaling.traffic import traffic_of
-from orienteer.source.in_memory import InMemorySource
 
 METHODS: dict[str, tuple[Any, Any]] = {"emc": (Emc, EmcSettings), "mtip": (Mtip, MtipSettings)}
-
-
-def frames(n: int, n_pixels: int) -> Any:
-    detector = orienteer.square_detector(
-        n_pixels, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4
-    )
-    experiment = orienteer.simulate(
-        random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
-        orienteer.SimulateSettings(frames=n, photons_per_frame=600.0, seed=3), device="cpu",
-    )  # fmt: skip
-    return InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
 
 
 def main(method: str, shape: str, n_steps: str, *given: str) -> None:
@@ -42,12 +29,11 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
     settings = {name: ast.literal_eval(value) for name, value in (each.split("=", 1) for each in given)}
     make, section = METHODS[method]
     mesh = Mesh.of(world(), shape)
-    source = frames(settings.pop("frames", 300), settings.pop("pixels", 17))
-    run = make(source, section(diameter_A=200.0, **settings), seed=1, device="cpu", mesh=mesh)
+    source = made_up_frames(settings.pop("frames", 300), settings.pop("pixels", 17))
+    run = make(source, section(diameter_A=DIAMETER_A, **settings), seed=1, device="cpu", mesh=mesh)
     steps = []
     for _ in range(int(n_steps)):
-        work, before = run.work, mesh.sent_bytes
-        stride = int(np.clip(run.annealing.target / 30.0, 1, 8))
+        work, before, stride = run.work, mesh.sent_bytes, run.annealing.stride
         run.step()
         sent = mesh.all.gather(mesh.sent_bytes - before)
         problem = Problem(

@@ -9,31 +9,17 @@ from typing import Any
 
 import numpy as np
 
-import orienteer
+from made_up_frames import DIAMETER_A, made_up_frames
 from orienteer.compute.ranks.mesh import Mesh
 from orienteer.compute.ranks.sharing import use_threads
 from orienteer.compute.ranks.world import world
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
-from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.course import ladder
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
-from orienteer.source.in_memory import InMemorySource
 
-DIAMETER_A = 200.0
 METHODS: dict[str, tuple[Any, Any]] = {"emc": (Emc, EmcSettings), "mtip": (Mtip, MtipSettings)}
-
-
-def frames(n: int, n_pixels: int, photons: float, **settings: Any) -> Any:
-    detector = orienteer.square_detector(
-        n_pixels, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4
-    )
-    experiment = orienteer.simulate(
-        random_blobs(DIAMETER_A, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
-        orienteer.SimulateSettings(frames=n, photons_per_frame=photons, seed=3, **settings), device="cpu",
-    )  # fmt: skip
-    return InMemorySource(experiment.read(), detector.frame_shape).with_detector(detector)
 
 
 def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given: str) -> None:
@@ -44,7 +30,8 @@ def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given:
         ladder._MOST_AT_ONCE["cpu"], ladder._COARSEST_LEVEL = 10, 2
     mesh = Mesh.of(world(), shape, dynamic=balance == "dynamic")
     n_frames, n_pixels = settings.pop("frames", 90), settings.pop("pixels", 17)
-    source = frames(n_frames, n_pixels, settings.pop("photons", 600.0), **settings.pop("simulate", {}))
+    photons, simulate = settings.pop("photons", 600.0), settings.pop("simulate", {})
+    source = made_up_frames(n_frames, n_pixels, photons, **simulate)
     run = make(source, section(diameter_A=DIAMETER_A, **settings), seed=1, device="cpu", mesh=mesh)
     steps = []
     while not run.finished and len(steps) < int(n_steps):
