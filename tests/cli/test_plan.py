@@ -28,3 +28,15 @@ def test_more_ranks_than_frames_are_refused(run: Any, frames: Path) -> None:
     said = run("plan", frames, "--device", "cpu", "--nodes", 1000)
     assert said.status == 1
     assert "cannot share" in said.errors
+
+
+def test_options_of_a_cluster_without_one_are_refused(run: Any, frames: Path) -> None:
+    said = run("plan", frames, "--frames", 1000, "--machine", "cores")
+    assert said.status == 2
+    assert "--frames and --machine are for plans of a cluster" in said.errors
+    assert "--nodes 2" in said.errors
+
+
+def test_a_cluster_that_is_slower_than_one_rank_is_advised_against(run: Any, frames: Path) -> None:
+    said = run("plan", frames, "--device", "cpu", "--nodes", 4, "--frames", 100)
+    assert "take fewer nodes" in " ".join(said.output.split())

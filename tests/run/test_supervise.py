@@ -70,6 +70,7 @@ def test_a_fault_with_progress_between_is_tried_again_as_often_as_allowed(tmp_pa
     assert n_starts == 4
     assert said == [f"Starting again from iteration {i} (restart {i} of 3)." for i in (1, 2, 3)]
     assert given_up(tmp_path, 4, *faults)[0] == ""
+    assert "no restart was allowed" in given_up(tmp_path, 0, faults[0])[0]
 
 
 def test_the_same_defect_in_the_same_place_is_not_tried_a_third_time(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def in_cells(step: Step) -> dict[str, str]:
         said(step.inverse_temperature, temperature_in_words),
         f"{step.n_rotations:,}",
         said(step.perplexity, number_in_words),
-        said(poses_deg, "{:.2g} deg".format),
+        said(poses_deg, angle_in_words),
         said(step.agrees_to_A, "{:.3g} A".format),
         said(step.resolution_A, "{:.3g} A".format),
         said(step.seconds, time_in_words),
@@ -232,6 +232,15 @@ def temperature_in_words(inverse_temperature: float) -> str:
     ('4', 'infinite')
     """
     return number_in_words(1 / inverse_temperature) if inverse_temperature > 0 else "infinite"
+
+
+def angle_in_words(degrees: float) -> str:
+    """Two digits, and whole degrees without an exponent.
+
+    >>> angle_in_words(0.123), angle_in_words(4.56), angle_in_words(123.4)
+    ('0.12 deg', '4.6 deg', '123 deg')
+    """
+    return f"{degrees:.2g} deg" if degrees < 99.5 else f"{degrees:.0f} deg"
 
 
 def time_in_words(seconds: float) -> str:

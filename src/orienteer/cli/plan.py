@@ -20,6 +20,7 @@ from orienteer.cli.options import (
     with_flags_of,
 )
 from orienteer.cli.progress import show_steps
+from orienteer.errors import SettingsError
 from orienteer.reconstruction.settings import EmcSettings
 
 if TYPE_CHECKING:
@@ -109,6 +110,14 @@ def plan(
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
 
+    asked = {"--frames": frames, "--gpus-per-node": gpus_per_node, "--latency-us": latency_us}
+    asked |= {"--bandwidth-GBs": bandwidth_GBs, "--machine": machine != "h200", "--network": network != "ndr"}
+    idle = [name for name, value in asked.items() if value]
+    if idle and not nodes:
+        raise SettingsError(
+            f"{' and '.join(idle)} {'are' if len(idle) > 1 else 'is'} for plans of a cluster.",
+            "Say of how many nodes: --nodes 2.",
+        )
     chosen = load_settings(Settings, settings, [*set_, *flags])
     source = open_patterns(data, geometry, wavelength_A, distance_m)
     with show_steps("Planning"):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orienteer.cli.live_display import temperature_in_words, time_in_words
+from orienteer.cli.live_display import angle_in_words, temperature_in_words, time_in_words
 from orienteer.run.frame_use import frame_use
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
@@ -61,7 +61,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "inverse_temperature": temperature_in_words,
         "agrees_to_A": "{:.3g} A (0.5)".format,
         "resolution_A": "{:.3g} A".format,
-        "pose_agreement_deg": "{:.2g} deg".format,
+        "pose_agreement_deg": angle_in_words,
         "seconds": time_in_words,
         "files": ", ".join,
     }

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import Stopped, messages, output, print_json, print_table
-from orienteer.cli.live_display import Step, show_reconstruction, time_in_words
+from orienteer.cli.live_display import Step, angle_in_words, show_reconstruction, time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
 from orienteer.compute.arrays import DeviceName
@@ -152,7 +152,7 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         rows = [(f"state {one.state}", _state(one)) for one in found.states]
     if found.sentinels is not None:
         poses = found.sentinels
-        words = f"agree to {poses.median_deg:.2g} deg ({poses.frames:,} frames"
+        words = f"agree to {angle_in_words(poses.median_deg)} ({poses.frames:,} frames"
         rows.append(("poses of unseen frames", f"{words}; by chance {poses.chance_deg:.0f} deg)"))
     if found.coverage is not None:
         share = f"{found.coverage.empty_share:.1%} of directions without data"

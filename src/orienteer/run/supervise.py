@@ -93,6 +93,8 @@ def _why_not_again(failures: list[_Failure], restarts: int) -> str:
     if row >= _WITHOUT_PROGRESS:
         return f"The run is not started again: {row} starts in a row have ended {place}, without progress."
     if len(failures) > restarts:
+        if not restarts:
+            return "The run is not started again: no restart was allowed (--restarts)."
         return f"The run is not started again: {restarts} restarts were allowed, and all are used."
     return ""
 

@@ -42,7 +42,8 @@ def describe_prediction(found: Prediction, alone: Prediction) -> list[tuple[str,
         (
             "one rank alone",
             f"about {alone.seconds:.2g} s, {faster:.3g} times as long: an efficiency of "
-            f"{faster / found.n_ranks:.0%}",
+            f"{faster / found.n_ranks:.0%}"
+            + ("" if faster > 1 else ". It would be sooner done; take fewer nodes"),
         ),
         (
             "memory of a rank",

@@ -44,7 +44,10 @@ class KnownOrientations:
         """What must be said first of everything that came of them."""
         n, known = len(self.quaternion), int(self.is_known.sum())
         frames = f"all {n:,} frames" if known == n else f"{known:,} of {n:,} frames"
-        return f"The orientations of {frames} were given, not found: {self.origin}."
+        return (
+            f"The orientations of {frames} were given, not found: {self.origin}. "
+            "Sentinels, which no model learns from, are searched for all the same."
+        )
 
 
 def given_orientations(
