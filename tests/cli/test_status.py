@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orienteer.cli.console import output
 from orienteer.cluster.records import JobRecord, append_record
 
 SQUEUE = """#!/bin/sh
@@ -24,6 +25,8 @@ def place(run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (programs / "squeue").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    # Where it was loaded before, it has the width of the terminal then.
+    monkeypatch.setattr(output, "_width", 160)
     return tmp_path
 
 

@@ -40,7 +40,7 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
 
 
 # Steps and settings.  A merge of M-TIP ends at a residual: it is as exact as that says.
-EMC = ("400", "level=3", "frames=60")
+EMC = ("400", "level=3", "frames=200")
 MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
 # Phasing makes much of the last bits, which are the same here on any number of ranks that share orientations.
 PHASED = ("22", "level=3", "frames=90", "photons=2000.0", "deterministic=True")

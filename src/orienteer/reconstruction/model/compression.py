@@ -52,7 +52,7 @@ class Compressed:
             else keep_signal(values, exposure, is_half=False, told=exposure / (exposure + prior))
             for values, exposure, keep_signal in self.together
         ]
-        return xp.stack(filtered) * _of_models(self.brightness, self.models)
+        return xp.stack(filtered).astype(np.float32) * _of_models(self.brightness, self.models)
 
     def brighter(self, factor: NDArray[np.float64] | float) -> "Compressed":
         """The models multiplied, each by its own factor (M,), or all by the same."""
