@@ -156,7 +156,7 @@ class Session:
         """One step, recorded and, when it is time, saved; after a signal the run is left."""
         with self._requests() as stop:
             try:
-                return self._advance(stop)
+                step, is_stopping = self._advance(stop)
             except StepAbandoned:
                 self.is_whole = False
                 self._log_stop(signal=stop.number, abandoned=True)
@@ -167,6 +167,12 @@ class Session:
             except Exception as error:
                 self._fail(error)
                 raise
+        # Asked again when signals are no longer noted: one that came after the last look is not lost.
+        if is_stopping or (self._crew.is_alone and stop.is_requested):
+            if not self.method.finished:
+                self._log_stop(signal=stop.number)
+            raise self._stopped(stop, "Stopped")
+        return step
 
     def finish(self) -> None:
         """End a run that was killed between its last checkpoint and the end of its log."""
@@ -190,7 +196,7 @@ class Session:
         self.is_agreed = True
         self._log_stop()
 
-    def _advance(self, stop: StopRequests) -> Step:
+    def _advance(self, stop: StopRequests) -> tuple[Step, bool]:
         self._stages.iteration = self.method.iteration + 1
         self.is_agreed = self._crew.is_alone
         with self._stages:
@@ -198,11 +204,7 @@ class Session:
         self.is_agreed = True
         with suppress(OrienteerError):  # the weather is not worth a run
             self._stages.write()
-        if is_stopping:
-            if not self.method.finished:
-                self._log_stop(signal=stop.number)
-            raise self._stopped(stop, "Stopped")
-        return step
+        return step, is_stopping
 
     def _do_and_keep(self, stop: StopRequests) -> tuple[Step, bool]:
         """One step, recorded and, when it is time, saved; and whether somebody wants the run to stop."""
