@@ -24,6 +24,7 @@ from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.frames.batches import Batches, StageFrames
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.frame_table import FrameTable
+from orienteer.reconstruction.model.autocorrelation import LEAST_INTENSITY
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.refinement import refine_poses
@@ -110,7 +111,9 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
     work, xp = emc.work, emc.xp
     store = FrameStore(frames, emc.pixels)
     likelihood = emc.noise.likelihood(work)
-    expander = Expander(emc.full, work.points, work.junk(emc.junk))
+    # No frame shuns what is dark in a result, which may be dark by chance.
+    models = xp.maximum(emc.full, np.float32(LEAST_INTENSITY))
+    expander = Expander(models, work.points, work.junk(emc.junk))
     fluence = _fluence(emc, store)
     stage = StageFrames(store, work.places, work.n_scored, emc.device, emc.plan, fluence)
     table = FrameTable(store.n_frames)

@@ -31,7 +31,9 @@ from orienteer.reconstruction.model.relative_intensity import (
 # Largest error of a gain, when the gains of all shells are put together from a few that are common to them.
 _GAIN_ERROR = 0.01
 # Where frames meet a model, overshoots at dark places end here, or single photons there would decide.
-_LEAST_INTENSITY = 0.02
+LEAST_INTENSITY = 0.02
+# Of a result; nothing is so dark that not one photon could come from there.
+_DARKEST = 1e-3
 # What a shell is known at least, so that what leaks in from its neighbours is not taken for its own.
 _LEAST_KNOWN = 0.02
 # A shell of which less than this share is told has nothing to give back.
@@ -95,13 +97,13 @@ class WienerFilter:
         told : (n, n, n), share of the deviation of each voxel that is left where a prior holds it to the mean
             of its shell; None: all.  Over the voxels of a speckle it is given back.
         """
-        least = _LEAST_INTENSITY if is_half else 0.0
+        least = LEAST_INTENSITY if is_half else _DARKEST
         return self.filtered([(values, exposure, is_half)], least, told)[0]
 
     def filtered(
         self,
         cubes: list[tuple[Array, Array, bool]],
-        least: float = _LEAST_INTENSITY,
+        least: float = LEAST_INTENSITY,
         told: Array | None = None,
     ) -> list[Array]:
         """Several filtered cubes: values, exposure and is_half of each, in less time than one by one.
