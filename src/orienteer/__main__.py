@@ -11,7 +11,11 @@ def start() -> None:
     from orienteer.cli.main import main
 
     signal.signal(signal.SIGINT, before)
-    main()
+    try:
+        main()
+    finally:
+        # Python gives Ctrl-C back to the system while it leaves: one more would take the exit status away.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Run as a program, ``conftest.py DIRECTORY KEY=VALUE ...`` carries out the run in that directory to its end.
 """
 
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -194,5 +195,6 @@ if __name__ == "__main__":
         for done in make_run(Path(sys.argv[1]), **given).iterate():
             print(done.iteration, flush=True)
     except RunStopped as stopped:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the command does when it leaves
         print(stopped, file=sys.stderr)
         sys.exit(stopped.exit_status)
