@@ -71,6 +71,7 @@ def reconstruct(
     from orienteer.run.frame_use import frame_use
     from orienteer.run.known_orientations import known_orientations_in_words
     from orienteer.run.run import Run
+    from orienteer.run.session import how_to_resume
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
@@ -79,7 +80,7 @@ def reconstruct(
     sections = ("emc", "mtip") if method == "auto" else (method,)
     overrides = [*set_, *(in_section(flag, section) for section in sections for flag in flags)]
     chosen = team.by_leader(lambda: load_settings(Settings, settings, overrides))
-    with stopping_at_once("Stopped.", "The same command goes on.", stop_all(team, out)):
+    with stopping_at_once("Stopped.", how_to_resume(out), stop_all(team, out)):
         try:
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)

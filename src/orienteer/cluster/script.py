@@ -92,13 +92,17 @@ def _this_environment() -> list[str]:
 def _packed(settings: ClusterSettings) -> list[str]:
     archive = Path(settings.environment)
     ending = archive.name[archive.name.index(".tar") :]
-    unpack = f'mkdir -p "$1" && tar -xf "$1{ending}" -C "$1"'
+    # Nodes that share the folder unpack it once, whole or not at all.
+    unpack = (
+        'exec 9>"$1.lock"; flock 9; [ -d "$1" ] || '
+        f'{{ rm -rf "$1.part" && mkdir "$1.part" && tar -xf "$1{ending}" -C "$1.part" && mv "$1.part" "$1"; }}'
+    )
     return [
         f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
         f'environment={_quoted(settings.node_folder)}/orienteer-"$SLURM_JOB_ID"',
         f'sbcast --force {_quoted(archive.absolute())} "$environment{ending}" || exit 1',
         f"{_ON_EACH_NODE} bash -c '{unpack}' - \"$environment\" || exit 1",
-        f'trap \'{_ON_EACH_NODE} rm -rf "$environment" "$environment{ending}"\' EXIT',
+        f'trap \'{_ON_EACH_NODE} rm -rf "$environment" "$environment"{{.lock,.part,{ending}}}\' EXIT',
         'export PATH="$environment/bin:$PATH"',
     ]
 
