@@ -94,8 +94,8 @@ def _packed(settings: ClusterSettings) -> list[str]:
     ending = archive.name[archive.name.index(".tar") :]
     # Nodes that share the folder unpack it once, whole or not at all.
     unpack = (
-        'exec 9>"$1.lock"; flock 9; [ -d "$1" ] || '
-        f'{{ rm -rf "$1.part" && mkdir "$1.part" && tar -xf "$1{ending}" -C "$1.part" && mv "$1.part" "$1"; }}'
+        'exec 9>"$1.lock"; flock 9; [ -d "$1" ] || { rm -rf "$1.part" && mkdir "$1.part" && '
+        f'tar -xf "$1{ending}" -C "$1.part" && mv "$1.part" "$1"; }}'
     )
     return [
         f"# The environment in {archive.name}, sent to the disk of each node and removed in the end.",
