@@ -13,8 +13,9 @@ PACKAGE = Path(orienteer.__file__).parent
 # From upstream to downstream, as in docs/explanation/architecture.md.
 ORDER = [
     "errors", "compute", "settings", "detector", "orientation", "particle", "fourier", "slicing", "volume",
-    "compare", "phase", "source", "likelihood", "posterior", "simulation", "reconstruction", "mtip",
-    "scaling", "cluster", "run", "validate", "plot", "report", "cli",
+    "compare", "phase", "source", "stream", "calibration", "likelihood", "posterior", "simulation",
+    "reconstruction", "mtip", "hits", "scaling", "cluster", "run", "online", "validate", "plot", "report",
+    "campaign", "live", "dashboard", "cli",
 ]  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""From what a detector reads out to photons."""

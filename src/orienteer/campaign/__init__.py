@@ -1,0 +1,1 @@
+"""What a beam time has done, in one database."""

@@ -1,0 +1,1 @@
+"""A web page about runs, while they go and after."""

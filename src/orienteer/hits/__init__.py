@@ -1,0 +1,1 @@
+"""Which shots have met a particle, and what kind of one."""

@@ -1,0 +1,1 @@
+"""From a stream of events to a growing map, in one folder."""

@@ -1,0 +1,1 @@
+"""A reconstruction that grows with its data."""

@@ -1,0 +1,1 @@
+"""Events as they come: streams, growing files, facilities."""
