@@ -2,8 +2,10 @@
 
 from pydantic import Field
 
+from orienteer.calibration.settings import CalibrationSettings
 from orienteer.cluster.settings import ClusterSettings
 from orienteer.detector.settings import BeamSettings, DetectorSettings
+from orienteer.hits.settings import HitSettings
 from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.phase.settings import PhaseSettings
@@ -24,6 +26,10 @@ class Settings(Section):
     beam: BeamSettings = Field(BeamSettings(), description="The X-ray pulses.")
     detector: DetectorSettings = Field(DetectorSettings(), description="Where the pixels are.")
     simulate: SimulateSettings = Field(SimulateSettings(), description="The simulated experiment.")
+    calibration: CalibrationSettings = Field(
+        CalibrationSettings(), description="From what a detector reads out to photons."
+    )
+    hits: HitSettings = Field(HitSettings(), description="Which shots have met a particle.")
     emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")
     mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside of the loop.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")

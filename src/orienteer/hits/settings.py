@@ -1,0 +1,29 @@
+"""The ``[hits]`` section: which shots have met a particle."""
+
+from pydantic import Field
+
+from orienteer.settings.section import Section
+
+
+class HitSettings(Section):
+    """Hit finding; by default everything is learned from the shots themselves."""
+
+    find: bool = Field(default=True, description="Look for hits; false takes every shot for one.")
+    false_hits: float = Field(
+        default=0.002, gt=0, lt=0.5, description="Share of empty shots among the hits that is aimed at."
+    )
+    threshold: float = Field(
+        default=0.0,
+        ge=0,
+        le=1e6,
+        description="Score from which a shot is a hit, in standard deviations; 0: sets itself by false_hits.",
+    )
+    warm_up_shots: int = Field(
+        default=512, ge=32, le=10**5, description="Shots from which the first background is learned."
+    )
+    memory_shots: int = Field(
+        default=2000, ge=100, le=10**7, description="Empty shots that the running background remembers."
+    )
+    background: str = Field(
+        default="", description="File of shots without particle to begin with; empty: learned on the way."
+    )
