@@ -35,7 +35,9 @@ def create_rows(
     return group.create_dataset(name, (0, *shape), dtype, maxshape=(None, *shape), chunks=chunk, **PACKED)
 
 
-def create_column(group: h5py.Group, name: str, like: NDArray[Any]) -> h5py.Dataset:
+def create_column(
+    group: h5py.Group, name: str, like: NDArray[Any], rows_per_chunk: int | None = None
+) -> h5py.Dataset:
     """An empty table for a column like the given one; text has room for 16 characters or more."""
     if not name or "/" in name or name.startswith("."):
         raise OrienteerError(f"'{name}' cannot be the name of a column.")
@@ -43,12 +45,12 @@ def create_column(group: h5py.Group, name: str, like: NDArray[Any]) -> h5py.Data
         width = like.dtype.itemsize // 4
         # UTF-8 takes up to four bytes a character, and later texts may be longer than the first ones.
         room = h5py.string_dtype("utf-8", 4 * max(_LEAST_CHARACTERS, width))
-        dataset = create_rows(group, name, room, like.shape[1:])
+        dataset = create_rows(group, name, room, like.shape[1:], rows_per_chunk)
         dataset.attrs[_CHARACTERS] = width
         return dataset
     if like.dtype.kind not in "biufcS":
         raise OrienteerError(f"column '{name}' of type {like.dtype} cannot be stored.")
-    return create_rows(group, name, like.dtype, like.shape[1:])
+    return create_rows(group, name, like.dtype, like.shape[1:], rows_per_chunk)
 
 
 def as_stored(dataset: h5py.Dataset, rows: NDArray[Any]) -> NDArray[Any]:

@@ -67,7 +67,7 @@ def open(
     geometry: str | PathLike[str] | Detector | GeometryFile | None = None,
     wavelength_A: float | None = None,
 ) -> Source:
-    """The patterns in a file of any known format, or in an array; nothing is read yet.
+    """The patterns in a file of any known format, in a live run or in an array; nothing is read yet.
 
     Parameters
     ----------
@@ -76,10 +76,7 @@ def open(
     wavelength_A : of all events; a warning tells when the data say something else.
     """
     if isinstance(data, str | PathLike):
-        path = Path(data)
-        module = _find_format(path)
-        with reading(path):
-            source: Source = module.open_file(path)
+        source: Source = _open_path(Path(data))
     elif isinstance(data, Patterns):
         source = InMemorySource(data)
     elif isinstance(data, Source):
@@ -149,6 +146,17 @@ def writer_for(
     if format is not None:
         raise OrienteerError(f"format '{format}' is not known.", f"Known formats: {known}.")
     raise FileError(path, "has an ending that no format claims.", f"Known formats: {known}.")
+
+
+def _open_path(path: Path) -> Source:
+    if path.is_dir():
+        from orienteer.source.journal import JournalSource, is_live_run
+
+        if is_live_run(path):
+            return JournalSource(path)
+    module = _find_format(path)
+    with reading(path):
+        return module.open_file(path)
 
 
 def _geometry_of(geometry: str | PathLike[str] | Detector | GeometryFile) -> GeometryFile:

@@ -1,0 +1,120 @@
+"""Joining: old segments of a journal become larger files; a long shift is no folder of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from orienteer.compute.hdf5_writing import new_hdf5
+from orienteer.live.journal import begin_file
+from orienteer.source.hdf5_growing import append_rows, create_column, create_rows, write_metadata
+from orienteer.source.journal_files import (
+    JOURNAL,
+    SegmentFile,
+    SegmentIndex,
+    SegmentRange,
+    list_ranges,
+    open_segment,
+)
+
+TOGETHER = 64
+KEEP = 8
+_SEGMENTS = ("number", "n_shots", "n_hits")
+
+
+class _NoLongerWanted(Exception):  # noqa: N818 - nothing is wrong
+    """Raised inside of a join, which then leaves everything as it was."""
+
+
+def join_segments(
+    folder: Path,
+    together: int = TOGETHER,
+    keep: int = KEEP,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> int:
+    """Join old segments of a live run, ``together`` at a time; how many files were made.
+
+    The joined file is in place before the small ones go, and readers take whichever they find.  Segments of
+    other columns, as after a change of settings, stay as they are.
+
+    keep : so many of the last segments stay as they are: a worker goes on from the last of them.
+    is_wanted : asked between segments.
+    """
+    journal = folder / JOURNAL
+    ranges = list_ranges(journal)
+    _remove_joined(journal, ranges)
+    n_made = 0
+    for first in range(0, ranges[-1].last + 1 - keep if ranges else 0, together):
+        into = SegmentRange(first, first + together - 1)
+        parts = [each for each in ranges if into.first <= each.first and each.last <= into.last]
+        if len(parts) < 2 or into.last > ranges[-1].last - keep or not _are_alike(journal, parts):
+            continue
+        try:
+            _join(journal, parts, into, is_wanted)
+        except _NoLongerWanted:
+            break
+        _remove_joined(journal, list_ranges(journal))
+        n_made += 1
+    return n_made
+
+
+def _remove_joined(journal: Path, in_use: list[SegmentRange]) -> None:
+    """Remove files whose rows another file holds; a join that was killed leaves such."""
+    for path in journal.iterdir():
+        each = SegmentRange.of(path.name)
+        if each is not None and each not in in_use and in_use and each.last <= in_use[-1].last:
+            path.unlink(missing_ok=True)
+
+
+def _are_alike(journal: Path, parts: list[SegmentRange]) -> bool:
+    """Whether all have the same columns of the same types, and frames of one shape."""
+    kinds = set()
+    for part in parts:
+        with open_segment(journal / part.name) as segment:
+            index = segment.index()
+            some = [
+                segment.column(name, slice(0, min(1, int(index.n_shots.sum())))) for name in index.columns
+            ]
+            kinds.add((index.frame_shape, index.columns, tuple((c.dtype.str, c.shape[1:]) for c in some)))
+    return len(kinds) == 1
+
+
+def _join(
+    journal: Path, parts: list[SegmentRange], into: SegmentRange, is_wanted: Callable[[], bool]
+) -> None:
+    with new_hdf5(journal / into.name, libver="latest") as file:
+        for part in parts:
+            if not is_wanted():
+                raise _NoLongerWanted
+            with open_segment(journal / part.name) as segment:
+                _append(file, segment, segment.index())
+                summary = segment.summary()
+        write_metadata(file, "summary", summary)
+
+
+def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex) -> None:
+    """Put the rows of a segment behind those that are there."""
+    n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())
+    columns = {name: segment.column(name, slice(0, n_shots)) for name in index.columns}
+    if "shots" not in file:
+        begin_file(file, index.frame_shape)
+        for name, column in columns.items():
+            create_column(file.require_group("shots"), name, column)
+        for name, dtype in {"shot": np.int64, "end": np.int64, "pixel": np.int32, "count": np.int32}.items():
+            create_rows(file.require_group("hits"), name, dtype)
+        for name in _SEGMENTS:
+            create_rows(file.require_group("segments"), name, np.int64)
+    n_pixels = int(np.prod(index.frame_shape))
+    photons = segment.photons(slice(0, n_hits), n_pixels)
+    hits = file["hits"]
+    append_rows(hits["shot"], segment.hit_rows(slice(0, n_hits)) + len(file["shots/event_id"]))
+    append_rows(hits["end"], photons.start[1:] + len(hits["pixel"]))
+    append_rows(hits["pixel"], photons.pixel)
+    append_rows(hits["count"], photons.count)
+    for name in _SEGMENTS:
+        append_rows(file["segments"][name], getattr(index, name))
+    for name, column in columns.items():
+        append_rows(file["shots"][name], column)

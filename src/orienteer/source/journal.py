@@ -1,0 +1,247 @@
+"""The journal of a live run: its hits as a source that grows, and its shots as columns.
+
+Rows keep their numbers for ever, also when small files of the journal are joined into larger ones.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.hdf5_reading import get_group, open_hdf5
+from orienteer.compute.plain_json import read_described
+from orienteer.errors import FileError, OrienteerError
+from orienteer.source.finite_source import FiniteSource, Result
+from orienteer.source.journal_files import (
+    JOURNAL,
+    SegmentFile,
+    SegmentIndex,
+    SegmentRange,
+    list_ranges,
+    open_segment,
+)
+from orienteer.source.sparse_photons import SparsePhotons, concatenate_photons
+
+DESCRIPTION, DETECTOR = "live.json", "detector.h5"
+FORMAT, VERSION = "orienteer-live", 1
+EVENT_ID = "event_id"
+# A file that was joined to others while it was looked for is found again under its new name.
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Span:
+    """A file of the journal and where its rows begin."""
+
+    range: SegmentRange
+    index: SegmentIndex
+    first_shot: int
+    first_hit: int
+
+    @property
+    def n_shots(self) -> int:
+        """Rows of its table of shots."""
+        return int(self.index.n_shots.sum())
+
+    @property
+    def n_hits(self) -> int:
+        """Hits among them."""
+        return int(self.index.n_hits.sum())
+
+
+class JournalReader:
+    """What the files of a journal hold, side by side; ``refresh`` looks for more."""
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        self.journal = Path(folder) / JOURNAL
+        self.spans: list[Span] = []
+        self._known: dict[SegmentRange, SegmentIndex] = {}
+
+    def refresh(self) -> None:
+        """Look for new segments; those that are known are not opened again."""
+        for attempt in range(_ATTEMPTS):
+            ranges = list_ranges(self.journal)
+            try:
+                self._known = {each: self._known.get(each) or self._read_index(each) for each in ranges}
+                break
+            except FileError:
+                if attempt + 1 == _ATTEMPTS or ranges == list_ranges(self.journal):
+                    raise
+        self.spans, shot, hit = [], 0, 0
+        for each, index in self._known.items():
+            self.spans.append(Span(each, index, shot, hit))
+            shot, hit = shot + self.spans[-1].n_shots, hit + self.spans[-1].n_hits
+
+    def _read_index(self, each: SegmentRange) -> SegmentIndex:
+        with open_segment(self.journal / each.name) as segment:
+            return segment.index()
+
+    def retrying(self, read: Callable[[], Result]) -> Result:
+        """What ``read`` gives, also when files are joined while it reads."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return read()
+            except FileError:
+                ranges = list(self._known)
+                self.refresh()
+                if all((self.journal / each.name).exists() for each in ranges):
+                    raise
+        return read()
+
+    @property
+    def n_shots(self) -> int:
+        """Rows of the table of shots."""
+        return self.spans[-1].first_shot + self.spans[-1].n_shots if self.spans else 0
+
+    @property
+    def n_hits(self) -> int:
+        """Hits there are now."""
+        return self.spans[-1].first_hit + self.spans[-1].n_hits if self.spans else 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the shots that any file has."""
+        return tuple(dict.fromkeys(name for span in self.spans for name in span.index.columns))
+
+    def shots(self, names: Collection[str], rows: slice) -> dict[str, NDArray[Any]]:
+        """Columns of these shots; where a column was not recorded it is NaN, 0 or False."""
+        parts = []
+        for span, inside in self._pieces(rows, lambda span: (span.first_shot, span.n_shots)):
+            with open_segment(self.journal / span.range.name) as segment:
+                parts.append(_columns(segment, span, names, inside))
+        return _joined(parts, names)
+
+    def hits(self, names: Collection[str], hits: slice) -> dict[str, NDArray[Any]]:
+        """Columns of these hits."""
+        parts = []
+        for span, inside in self._pieces(hits, lambda span: (span.first_hit, span.n_hits)):
+            with open_segment(self.journal / span.range.name) as segment:
+                rows = segment.hit_rows(inside)
+                if not len(rows):
+                    continue
+                first = int(rows[0])
+                _, columns = _columns(segment, span, names, slice(first, int(rows[-1]) + 1))
+                parts.append((len(rows), {name: column[rows - first] for name, column in columns.items()}))
+        return _joined(parts, names)
+
+    def photons(self, hits: slice, n_pixels: int) -> SparsePhotons:
+        """The photons of these hits."""
+        parts = [SparsePhotons(np.zeros(1, np.int64), *2 * [np.zeros(0, np.int32)], n_pixels)]
+        for span, inside in self._pieces(hits, lambda span: (span.first_hit, span.n_hits)):
+            with open_segment(self.journal / span.range.name) as segment:
+                parts.append(segment.photons(inside, n_pixels))
+        return concatenate_photons(parts)
+
+    def _pieces(self, rows: slice, extent: Callable[[Span], tuple[int, int]]) -> Iterator[tuple[Span, slice]]:
+        """The files that hold these rows, each with the rows inside of it."""
+        start = bisect_right(self.spans, rows.start, key=lambda span: extent(span)[0]) - 1
+        for span in self.spans[max(0, start) :]:
+            first, n = extent(span)
+            if first >= rows.stop:
+                return
+            low, high = max(rows.start - first, 0), min(rows.stop - first, n)
+            if low < high:
+                yield span, slice(low, high)
+
+
+def _columns(
+    segment: SegmentFile, span: Span, names: Collection[str], rows: slice
+) -> tuple[int, dict[str, NDArray[Any]]]:
+    known = [name for name in names if name in span.index.columns]
+    return rows.stop - rows.start, {name: segment.column(name, rows) for name in known}
+
+
+def _joined(
+    parts: Sequence[tuple[int, dict[str, NDArray[Any]]]], names: Collection[str]
+) -> dict[str, NDArray[Any]]:
+    """The columns of all parts, one after another; a part may lack some."""
+    joined = {}
+    for name in names:
+        like = next((columns[name] for _, columns in parts if name in columns), np.zeros(0))
+        blank = np.nan if like.dtype.kind == "f" else like.dtype.type()
+        joined[name] = np.concatenate(
+            [
+                columns[name] if name in columns else np.full((n, *like.shape[1:]), blank, like.dtype)
+                for n, columns in parts
+            ]
+            or [like[:0]]
+        )
+    joined.update({EVENT_ID: joined[EVENT_ID].astype(np.uint64)} if EVENT_ID in joined else {})
+    return joined
+
+
+class JournalSource(FiniteSource):
+    """The hits of a live run, while it goes on or after it; :meth:`refresh` looks for new ones.
+
+    folder : of the live run.  Columns are those of the table of shots: ``hit_score``, ``size_A``, ``kind``
+        and whatever the stream has told of each event.
+    """
+
+    format = "live"
+    is_sparse = True
+
+    def __init__(self, folder: str | PathLike[str]) -> None:
+        super().__init__()
+        self.path = Path(folder)
+        described = read_described(self.path / DESCRIPTION, "live run", FORMAT, VERSION)
+        self._reader = JournalReader(self.path)
+        self.metadata = {name: described[name] for name in ("source", "created") if name in described}
+        if not described.get("frame_shape"):
+            wait = "It appears when the source of the live run answers for the first time."
+            raise FileError(self.path, "has not received anything yet.", wait)
+        self.frame_shape = tuple(int(n) for n in described["frame_shape"])
+        if (self.path / DETECTOR).exists():
+            from orienteer.detector.hdf5 import read_detector
+
+            with open_hdf5(self.path / DETECTOR, "detector file") as file:
+                self.attach(read_detector(get_group(file, "detector")))
+        self.refresh()
+
+    def refresh(self) -> int:
+        """Look for new hits; how many there are now."""
+        self._reader.refresh()
+        self.n_frames = self._reader.n_hits
+        self.stored_columns = tuple(name for name in self._reader.columns if name != EVENT_ID)
+        return self.n_frames
+
+    def _attempt(self, read: Callable[[], Result]) -> Result:
+        return self._reader.retrying(read)
+
+    def _read_frames(self, rows: slice) -> SparsePhotons:
+        return self._reader.photons(rows, self.n_pixels)
+
+    def _read_event_ids(self, rows: slice) -> NDArray[np.uint64]:
+        return self._reader.hits([EVENT_ID], rows)[EVENT_ID]
+
+    def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, NDArray[Any]]:
+        return self._reader.hits(names, rows)
+
+
+def read_shots(
+    folder: str | PathLike[str], names: Collection[str] | None = None, first: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Columns (n, ...) of the shots of a live run from number ``first`` on, by default all columns.
+
+    Every event that was received has a row: ``fate`` tells whether it was processed, filtered or dropped.
+    """
+    reader = JournalReader(folder)
+    reader.refresh()
+    known = reader.columns
+    wanted = known if names is None else tuple(names)
+    if known and (unknown := [name for name in wanted if name not in known]):
+        raise OrienteerError(
+            f"{folder}: shots have no column '{unknown[0]}'.", f"Columns: {', '.join(known)}."
+        )
+    return reader.retrying(lambda: reader.shots(wanted, slice(first, max(first, reader.n_shots))))
+
+
+def is_live_run(folder: str | PathLike[str]) -> bool:
+    """Whether a folder holds a live run."""
+    return (Path(folder) / DESCRIPTION).is_file()
