@@ -1,0 +1,63 @@
+"""EventSource: where events come from while they happen, one interface for streams, files and facilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.events import Events, Position
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """A stream of events, asked for batch by batch.
+
+    A source that has positions (files, Orienteer's own pull stream) goes on behind any batch after ``seek``,
+    also in another process and after both sides have died, so that every event comes exactly once.  One that
+    only pushes has none: ``seek`` does nothing there, and ``counters.gaps`` tells what was missed.
+    """
+
+    @property
+    def name(self) -> str:
+        """The address or path."""
+        ...
+
+    @property
+    def frame_shape(self) -> tuple[int, ...]:
+        """Shape of one frame; its product is ``n_pixels``."""
+        ...
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        ...
+
+    @property
+    def detector(self) -> Detector | None:
+        """The pixels; None where the stream does not describe them."""
+        ...
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether everything was handed out and nothing more will come."""
+        ...
+
+    @property
+    def counters(self) -> StreamCounters:
+        """What the source counts since it was opened: received, dropped, duplicates, malformed, gaps, late."""
+        ...
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The next batch; None where nothing came in this time."""
+        ...
+
+    def seek(self, position: Position) -> None:
+        """Go on right behind the batch that had this position."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is open."""
+        ...

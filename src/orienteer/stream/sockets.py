@@ -1,0 +1,77 @@
+"""ZeroMQ sockets with limits: nothing larger than agreed is ever taken into memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from orienteer.errors import OrienteerError
+
+if TYPE_CHECKING:
+    import zmq
+
+MOST_PARTS = 256
+MOST_BYTES = 1 << 28
+_HINT = "Addresses look like tcp://host:5555 or ipc:///tmp/stream."
+
+
+def import_zmq() -> Any:
+    """The library, or what to install."""
+    try:
+        import zmq
+    except ImportError as error:
+        raise OrienteerError("streams need pyzmq.", "Run: pip install orienteer[live]") from error
+    return zmq
+
+
+def open_socket(
+    kind: str, address: str, *, is_server: bool, most_bytes: int = MOST_BYTES
+) -> zmq.Socket[bytes]:
+    """A socket of this kind ("DEALER", "ROUTER", "PULL", ...), bound or connected.
+
+    most_bytes : a part of a message that is larger ends the connection before memory is taken for it.
+    """
+    zmq = import_zmq()
+    socket = zmq.Context.instance().socket(getattr(zmq, kind))
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.MAXMSGSIZE, most_bytes)
+    if kind == "SUB":
+        socket.setsockopt(zmq.SUBSCRIBE, b"")
+    try:
+        if is_server:
+            socket.bind(address)
+        else:
+            socket.connect(address)
+    except zmq.ZMQError as error:
+        socket.close()
+        what = "offered" if is_server else "reached"
+        raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", _HINT) from error
+    return socket
+
+
+def is_ready(socket: zmq.Socket[bytes], seconds: float) -> bool:
+    """Whether a message is there, waiting at most this long."""
+    return bool(socket.poll(max(0, round(1000 * seconds))))
+
+
+def receive(socket: zmq.Socket[bytes]) -> list[memoryview] | None:
+    """The parts of the message that is there; None where it has more parts than any sound message."""
+    zmq = import_zmq()
+    parts: list[memoryview] = []
+    n_parts, is_more = 0, True
+    while is_more:
+        part = socket.recv(copy=False)
+        is_more = bool(socket.getsockopt(zmq.RCVMORE))
+        n_parts += 1
+        if n_parts <= MOST_PARTS:
+            parts.append(part.buffer)
+    return parts if n_parts <= MOST_PARTS else None
+
+
+def send(socket: zmq.Socket[bytes], parts: list[Any]) -> bool:
+    """Send the parts, large ones without a copy; False where nobody takes them now."""
+    zmq = import_zmq()
+    try:
+        socket.send_multipart(parts, zmq.NOBLOCK, copy=False)
+    except zmq.Again:
+        return False
+    return True
