@@ -27,6 +27,7 @@ from orienteer.cli import (
     report,
     rotations,
     run,
+    serve,
     settings,
     simulate,
     status,
@@ -50,7 +51,7 @@ app = typer.Typer(
 )
 for module in (
     demo, simulate, inspect, plan, reconstruct, run, submit, status, phase, validate, plot, report, weather,
-    compare, convert, rotations, settings, doctor, pack, bench,
+    serve, compare, convert, rotations, settings, doctor, pack, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

@@ -19,21 +19,26 @@ from orienteer.compute.reading import reading, writing
 STEP = "step"
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """Every whole line of the log, in order; none when there is no log yet."""
-    return [event for _, event in _lines(path) if event is not None]
+def read_events(path: Path, last_bytes: int | None = None) -> list[dict[str, Any]]:
+    """Every whole line of the log, in order; none when there is no log yet.
+
+    last_bytes : read only so much of its end.
+    """
+    return [event for _, event in _lines(path, last_bytes) if event is not None]
 
 
-def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+def _lines(path: Path, last_bytes: int | None = None) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     """Each line with what it says; None for what is no event."""
     if not path.exists():
         return
-    with reading(path, "event log"):
-        content = path.read_bytes()
+    with reading(path, "event log"), path.open("rb") as file:
+        if last_bytes is not None:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - last_bytes))
+        content = file.read()
     for line in content.splitlines(keepends=True):
         try:
             event = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
+        except (ValueError, RecursionError):
             event = None
         yield line, event if isinstance(event, dict) and "event" in event else None
 

@@ -16,6 +16,8 @@ from orienteer.run.lock import lock_holder
 
 # A lock is renewed every few seconds; clocks of machines and file systems differ by more.
 _STALE_S = 180.0
+# The end of a log tells where a run stands, however long it has become.
+_LAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,12 @@ def read_standing(path: Path) -> Standing:
         return Standing(path, "new")
     try:
         described = directory.describe()
-        events = read_events(directory.events)
+        events = read_events(directory.events, _LAST_BYTES)
     except OrienteerError as error:
         return Standing(path, "failed", reason=error.message)
     step: dict[str, Any] = next((event for event in reversed(events) if event["event"] == STEP), {})
     last: dict[str, Any] = events[-1] if events else {}
-    host = _host(path)
+    host = working_host(path)
     ends = {"finished": "finished", "failed": "failed"}
     state: Any = "working" if host else ends.get(str(last.get("event")), "stopped")
     since = _seconds_since(last.get("time"))
@@ -77,8 +79,8 @@ def read_standing(path: Path) -> Standing:
     )
 
 
-def _host(path: Path) -> str:
-    """The machine on which somebody works on the run; a lock that is not renewed is nobody's."""
+def working_host(path: Path) -> str:
+    """The machine on which somebody works in a folder, or nothing; a lock that is not renewed is nobody's."""
     holder = lock_holder(path)
     try:
         age_s = time.time() - (path / LOCK).stat().st_mtime

@@ -1,0 +1,94 @@
+"""``orienteer serve``: a web page about runs, while they go and after."""
+
+import shlex
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from orienteer.cli.console import messages, output, print_json
+from orienteer.cli.options import AsJson
+from orienteer.errors import OrienteerError
+
+
+def serve(
+    roots: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FOLDER...", help="Folders with runs; by default the one you are in."),
+    ] = None,
+    campaign: Annotated[
+        str, typer.Option(metavar="FILE|URL", help="The database of the beam time, to show it as well.")
+    ] = "",
+    port: Annotated[
+        int, typer.Option(help="Where to listen; 0: wherever it is free.", min=0, max=65535)
+    ] = 8765,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Listen to other machines, too; an SSH tunnel is safer.")
+    ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host", metavar="NAME", help="A further name by which the server may be called."
+        ),
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", metavar="", help="Show everything and change nothing.")
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the token there, so that it stays the same at the next start."
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to note what was refused.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show runs, live data and the campaign on a web page of this machine."""
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise OrienteerError(
+            f"the page needs {error.name}, which is not installed.",
+            "Install it with: pip install orienteer[web]",
+        ) from error
+    from orienteer.dashboard.access_log import default_path
+    from orienteer.dashboard.serving import Server, token_of
+
+    server = Server(
+        roots or [Path()],
+        host=host,
+        port=port,
+        token=token_of(token_file) if token_file else "",
+        names=allow_host or (),
+        is_read_only=read_only,
+        campaign=campaign,
+        log=log or default_path(),
+    )
+    try:
+        if as_json:
+            print_json({"address": server.address, "port": server.port, "token": server.gate.token})
+        else:
+            output.print(f"Open   {server.address}", style="bold", markup=False, soft_wrap=True)
+            _say_how_to_reach(server.port, server.is_only_here)
+        server.run()
+    finally:
+        server.close()
+
+
+def _say_how_to_reach(port: int, is_only_here: bool) -> None:
+    here = shlex.quote(socket.gethostname())
+    if is_only_here:
+        tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {here}"
+        text = f"From another machine: {tunnel}, then open the same address there."
+        messages.print(escape(text), soft_wrap=True)
+        return
+    text = (
+        "Other machines can reach this server, and what it sends is not encrypted: whoever listens on the "
+        "network can read it, token included. An SSH tunnel is safer."
+    )
+    messages.print(f"[yellow]beware[/] {escape(text)}", soft_wrap=True)

@@ -1,0 +1,60 @@
+"""The application: the page, and the routes by which it asks."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+
+from fastapi import FastAPI, Response
+from starlette.types import ASGIApp
+
+from orienteer.dashboard.access import Gate, Guard
+from orienteer.dashboard.access_log import AccessLog
+from orienteer.dashboard.answers import PlainAnswer, answer_errors
+from orienteer.dashboard.refusal import Refused
+from orienteer.dashboard.roots import Roots
+from orienteer.dashboard.runs import run_routes
+from orienteer.dashboard.state import State
+from orienteer.dashboard.watching import watch_routes
+
+PAGE = Path(__file__).parent / "page"
+_TYPES = {".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2"}
+
+
+def make_app(roots: Roots, gate: Gate, log: AccessLog, campaign: str = "") -> ASGIApp:
+    """The whole of the dashboard behind its gate."""
+    app = FastAPI(
+        title="Orienteer", default_response_class=PlainAnswer, redirect_slashes=False, docs_url=None,
+        redoc_url=None, openapi_url=None,
+    )  # fmt: skip
+    answer_errors(app)
+    state = State(roots, gate, campaign)
+    for routes in (run_routes(state), watch_routes(state)):
+        app.include_router(routes)
+    _add_page(app)
+    return Guard(app, gate, log)
+
+
+def _add_page(app: FastAPI) -> None:
+    """The files of the page by their names, which are read once: no path is made from a request."""
+    files = {
+        file.relative_to(PAGE).as_posix(): file
+        for file in PAGE.rglob("*")
+        if file.is_file() and file.suffix in _TYPES
+    }
+
+    @app.get("/")
+    def page() -> Response:
+        return _file(files, "index.html")
+
+    @app.get("/static/{name:path}")
+    def static(name: str) -> Response:
+        return _file(files, name)
+
+
+def _file(files: dict[str, Path], name: str) -> Response:
+    found = files.get(name)
+    if found is None:
+        raise Refused(404, "There is no such file.")
+    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    return Response(found.read_bytes(), media_type=kind, headers={"Cache-Control": "no-cache"})

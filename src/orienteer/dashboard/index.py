@@ -1,0 +1,166 @@
+"""RunIndex: every run below the roots, found and kept up to date with as few looks at the disk as possible.
+
+A folder is listed again only when its own time has changed.  Results are put in place by renaming, which
+changes the time of the run's folder; logs grow without doing so and are looked at by themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orienteer.dashboard.cache import Stamp, stamp
+from orienteer.dashboard.refusal import Refused
+from orienteer.dashboard.roots import Roots, name_of_run
+from orienteer.dashboard.rows import LIVE, RUN, read_row
+
+MOST_FOLDERS, MOST_RUNS, DEEPEST = 100_000, 20_000, 8
+# A file system may count time in whole seconds: what has changed just now is looked at once more.
+_JUST_NOW_S = 2.0
+_GROWING = ("events.jsonl", "counters.json", "dashboard.json", "validation/validation.json")
+
+
+@dataclass
+class Entry:
+    """A run and what the list says of it.
+
+    id : what requests call it.  row : its line of the list.  signature : of the files it was read from.
+    is_final : whether they have been still for a while, so that the same signature means the same content.
+    """
+
+    id: str
+    path: Path
+    name: str
+    is_live: bool
+    row: dict[str, Any]
+    signature: tuple[Stamp, ...] = ()
+    is_final: bool = False
+
+
+class RunIndex:
+    """The runs below the roots.
+
+    version : counts the refreshes that have found something new; ``changed_at`` tells it by run.
+    """
+
+    def __init__(self, roots: Roots) -> None:
+        self.roots = roots
+        self.version = 0
+        self.changed_at: dict[str, int] = {}
+        self._entries: dict[str, Entry] = {}
+        self._folders: dict[str, tuple[int, list[str], str]] = {}
+        self._guard = threading.Lock()
+        self._at, self._cost_s = -float("inf"), 0.0
+
+    def entries(self, age_s: float = 1.0) -> list[Entry]:
+        """All runs as they were at most ``age_s`` ago; on a slow disk longer, so that it has rest."""
+        with self._guard:
+            if time.monotonic() - self._at > max(age_s, 4 * self._cost_s):
+                self._refresh()
+            return list(self._entries.values())
+
+    def find(self, run_id: str) -> Entry:
+        """The run of this name; one that is not in the list does not exist."""
+        entry = self._entries.get(run_id)
+        if entry is None:
+            self.entries()
+            entry = self._entries.get(run_id)
+        if entry is None or not self.roots.hold(entry.path):
+            raise Refused(
+                404, "There is no such run.", "It may have been moved or removed; look at the list."
+            )
+        return entry
+
+    def look_again(self, run_id: str) -> None:
+        """Something was written beside a run: its row is read anew at the next look."""
+        with self._guard:
+            if run_id in self._entries:
+                self._entries[run_id].signature = ()
+            self._at = -float("inf")
+
+    def _refresh(self) -> None:
+        began = time.monotonic()
+        self.version += 1
+        found: dict[str, Entry] = {}
+        for root, path, is_live in self._runs():
+            relative = os.path.relpath(path, root)
+            run_id = name_of_run(root, relative)
+            entry = self._entries.get(run_id)
+            if entry is None:
+                entry = Entry(run_id, path, self._name(root, relative), is_live, {})
+            if self._update(entry):
+                self.changed_at[run_id] = self.version
+            found[run_id] = entry
+        for gone in set(self._entries) - set(found):
+            self.changed_at[gone] = self.version
+        self._entries = found
+        self._at = time.monotonic()
+        self._cost_s = self._at - began
+
+    def _update(self, entry: Entry) -> bool:
+        """Read the row anew if its files have changed; whether it has."""
+        files = (entry.path, *(entry.path / name for name in _GROWING))
+        signature = tuple(stamp(file) for file in files)
+        # Whether somebody works on a run cannot be seen from the times of its files.
+        works = entry.row.get("status") == "working"
+        if entry.is_final and signature == entry.signature and not works:
+            return False
+        newest = max((found[0] for found in signature if found), default=0)
+        before = entry.row
+        entry.row = read_row(self.roots, entry.path, entry.is_live)
+        entry.row |= {"id": entry.id, "name": entry.name, "modified": newest / 1e9}
+        is_other = signature != entry.signature or before != entry.row
+        entry.signature = signature
+        entry.is_final = time.time() - newest / 1e9 > _JUST_NOW_S
+        return is_other
+
+    def _name(self, root: Path, relative: str) -> str:
+        place = root.name if relative == "." else relative
+        return place if len(self.roots.folders) == 1 or relative == "." else f"{root.name}/{place}"
+
+    def _runs(self) -> Iterator[tuple[Path, Path, bool]]:
+        """Root, folder, and whether it is a live one, of every run; links are not followed."""
+        n_folders = n_runs = 0
+        seen: set[str] = set()
+        for root in self.roots.folders:
+            waiting = [(str(root), 0)]
+            while waiting and n_folders < MOST_FOLDERS and n_runs < MOST_RUNS:
+                folder, depth = waiting.pop()
+                if folder in seen:  # one root may lie in another
+                    continue
+                seen.add(folder)
+                n_folders += 1
+                below, kind = self._listed(folder)
+                if kind:
+                    n_runs += 1
+                    yield root, Path(folder), kind == LIVE
+                    # A live run keeps its growing map in a folder; halves of a validation are no runs.
+                    below = [name for name in below if name == "map"] if kind == LIVE else []
+                if depth < DEEPEST:
+                    waiting.extend((f"{folder}/{name}", depth + 1) for name in sorted(below, reverse=True))
+        self._folders = {folder: kept for folder, kept in self._folders.items() if folder in seen}
+
+    def _listed(self, folder: str) -> tuple[list[str], str]:
+        """Folders below this one, and the file that makes it a run, or nothing."""
+        try:
+            changed = os.stat(folder).st_mtime_ns
+            kept = self._folders.get(folder)
+            if kept is not None and kept[0] == changed:
+                return kept[1], kept[2]
+            below, kind = [], ""
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name == LIVE or (entry.name == RUN and not kind):
+                        kind = entry.name
+                    elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                        below.append(entry.name)
+        except OSError:  # it is gone, or may not be read
+            return [], ""
+        if time.time() - changed / 1e9 > _JUST_NOW_S:
+            self._folders[folder] = (changed, below, kind)
+        return below, kind

@@ -1,0 +1,140 @@
+"""One line of the list of runs, from a folder whose files may say anything at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from orienteer.dashboard.roots import Roots
+from orienteer.errors import FileError, OrienteerError
+from orienteer.report.plain_values import as_count, as_number, as_texts, as_words, at
+from orienteer.run.standing import Standing, read_standing, working_host
+
+RUN, LIVE, MARKS = "run.json", "live.json", "dashboard.json"
+VALIDATION = "validation/validation.json"
+DAMAGED = "damaged"
+_LONGEST_WORDS = 400
+
+
+def read_json(roots: Roots, path: Path) -> dict[str, Any]:
+    """What a small file of JSON says; empty when there is none, an error when it is damaged."""
+    if not path.exists():
+        return {}
+    content = roots.read(path)
+    try:
+        told = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FileError(path, "is damaged, or larger than it can be.") from error
+    if not isinstance(told, dict):
+        raise FileError(path, "does not say what it should.")
+    return told
+
+
+def read_row(roots: Roots, path: Path, is_live: bool) -> dict[str, Any]:
+    """What the list says of a run; whatever is wrong with its files is a sentence in it."""
+    try:
+        row = _live_row(roots, path) if is_live else _run_row(roots, path)
+    except OrienteerError as error:
+        row = _damaged(error.message)
+    except Exception as error:  # one folder, however odd, does not take the list away
+        row = _damaged(f"its files cannot be understood ({type(error).__name__}).")
+    return {**row, **_marks(roots, path)}
+
+
+def _damaged(why: str) -> dict[str, Any]:
+    return {
+        "kind": "", "status": DAMAGED, "words": why[:_LONGEST_WORDS], "iteration": None, "resolution_A": None,
+        "agrees_to_A": None, "n_frames": None, "hit_rate": None,
+    }  # fmt: skip
+
+
+def _run_row(roots: Roots, path: Path) -> dict[str, Any]:
+    described = read_json(roots, path / RUN)
+    for name in ("events.jsonl", "lock"):
+        if (path / name).exists():
+            roots.file(path / name)
+    standing = read_standing(path)
+    is_known = standing.state != "new"
+    return {
+        "kind": as_words(described.get("method")),
+        "status": standing.state if is_known else DAMAGED,
+        "words": in_words(standing)[:_LONGEST_WORDS],
+        "iteration": as_count(standing.iteration),
+        "resolution_A": _validated_A(roots, path, described),
+        "agrees_to_A": as_number(standing.agrees_to_A),
+        "n_frames": as_count(at(described, "input", "frames")),
+        "hit_rate": None,
+    }
+
+
+def _validated_A(roots: Roots, path: Path, described: dict[str, Any]) -> float | None:
+    """The resolution that two independent halves have shown for this very run; None: none."""
+    try:
+        said = read_json(roots, path / VALIDATION)
+    except OrienteerError:
+        return None
+    return as_number(said.get("resolution_A")) if said.get("run_id") == described.get("run_id") else None
+
+
+def _live_row(roots: Roots, path: Path) -> dict[str, Any]:
+    described = read_json(roots, path / LIVE)
+    counters = read_json(roots, path / "counters.json")
+    processed, hits = as_count(counters.get("processed")), as_count(counters.get("hits"))
+    state = "working" if working_host(path) else as_words(counters.get("state")) or "stopped"
+    words = f"{processed or 0:,} shots processed"
+    if hits is not None:
+        words += f", {hits:,} of them hits"
+    source = as_words(described.get("source"))
+    return {
+        "kind": "live",
+        "status": state,
+        "words": f"{words}{', from ' + source if source else ''}."[:_LONGEST_WORDS],
+        "iteration": None,
+        "resolution_A": None,
+        "agrees_to_A": None,
+        "n_frames": processed,
+        "hit_rate": hits / processed if processed and hits is not None else None,
+    }
+
+
+def _marks(roots: Roots, path: Path) -> dict[str, Any]:
+    """Tags, sample and note that somebody has given it on the page."""
+    try:
+        marks = read_json(roots, path / MARKS)
+    except OrienteerError:
+        marks = {}
+    return {
+        "tags": as_texts(marks.get("tags")),
+        "sample": as_words(marks.get("sample")),
+        "note": as_words(marks.get("note")),
+    }
+
+
+def in_words(standing: Standing) -> str:
+    """Where a run stands, in one sentence."""
+    where = f"after {standing.iteration} iterations" if standing.iteration else "before its first iteration"
+    if standing.stage and standing.n_stages:
+        where += f", stage {standing.stage} of {standing.n_stages}"
+    if standing.agrees_to_A:
+        where += f", halves agree to {standing.agrees_to_A:.3g} Å"
+    if standing.state == "working":
+        left = standing.seconds_left
+        end = f"; about {_minutes(left)} left" if left else ""
+        return f"Works on {standing.host}, {where}{end}."
+    if standing.state == "finished":
+        return f"Finished {where}. {standing.reason}".strip()
+    if standing.state == "failed":
+        return f"Failed {where}: {standing.reason or 'nobody knows why'}"
+    return f"Stopped {where}; it can go on." if standing.state == "stopped" else "Its description is missing."
+
+
+def _minutes(seconds: float) -> str:
+    """A duration, not finer than anyone can foretell it.
+
+    >>> [_minutes(s) for s in (20, 600, 10_000)]
+    ['20 s', '10 min', '2.8 h']
+    """
+    if seconds < 100:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.2g} min" if seconds < 5400 else f"{seconds / 3600:.2g} h"

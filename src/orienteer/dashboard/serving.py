@@ -1,0 +1,126 @@
+"""The server: one process that listens on this machine alone, unless somebody says otherwise."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from orienteer.compute.atomic import unwritable
+from orienteer.dashboard.access import LOOPBACK, Gate
+from orienteer.dashboard.access_log import AccessLog
+from orienteer.dashboard.roots import Roots
+from orienteer.errors import FileError, OrienteerError
+
+_SHORTEST_TOKEN = 20
+
+
+class Server:
+    """A dashboard that is ready to be served.
+
+    port : 0: any that is free.
+    token : the secret; by default a new one.
+    names : by which the server may be called, beside those of the loopback.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str | os.PathLike[str]],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8765,
+        token: str = "",
+        names: Sequence[str] = (),
+        is_read_only: bool = False,
+        campaign: str = "",
+        log: Path | None = None,
+    ) -> None:
+        from orienteer.dashboard.app import make_app
+
+        self.host = host
+        everywhere = host in ("0.0.0.0", "::")
+        called = {
+            *LOOPBACK,
+            *names,
+            *([] if everywhere else [host]),
+            *([socket.gethostname()] if everywhere else []),
+        }
+        self.gate = Gate(token or secrets.token_urlsafe(32), frozenset(called), is_read_only)
+        self.log = AccessLog(log)
+        self.app = make_app(Roots(folders), self.gate, self.log, campaign)
+        self._socket = _listen(host, port)
+        self.port = int(self._socket.getsockname()[1])
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser; it holds the token."""
+        name = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
+        shown = f"[{name}]" if ":" in name else name
+        return f"http://{shown}:{self.port}/?token={self.gate.token}"
+
+    @property
+    def is_only_here(self) -> bool:
+        """Whether nobody on another machine can reach it."""
+        return self.host in LOOPBACK
+
+    def run(self) -> None:
+        """Serve until a signal says stop."""
+        import uvicorn
+
+        config = uvicorn.Config(
+            self.app, log_level="warning", access_log=False, server_header=False, limit_concurrency=200,
+            ws="websockets-sansio", ws_max_size=4096, timeout_graceful_shutdown=2, lifespan="off",
+        )  # fmt: skip
+        uvicorn.Server(config).run(sockets=[self._socket])
+
+    def close(self) -> None:
+        """Let go of port and log."""
+        self._socket.close()
+        self.log.close()
+
+
+def token_of(path: Path) -> str:
+    """The token in a file that only its owner can read; a new file is made with a new one.
+
+    A server that is started again with the same file is opened by the same address.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return _read_token(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    token = secrets.token_urlsafe(32)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(token + "\n")
+    return token
+
+
+def _read_token(path: Path) -> str:
+    try:
+        mode = path.stat().st_mode
+        token = path.read_text(encoding="ascii").strip() if stat.S_ISREG(mode) else ""
+    except (OSError, ValueError) as error:
+        raise FileError(path, "cannot be read as a token.", "Remove it, and a new one is made.") from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise FileError(path, "can be read by others.", f"Make it yours alone: chmod 600 {path}")
+    if len(token) < _SHORTEST_TOKEN or not all(c.isalnum() or c in "-_" for c in token):
+        raise FileError(path, "holds no token.", "Remove it, and a new one is made.")
+    return token
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise OrienteerError(
+            f"{host} port {port} cannot be listened on ({error.strerror}).", "Give another one with --port."
+        ) from error
+    return listening

@@ -1,0 +1,60 @@
+"""The socket that tells a page which runs have changed, so that it asks again for what it shows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+from fastapi import APIRouter, WebSocket, WebSocketDisconnect
+from starlette.concurrency import run_in_threadpool
+
+from orienteer.dashboard.state import State
+
+EVERY_S = 1.0
+MOST_SOCKETS = 64
+
+
+def watch_routes(state: State) -> APIRouter:
+    """``/api/watch``: about once a second ``{"runs": [...], "at": seconds since 1970}``."""
+    routes = APIRouter()
+    open_sockets: set[WebSocket] = set()
+
+    @routes.websocket("/api/watch")
+    async def watch(socket: WebSocket) -> None:
+        if len(open_sockets) >= MOST_SOCKETS:
+            await socket.close(1013)
+            return
+        await socket.accept()
+        open_sockets.add(socket)
+        try:
+            await _tell(state, socket)
+        except (WebSocketDisconnect, RuntimeError):  # it was closed while something was said
+            pass
+        finally:
+            open_sockets.discard(socket)
+
+    return routes
+
+
+async def _tell(state: State, socket: WebSocket) -> None:
+    await run_in_threadpool(state.index.entries)
+    seen = state.index.version
+    heard = asyncio.ensure_future(socket.receive())
+    try:
+        while True:
+            done, _ = await asyncio.wait([heard], timeout=EVERY_S)
+            if done:  # the page has left; it has nothing else to say
+                if heard.result()["type"] == "websocket.disconnect":
+                    return
+                heard = asyncio.ensure_future(socket.receive())
+                await asyncio.sleep(EVERY_S)
+            await run_in_threadpool(state.index.entries)
+            now = state.index.version
+            changed = [run for run, version in list(state.index.changed_at.items()) if version > seen]
+            seen = now
+            await socket.send_json({"runs": changed, "at": time.time()})
+    finally:
+        heard.cancel()
+        with suppress(asyncio.CancelledError, RuntimeError):
+            await heard
