@@ -47,7 +47,7 @@ class EventSource(Protocol):
 
     @property
     def counters(self) -> StreamCounters:
-        """What the source counts since it was opened: received, dropped, duplicates, malformed, gaps, late."""
+        """What came since the source was opened: received, dropped, duplicates, malformed, gaps, late."""
         ...
 
     def next(self, timeout_s: float = 1.0) -> Events | None:

@@ -81,7 +81,8 @@ def _photons(message: Message, n_events: int, n_pixels: int) -> SparsePhotons:
     if any(one is None for one in lists):
         raise Malformed("a batch has neither frames nor lists of photons.")
     try:
-        photons = SparsePhotons(*lists, n_pixels)  # type: ignore[arg-type]
+        start, pixel, count = lists
+        photons = SparsePhotons(start, pixel, count, n_pixels)
     except OrienteerError as error:
         raise Malformed(error.message) from error
     if len(photons) != n_events:

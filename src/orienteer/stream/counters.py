@@ -14,7 +14,7 @@ class StreamCounters:
 
     received : distinct events that came.
     filtered : of these, those that the user's filter left out by their small data.
-    dropped : of these, those given up by an explicit policy: incomplete for too long, more than could be held.
+    dropped : of these, those given up by an explicit policy, such as parts missing for too long.
     processed : of these, those that went through hit finding.
 
     What is told beside them and belongs to no event above:

@@ -33,7 +33,7 @@ class Malformed(OrienteerError):  # noqa: N818 - it is read as a statement
 
 @dataclass(frozen=True)
 class Message:
-    """A message in memory: ``kind`` says what it is, ``fields`` are small facts, ``arrays`` the data by name."""
+    """What came: ``kind`` says what it is, ``fields`` are small facts, ``arrays`` the data by name."""
 
     kind: str
     fields: Mapping[str, Any]

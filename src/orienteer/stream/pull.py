@@ -90,7 +90,7 @@ class PullSource:
 
     def seek(self, position: Position) -> None:
         """Go on right behind the batch that had this position."""
-        self._wanted = dict(position)
+        self._wanted: Position = dict(position)
         self._asked_at, self.is_finished = None, False
 
     def close(self) -> None:
@@ -185,7 +185,7 @@ class PullSource:
         ):
             raise OrienteerError(f"{self.name}: the stream describes frames of shape {shape!r}.")
         self.frame_shape = tuple(shape)
-        self._wanted: Position = message.table("start")
+        self._wanted = message.table("start")
         self._most_given = max(1, message.number("most", 1 << 30))
         content = message.arrays.get("detector")
         self.detector: Detector | None = None if content is None else _detector_from(content, self.name)

@@ -16,7 +16,7 @@ from orienteer.errors import OrienteerError
 from orienteer.stream.batch_message import MOST_EVENTS, arrays_of, small_arrays_of
 from orienteer.stream.message import Malformed, Message, decode, encode
 from orienteer.stream.replay import Replay
-from orienteer.stream.sockets import is_ready, open_socket, receive, send
+from orienteer.stream.sockets import endpoint, is_ready, open_socket, receive, send
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -41,7 +41,7 @@ class StreamServer:
         self.n_malformed = self.n_sent = 0
         self.has_told_end = False
         self._socket = open_socket("ROUTER", address, is_server=True, most_bytes=_LARGEST_REQUEST_BYTES)
-        self.address = self._socket.last_endpoint.decode()
+        self.address = endpoint(self._socket)
         self._description = self._describe()
 
     def serve(self, seconds: float = 0.1) -> None:

@@ -31,7 +31,7 @@ def open_socket(
     most_bytes : a part of a message that is larger ends the connection before memory is taken for it.
     """
     zmq = import_zmq()
-    socket = zmq.Context.instance().socket(getattr(zmq, kind))
+    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(getattr(zmq, kind))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, most_bytes)
     if kind == "SUB":
@@ -46,6 +46,11 @@ def open_socket(
         what = "offered" if is_server else "reached"
         raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", _HINT) from error
     return socket
+
+
+def endpoint(socket: zmq.Socket[bytes]) -> str:
+    """Where a bound socket is reached; tells the port that a ``*`` stood for."""
+    return bytes(socket.getsockopt(import_zmq().LAST_ENDPOINT)).rstrip(b"\0").decode()
 
 
 def is_ready(socket: zmq.Socket[bytes], seconds: float) -> bool:

@@ -1,0 +1,115 @@
+"""``orienteer replay``: serve a file of patterns as a stream, as if a detector gave it now."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orienteer.cli.console import messages, print_json
+from orienteer.cli.opening import open_patterns
+from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
+from orienteer.errors import SettingsError
+
+if TYPE_CHECKING:
+    from orienteer.stream.replay import Replay
+
+_PUSH_EVENTS = 64
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="Patterns of any format; recognised by content.")],
+    to: Annotated[
+        str, typer.Option("--to", metavar="ADDRESS", help="Where to serve; port 0 takes a free one.")
+    ] = "tcp://127.0.0.1:5555",
+    rate_hz: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="HZ", help="Events per second; otherwise as fast as they are taken."),
+    ] = None,
+    loop: Annotated[
+        bool, typer.Option("--loop", metavar="", help="Begin again at the end, with new event ids.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", metavar="", help="Wait for more at the end: the file grows.")
+    ] = False,
+    dense: Annotated[
+        bool, typer.Option("--dense", metavar="", help="Send every pixel, as a detector does, not photons.")
+    ] = False,
+    push: Annotated[
+        bool, typer.Option("--push", metavar="", help="Push batches instead of answering requests.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", metavar="", help="Leave when somebody has got the last event.")
+    ] = False,
+    geometry: Geometry = None,
+    wavelength_A: WavelengthA = None,
+    distance_m: DistanceM = None,
+    as_json: AsJson = False,
+) -> None:
+    """Serve a file as a live stream, to rehearse a beam time: orienteer live --source ADDRESS takes it.
+
+    The server keeps no state: stop it and start it again, and whoever listens goes on without a loss.
+    """
+    from orienteer.stream.replay import Replay
+
+    if rate_hz is not None and not rate_hz > 0:
+        raise SettingsError(f"--rate {rate_hz:g}: must be above 0.")
+    if loop and (follow or once):
+        raise SettingsError("--loop has no end, so it goes with neither --follow nor --once.")
+    source = open_patterns(file, geometry, wavelength_A, distance_m)
+    player = Replay(source, rate_hz, loop=loop, follow=follow, dense=dense)
+    began = time.monotonic()
+    n_sent, n_malformed = (_push if push else _serve)(player, to, once)
+    report = {
+        "file": str(file),
+        "sent": n_sent,
+        "malformed": n_malformed,
+        "seconds": time.monotonic() - began,
+    }
+    if as_json:
+        print_json(report)
+    else:
+        messages.print(f"{n_sent:,} events sent.")
+
+
+def _serve(player: "Replay", to: str, once: bool) -> tuple[int, int]:
+    from orienteer.stream.server import StreamServer
+
+    server = StreamServer(player, to)
+    messages.print(f"Serving {server.name} at {server.address}", markup=False, soft_wrap=True)
+    try:
+        while not (once and server.has_told_end):
+            server.serve()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.close()
+    return server.n_sent, server.n_malformed
+
+
+def _push(player: "Replay", to: str, _: bool) -> tuple[int, int]:
+    from orienteer.stream.push import Publisher
+
+    publisher = Publisher(to, player.source.frame_shape)
+    messages.print(f"Pushing to {publisher.address}", markup=False, soft_wrap=True)
+    first = 0
+    try:
+        while True:
+            batch = player.batch(first, _PUSH_EVENTS)
+            if batch.first == batch.last:
+                if batch.is_end:
+                    break
+                time.sleep(0.005)
+                continue
+            patterns = player.patterns(batch)
+            while not publisher.send(patterns):
+                pass
+            first = batch.last
+        while not publisher.finish():
+            pass
+    except KeyboardInterrupt:
+        pass
+    finally:
+        publisher.close()
+        player.close()
+    return publisher.n_sent, 0

@@ -1,0 +1,171 @@
+"""Streams that push: a Publisher sends batches whether or not somebody listens, a PushSource takes them.
+
+There are no positions.  Every message tells how many events were sent before it, so that the listener can
+count what it missed.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.batch_message import arrays_of, patterns_of
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.distinct import RecentIds
+from orienteer.stream.events import Events, Position, events_of
+from orienteer.stream.message import Malformed, Message, decode, encode
+from orienteer.stream.sockets import MOST_BYTES, endpoint, is_ready, open_socket, receive, send
+
+_MOST_BEFORE = 1 << 62
+
+
+class Publisher:
+    """Sends batches to whoever listens at an address.
+
+    to_all : every listener gets every batch, and one that is slow or away misses some (PUB); otherwise
+        listeners share the batches, and a sender waits while nobody takes them (PUSH).
+    """
+
+    def __init__(self, address: str, frame_shape: tuple[int, ...], *, to_all: bool = False) -> None:
+        self.frame_shape = frame_shape
+        self._socket = open_socket("PUB" if to_all else "PUSH", address, is_server=True)
+        self.address = endpoint(self._socket)
+        self._session, self.n_sent = secrets.token_hex(8), 0
+
+    def send(self, patterns: Patterns, patience_s: float = 1.0) -> bool:
+        """Send a batch; False where nobody takes it in this time, so that it may be sent again."""
+        return self._send("events", arrays_of(patterns), len(patterns), patience_s)
+
+    def finish(self, patience_s: float = 1.0) -> bool:
+        """Tell that nothing more will come."""
+        return self._send("end", {}, 0, patience_s)
+
+    def close(self, linger_s: float = 1.0) -> None:
+        """Leave, after what was sent has gone out or the time is over."""
+        self._socket.close(linger=round(1000 * linger_s))
+
+    def _send(self, kind: str, arrays: Mapping[str, Any], n_events: int, patience_s: float) -> bool:
+        fields = {"session": self._session, "before": self.n_sent, "frame_shape": list(self.frame_shape)}
+        parts, until = encode(kind, fields, arrays), time.monotonic() + patience_s
+        while not send(self._socket, parts):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.002)
+        self.n_sent += n_events
+        return True
+
+
+class PushSource:
+    """Events of a stream that pushes (``kind="PULL"``) or publishes (``"SUB"``) them at an address."""
+
+    detector: Detector | None = None
+
+    def __init__(
+        self,
+        address: str,
+        kind: Literal["PULL", "SUB"] = "PULL",
+        *,
+        connect_s: float = 10.0,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.name = address
+        self.counters = StreamCounters()
+        self.is_finished = False
+        self.frame_shape: tuple[int, ...] = ()
+        self._recent = RecentIds()
+        self._session, self._expected, self._first_before = "", 0, 0
+        self._socket = open_socket(kind, address, is_server=False, most_bytes=most_bytes)
+        self._held = self._next(connect_s)
+        if self._held is None and not self.is_finished:
+            self.close()
+            raise OrienteerError(
+                f"{address}: nothing was pushed within {connect_s:g} s.",
+                "Check the address, and that the sender runs.",
+            )
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        return math.prod(self.frame_shape)
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The next batch; None where nothing came in this time."""
+        if self._held is not None:
+            events, self._held = self._held, None
+        else:
+            events = self._next(timeout_s)
+        if events is not None:
+            self.counters.received += len(events)
+        return events
+
+    def seek(self, position: Position) -> None:
+        """A stream that pushes cannot go back; what came between is counted as gaps."""
+        session, before = position.get("session"), position.get("before")
+        if self._held is None or not isinstance(before, int):
+            return
+        self.counters.gaps += max(0, self._first_before - (before if session == self._session else 0))
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._socket.close()
+
+    def _next(self, timeout_s: float) -> Events | None:
+        until = time.monotonic() + timeout_s
+        while not self.is_finished:
+            if is_ready(self._socket, until - time.monotonic()):
+                try:
+                    events = self._take(receive(self._socket))
+                except Malformed:
+                    self.counters.malformed += 1
+                    continue
+                if events is not None:
+                    return events
+            elif time.monotonic() >= until:
+                break
+        return None
+
+    def _take(self, parts: Any) -> Events | None:
+        if parts is None:
+            raise Malformed("a message has too many parts.")
+        message = decode(parts)
+        if message.kind not in ("events", "end"):
+            raise Malformed(f"a stream pushed '{message.kind[:40]}'.")
+        session, before = message.text("session"), message.number("before", _MOST_BEFORE)
+        if message.kind == "end":
+            self._count_gap(session, before, 0)
+            self.is_finished = True
+            return None
+        shape = self.frame_shape or _shape_of(message)
+        patterns = patterns_of(message, math.prod(shape))
+        self.frame_shape = shape
+        self._count_gap(session, before, len(patterns))
+        is_new = self._recent.is_new(patterns.event_id)
+        self.counters.duplicates += int((~is_new).sum())
+        events = events_of(patterns, {"session": session, "before": before + len(patterns)})
+        if is_new.all():
+            return events
+        return events.take(is_new) if is_new.any() else None
+
+    def _count_gap(self, session: str, before: int, n_events: int) -> None:
+        """Events between what was announced and what came; a sender that was started again counts from 0."""
+        expected = self._expected if session == self._session else 0
+        if self._session:
+            self.counters.gaps += max(0, before - expected)
+        else:  # what was sent before we began to listen was not meant for us
+            self._first_before = before
+        self._session, self._expected = session, max(expected, before + n_events)
+
+
+def _shape_of(message: Message) -> tuple[int, ...]:
+    shape = message.fields.get("frame_shape")
+    if not isinstance(shape, list) or not shape or not all(type(n) is int and 0 < n < 1 << 28 for n in shape):
+        raise Malformed("a message tells no shape of frames.")
+    if math.prod(shape) > 1 << 28:
+        raise Malformed("a message tells of frames that are too large.")
+    return tuple(shape)
