@@ -226,6 +226,8 @@ def test_folders_of_other_things_are_left_alone(tmp_path: Path, runs: SimpleName
     path = tmp_path / "run"
     finish(runs.make(path, steps=2, dragonfly_output=True))
     (path / "notes.txt").write_text("mine")
+    (path / "validation" / "half_1").mkdir(parents=True)
+    (path / "validation" / "half_1" / "run.json").write_text("of the old run")
     runs.make(path, restart=True, steps=3)
     assert {entry.name for entry in path.iterdir()} == {"run.json", "settings.toml", "notes.txt"}
 

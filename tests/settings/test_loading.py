@@ -140,3 +140,15 @@ def test_settings_made_in_python_say_what_was_meant() -> None:
     assert caught.value.hint == "Did you mean 'iterations'?"
     with pytest.raises(SettingsError, match=r"EmcSettings: iterations = 1\.5: "):
         EmcSettings(iterations=1.5)  # type: ignore[arg-type]
+
+
+def test_an_override_that_nothing_reads_is_refused_and_a_file_may_hold_it(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("[orientation]\ngrid_spacing_deg = 3\n")
+    load_settings(Settings, file, ["simulate.frames=7"], ("simulate",))
+    with pytest.raises(SettingsError) as caught:
+        load_settings(Settings, None, ["orientation.grid_spacing_deg=3"], ("simulate",))
+    assert str(caught.value).startswith(
+        "--set orientation.grid_spacing_deg=3: nothing here reads [orientation]."
+    )
+    assert caught.value.hint == "This command reads [simulate]."

@@ -76,7 +76,7 @@ def phase(
     from orienteer.settings.loading import load_settings
 
     begun = time.monotonic()
-    chosen = load_settings(Settings, settings, [*set_, *flags]).phase
+    chosen = load_settings(Settings, settings, [*set_, *flags], ("phase",)).phase
     folder = out or folder_for(intensity, model)
     try:
         with stopping_at_once(f"Stopped; {what_is_kept(folder)}.", "The same command begins anew."):

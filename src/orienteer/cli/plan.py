@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from orienteer.scaling.machines import Machine
 
 _CLUSTER = "A cluster"
-MethodName = Literal["emc", "mtip"]
+MethodName = Literal["emc", "mtip", "auto"]
 MachineName = Literal["h200", "cores"]
 NetworkName = Literal["ndr", "slingshot", "qdr"]
 
@@ -118,13 +118,22 @@ def plan(
             f"{' and '.join(idle)} {'are' if len(idle) > 1 else 'is'} for plans of a cluster.",
             "Say of how many nodes: --nodes 2.",
         )
-    chosen = load_settings(Settings, settings, [*set_, *flags])
+    chosen = load_settings(Settings, settings, [*set_, *flags], ("emc",))
+    if nodes and chosen.emc.mesh != "auto":
+        raise SettingsError("a plan of a cluster chooses the mesh itself.", "Leave out --mesh.")
     source = open_patterns(data, geometry, wavelength_A, distance_m)
     with show_steps("Planning"):
         emc = Emc(source, chosen.emc, device=device)
     if nodes:
         chosen_machine = _machine(machine, gpus_per_node, network, latency_us, bandwidth_GBs)
-        _print_prediction(emc, nodes, chosen_machine, frames, method, as_json)
+        name: Literal["emc", "mtip"] = "mtip" if method == "mtip" else "emc"
+        if method == "auto":
+            from orienteer.run.choice_of_method import choose_method
+
+            choice = choose_method(source, chosen.emc)
+            name = "mtip" if choice.name == "mtip" else "emc"
+            messages.print(f"[dim]{escape(choice.because)}[/]", soft_wrap=True)
+        _print_prediction(emc, nodes, chosen_machine, frames, name, as_json)
         return
     if as_json:
         print_json({**emc.plan.to_json(), "remarks": emc.remarks})
@@ -156,7 +165,7 @@ def _machine(
 
 
 def _print_prediction(
-    emc: "Emc", nodes: int, machine: "Machine", frames: int, method: MethodName, as_json: bool
+    emc: "Emc", nodes: int, machine: "Machine", frames: int, method: Literal["emc", "mtip"], as_json: bool
 ) -> None:
     """What the performance model expects of a cluster."""
     from orienteer.reconstruction.plan import count_poses

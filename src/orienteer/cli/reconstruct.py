@@ -79,7 +79,9 @@ def reconstruct(
     team = crew()
     sections = ("emc", "mtip") if method == "auto" else (method,)
     overrides = [*set_, *(in_section(flag, section) for section in sections for flag in flags)]
-    chosen = team.by_leader(lambda: load_settings(Settings, settings, overrides))
+    chosen = team.by_leader(
+        lambda: load_settings(Settings, settings, overrides, (*sections, "run", "cluster"))
+    )
     with stopping_at_once("Stopped.", how_to_resume(out), stop_all(team, out)):
         try:
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))

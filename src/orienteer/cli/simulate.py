@@ -78,7 +78,8 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     from orienteer.source.opening import writer_for
 
     start = time.perf_counter()
-    settings = load_settings(Settings, path, overrides)
+    used = ("particle", "beam", "detector", "simulate")
+    settings = load_settings(Settings, path, overrides, used)
     beam = beam_from_settings(settings.beam)
     try:
         detector = detector_from_settings(settings.detector, beam.wavelength_A)

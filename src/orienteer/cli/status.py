@@ -129,6 +129,8 @@ def _lines(standing: "Standing", jobs: Jobs) -> list[tuple[str, ...]]:
         shown = [("", standing.reason)]
     elif standing.state == "failed" and not any(job and not job.is_over for _, job in jobs):
         shown = [(jobs[-1][0].number if jobs else "", standing.reason)]
+    elif standing.state == "stopped" and not jobs:
+        shown = [("", "was stopped; the same command goes on")]
     return [(*(first if i == 0 else ("",) * len(first)), *job) for i, job in enumerate(shown)]
 
 

@@ -167,6 +167,10 @@ def _remark(runs: "list[Variation]", settings: ClusterSettings) -> None:
     ]
     if settings.preemptible and not (settings.preemptible_options or settings.partition or settings.qos):
         notes.append("Nothing tells Slurm that the job may be sent away: give --partition or --qos for that.")
+    if settings.at_once and len(runs) == 1:
+        notes.append("There is but one run, so --at-once has nothing to hold back.")
+    if settings.chain > 1:
+        notes.append(f"It is submitted {settings.chain} times in a row; each goes on where the last ended.")
     if settings.chain > 1 and not settings.time:
         notes.append("Jobs in a row are for jobs that are cut off; give --time to say when.")
     for note in notes:

@@ -52,7 +52,7 @@ def validate(
     from orienteer.validate.validation import validate as put_to_the_test
 
     begun = time.monotonic()
-    chosen = load_settings(Settings, settings, [*set_, *flags])
+    chosen = load_settings(Settings, settings, [*set_, *flags], ("validation", "phase"))
     try:
         with stopping_at_once("Stopped; what is done is kept.", "The same command goes on."):
             opened = Run.open(run, data)

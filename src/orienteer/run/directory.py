@@ -17,6 +17,7 @@
 | ``phased_model_2/``, ... | the same of the other models |
 | ``report.html``, ``open_in_chimerax.cxc`` | one page about everything, and its maps in ChimeraX |
 | ``dragonfly/output_NNN.h5`` | what Dragonfly would write after each iteration, where it was asked for |
+| ``validation/`` | the halves, each a run, and what their comparison has shown |
 | ``slurm/`` | scripts, numbers and logs of the batch jobs that were submitted for it |
 | ``lock``, ``phasing.lock``, ``validation.lock`` | there while a process works on it, phases, validates |
 """
@@ -28,6 +29,7 @@ import json
 import platform
 import re
 import shlex
+import shutil
 import socket
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,10 +59,11 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "orienteer-run", 1
 _LIBRARIES = ("numpy", "scipy", "numba", "h5py", "finufft", "cupy-cuda13x", "cupy-cuda12x")
 _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
+_VALIDATION = "validation"
 _LOCKS = (LOCK, PHASING, VALIDATION)
 _OWN = {
     "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
-    "orientations.h5", "dragonfly", "slurm", LAST, PREVIOUS, NEW, SHARDS, FAULT, *_LOCKS,
+    "orientations.h5", "dragonfly", "slurm", _VALIDATION, LAST, PREVIOUS, NEW, SHARDS, FAULT, *_LOCKS,
     "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
     "open_in_chimerax.cxc",
 }  # fmt: skip
@@ -126,6 +129,8 @@ class RunDirectory:
             for entry in [*self.path.iterdir(), *self._outputs()]:
                 if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
+            if (self.path / _VALIDATION).is_dir():  # of a result that is lost
+                shutil.rmtree(self.path / _VALIDATION)
             for folder in self._folders():
                 with suppress(OSError):  # it holds other things
                     folder.rmdir()

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -31,7 +31,12 @@ class Override(str):
         return override
 
 
-def load_settings(sections: type[S], path: Path | None = None, overrides: Sequence[str] = ()) -> S:
+def load_settings(
+    sections: type[S],
+    path: Path | None = None,
+    overrides: Sequence[str] = (),
+    used: Collection[str] | None = None,
+) -> S:
     """The settings that a file and overrides ask for; what neither names keeps its default.
 
     Parameters
@@ -40,11 +45,14 @@ def load_settings(sections: type[S], path: Path | None = None, overrides: Sequen
     path : TOML file, or None for the defaults.
     overrides : "section.key=value" texts, applied in order on top of the file.  The value is read as TOML;
         what is not TOML is taken as text, so paths need no quotes.
+    used : sections that the command reads; a file may hold others, for other commands, but what is asked for
+        by an override must not be without effect.  None: all.
     """
     text = _read(path) if path else ""
     tree = _parse(text, path)
     places = {keys: f"{path} line {line}" for keys, line in key_lines(text).items()}
     parsed = [(override, *parse_override(override)) for override in overrides]
+    _refuse_unused(sections, parsed, used)
     _check_overridden(sections, tree, {keys for _, keys, _ in parsed}, places, path)
     for override, keys, value in parsed:
         _insert(tree, keys, value, override)
@@ -53,6 +61,19 @@ def load_settings(sections: type[S], path: Path | None = None, overrides: Sequen
         return sections.model_validate(tree)
     except ValidationError as error:
         raise explain(error, sections, places, path) from None
+
+
+def _refuse_unused(
+    sections: type[Section],
+    parsed: Sequence[tuple[str, tuple[str, ...], Any]],
+    used: Collection[str] | None,
+) -> None:
+    for override, keys, _ in parsed:
+        if used is not None and keys[0] in sections.model_fields and keys[0] not in used:
+            raise SettingsError(
+                f"--set {override}: nothing here reads [{keys[0]}].",
+                f"This command reads {', '.join(f'[{name}]' for name in used)}.",
+            )
 
 
 def _check_overridden(
@@ -77,7 +98,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileError(
-            path, "no such settings file.", "Check the path, or leave it out for the defaults."
+            path, "no such settings file.", "Check the path; orienteer settings prints one with all defaults."
         ) from None
     except UnicodeDecodeError:
         raise FileError(path, "is not a text file, so it holds no settings.") from None
