@@ -10,8 +10,10 @@ from starlette.types import ASGIApp
 
 from orienteer.dashboard.access import Gate, Guard
 from orienteer.dashboard.access_log import AccessLog
-from orienteer.dashboard.answers import PlainAnswer, answer_errors
+from orienteer.dashboard.answers import answer_errors
+from orienteer.dashboard.frames import frame_routes
 from orienteer.dashboard.refusal import Refused
+from orienteer.dashboard.results import result_routes
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.runs import run_routes
 from orienteer.dashboard.state import State
@@ -24,13 +26,13 @@ _TYPES = {".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2"}
 def make_app(roots: Roots, gate: Gate, log: AccessLog, campaign: str = "") -> ASGIApp:
     """The whole of the dashboard behind its gate."""
     app = FastAPI(
-        title="Orienteer", default_response_class=PlainAnswer, redirect_slashes=False, docs_url=None,
+        title="Orienteer", redirect_slashes=False, docs_url=None,
         redoc_url=None, openapi_url=None,
     )  # fmt: skip
     answer_errors(app)
     state = State(roots, gate, campaign)
-    for routes in (run_routes(state), watch_routes(state)):
-        app.include_router(routes)
+    for routes in (run_routes, result_routes, frame_routes, watch_routes):
+        app.include_router(routes(state))
     _add_page(app)
     return Guard(app, gate, log)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from orienteer.dashboard.answers import bytes_answer
+from orienteer.dashboard.answers import PlainAnswer, bytes_answer
 from orienteer.dashboard.cache import stamp
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.rows import LIVE, RUN, VALIDATION, read_json
@@ -22,7 +22,6 @@ _SORTABLE = (
     "name", "kind", "status", "iteration", "resolution_A", "agrees_to_A", "n_frames", "hit_rate", "sample",
     "modified",
 )  # fmt: skip
-_MOST_BYTES_OF_SETTINGS = 1 << 18
 
 
 def run_routes(state: State) -> APIRouter:
@@ -39,19 +38,19 @@ def run_routes(state: State) -> APIRouter:
         sort: Annotated[str, Query(max_length=40)] = "-modified",
         offset: Annotated[int, Query(ge=0, le=10**7)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 50,
-    ) -> Any:
+    ) -> Response:
         rows = [state.marked(entry) for entry in state.index.entries()]
         chosen = [row for row in rows if _fits(row, search, tag, sample)]
         ordered = in_order(chosen, sort)
-        return {"total": len(chosen), "runs": ordered[offset : offset + limit]}
+        return PlainAnswer({"total": len(chosen), "runs": ordered[offset : offset + limit]})
 
     @routes.get("/{run_id}")
-    def run(run_id: RunId) -> Any:
+    def run(run_id: RunId) -> Response:
         entry = state.index.find(run_id)
         described = _or_nothing(state, entry.path / (LIVE if entry.is_live else RUN))
-        return {
+        told = {
             **state.marked(entry),
-            "settings": _settings(state, entry),
+            "settings": state.settings(entry),
             "input": described.get("input") or described.get("source"),
             "versions": described.get("versions"),
             "machine": described.get("machine"),
@@ -61,10 +60,11 @@ def run_routes(state: State) -> APIRouter:
             "has": _has(entry),
             "is_read_only": state.gate.is_read_only,
         }
+        return PlainAnswer(told)
 
     @routes.get("/{run_id}/steps")
-    def steps(run_id: RunId, after: Annotated[int, Query(ge=0, le=10**9)] = 0) -> Any:
-        return state.steps.columns(state.index.find(run_id).path / "events.jsonl", after)
+    def steps(run_id: RunId, after: Annotated[int, Query(ge=0, le=10**9)] = 0) -> Response:
+        return PlainAnswer(state.steps.columns(state.index.find(run_id).path / "events.jsonl", after))
 
     @routes.get("/{run_id}/volume")
     def volume(
@@ -126,16 +126,6 @@ def _or_nothing(state: State, path: FilePath) -> dict[str, Any]:
     try:
         return read_json(state.roots, path)
     except OrienteerError:
-        return {}
-
-
-def _settings(state: State, entry: Entry) -> dict[str, Any]:
-    import tomllib
-
-    path = entry.path / "settings.toml"
-    try:
-        return tomllib.loads(state.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
-    except (OrienteerError, ValueError, RecursionError):
         return {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,9 @@ from orienteer.dashboard.cache import FileCache
 from orienteer.dashboard.index import Entry, RunIndex
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.steps import StepLogs
+from orienteer.errors import OrienteerError
+
+_MOST_BYTES_OF_SETTINGS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,11 @@ class State:
     def marked(self, entry: Entry) -> dict[str, Any]:
         """The row of a run."""
         return entry.row
+
+    def settings(self, entry: Entry) -> dict[str, Any]:
+        """The sections of ``settings.toml``; none where it cannot be read."""
+        path = entry.path / "settings.toml"
+        try:
+            return tomllib.loads(self.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
+        except (OrienteerError, ValueError, RecursionError):
+            return {}

@@ -126,10 +126,11 @@ def shrink(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:
                 np.moveaxis(np.tensordot(shares, part, axes=(1, axis)), 0, axis) for part in (sums, weights)
             )
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(weights > 1e-6, sums / weights, np.nan).astype(np.float32)
+        return np.asarray(np.where(weights > 1e-6, sums / weights, np.nan), np.float32)
 
 
 def _shares(n: int, m: int) -> NDArray[np.float32]:
     """(m, n) how much of each of n old intervals lies in each of m new ones, in lengths of the old."""
     new, old = np.arange(m)[:, None] * (n / m), np.arange(n)[None, :]
-    return np.clip(np.minimum(new + n / m, old + 1) - np.maximum(new, old), 0, None).astype(np.float32)
+    covered = np.minimum(new + n / m, old + 1) - np.maximum(new, old)
+    return np.asarray(np.clip(covered, 0, None), np.float32)

@@ -1,0 +1,47 @@
+"""Curves of agreement: what a validation has shown, or, before one, what the run says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orienteer.report.opening import claim
+from orienteer.report.phasing_facts import phasing_facts
+from orienteer.report.plain_values import as_numbers, at
+from orienteer.report.validation_facts import validation_facts
+
+_NAMES = {
+    "corrected": "FSC, corrected for the mask",
+    "masked": "FSC within the mask",
+    "unmasked": "FSC without mask",
+    "randomised": "FSC of random phases",
+    "half_bit": "half-bit criterion",
+}
+
+
+def agreement(validation: dict[str, Any], phasing: dict[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """Curves over q with their names, thresholds, and what may be claimed in words.
+
+    validation, phasing : what the files say; last : the last step of the run.
+    """
+    facts = validation_facts(validation)
+    curves = [_curve(_NAMES[name], facts.q_inv_A, values) for name, values in facts.fsc.items()]
+    curves.append(
+        _curve("speckles of independent halves", facts.intensity_q_inv_A, facts.intensity_correlation)
+    )
+    phased = phasing_facts(phasing)
+    curves.append(_curve("repeatability of phases (PRTF)", phased.prtf_q_inv_A, phased.prtf))
+    own = as_numbers(at(last, "radial", "half_correlation"))
+    name = "half models within the run" + ("" if validation else " (not independent)")
+    curves.append(_curve(name, as_numbers(at(last, "radial", "q_inv_A")), own))
+    return {
+        "curves": [curve for curve in curves if curve["value"]],
+        "thresholds": {"0.143": 0.143, "0.5": 0.5},
+        "resolution_A": facts.resolution_A,
+        "words": claim(facts if validation else None),
+    }
+
+
+def _curve(name: str, q_inv_A: list[float | None], values: list[float | None]) -> dict[str, Any]:
+    n = min(len(q_inv_A), len(values))
+    return {"name": name, "q_inv_A": q_inv_A[:n], "value": values[:n]}

@@ -1,0 +1,153 @@
+"""Single frames: a table of them, and the picture of one."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as InPath
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.dashboard.answers import PlainAnswer, bytes_answer
+from orienteer.dashboard.index import Entry
+from orienteer.dashboard.refusal import Refused
+from orienteer.dashboard.rows import RUN, read_json
+from orienteer.dashboard.runs import RunId
+from orienteer.dashboard.state import State
+from orienteer.errors import FileError
+from orienteer.report.plain_values import as_words, at
+from orienteer.source.base import Source
+
+# A place of the picture where there is no pixel that may be used.
+NOTHING = 65535
+_MOST_OPEN = 4
+_MOST_PIXELS = 1 << 24
+EventId = Annotated[str, InPath(pattern=r"^[0-9]{1,20}$")]
+
+
+class OpenSources:
+    """The data of a few runs, open, with the place of every event; one reader at a time."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._open: OrderedDict[Path, tuple[Source, dict[int, int]]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def columns(self, entry: Entry, first: int, n: int) -> tuple[int, dict[str, NDArray[Any]]]:
+        """How many frames there are, and all columns of n of them."""
+        with self._guard:
+            source, _ = self._source(entry)
+            rows = slice(first, min(first + n, len(source)))
+            return len(source), {"event_id": source.event_ids(rows), **source.read_columns(None, rows)}
+
+    def picture(self, entry: Entry, event_id: int) -> NDArray[np.uint16]:
+        """Photons (ny, nx) of an event on its detector, ``NOTHING`` where no pixel counts."""
+        with self._guard:
+            source, places = self._source(entry)
+            if len(places) < len(source):
+                rows = slice(len(places), len(source))
+                ids = source.event_ids(rows).tolist()
+                places.update({name: rows.start + k for k, name in enumerate(ids)})
+            if event_id not in places:
+                raise Refused(404, f"There is no frame of event {event_id}.")
+            if source.n_pixels > _MOST_PIXELS:
+                raise Refused(422, f"Frames have {source.n_pixels:,} pixels, more than a page can show.")
+            frame = to_numpy(source.read([places[event_id]]).dense())[0]
+        return _picture(frame, source)
+
+    def _source(self, entry: Entry) -> tuple[Source, dict[int, int]]:
+        found = self._open.pop(entry.path, None)
+        if found is None:
+            found = (self._opened(entry), {})
+        else:
+            found[0].refresh()
+        self._open[entry.path] = found
+        while len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)[1][0].close()
+        return found
+
+    def _opened(self, entry: Entry) -> Source:
+        from orienteer.run.directory import RunDirectory
+        from orienteer.source.opening import open as open_source
+
+        if entry.is_live:
+            return open_source(entry.path)
+        described = read_json(self._state.roots, entry.path / RUN)
+        data = as_words(at(described, "input", "path"))
+        if not data:
+            raise Refused(404, "The data of this run came from no file.")
+        path = Path(data)
+        try:
+            self._state.roots.file(path)
+        except FileError as error:
+            hint = "Start the dashboard with that folder, too."
+            raise Refused(404, f"The data of this run are not served: {error.message}", hint) from error
+        source = open_source(path)
+        detector = RunDirectory(entry.path).read_detector()
+        return source if detector is None else source.with_detector(detector)
+
+
+def _picture(frame: NDArray[Any], source: Source) -> NDArray[np.uint16]:
+    detector = source.detector
+    values = np.clip(np.nan_to_num(frame.astype(np.float32), nan=0.0), 0, NOTHING - 1)
+    mask = source.mask if detector is None else detector.mask
+    if mask is not None:
+        values = np.where(np.asarray(mask).reshape(-1) > 1, np.nan, values)
+    if detector is not None:
+        picture = detector.assemble(values)
+    else:
+        shape = source.frame_shape
+        picture = values.reshape(-1, shape[-1])
+    return np.where(np.isnan(picture), NOTHING, np.rint(np.nan_to_num(picture))).astype(np.uint16)
+
+
+def frame_routes(state: State) -> APIRouter:
+    """``frames`` and ``frame`` below ``/api/runs/{id}``."""
+    routes = APIRouter(prefix="/api/runs/{run_id}")
+    sources = OpenSources(state)
+
+    @routes.get("/frames")
+    def frames(
+        run_id: RunId,
+        first: Annotated[int, Query(ge=0, le=10**10)] = 0,
+        n: Annotated[int, Query(ge=1, le=2000)] = 100,
+    ) -> Response:
+        entry = state.index.find(run_id)
+        total, columns = (
+            sources.columns(entry, first, n) if entry.is_live else _oriented(state, entry, first, n)
+        )
+        # As text: numbers of JavaScript end at 2^53.
+        ids = [str(number) for number in columns.pop("event_id").tolist()]
+        small = {name: column for name, column in columns.items() if column.ndim <= 2}
+        return PlainAnswer({"total": total, "first": first, "event_id": ids, "columns": small})
+
+    @routes.get("/frame/{event_id}")
+    def frame(request: Request, run_id: RunId, event_id: EventId) -> Response:
+        picture = sources.picture(state.index.find(run_id), int(event_id))
+        shape = ",".join(map(str, picture.shape))
+        return bytes_answer(request, picture.tobytes(), f"{run_id}-{event_id}-{shape}", {"X-Shape": shape})
+
+    return routes
+
+
+def _oriented(state: State, entry: Entry, first: int, n: int) -> tuple[int, dict[str, NDArray[Any]]]:
+    """Columns of some rows of ``orientations.h5``."""
+    from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
+
+    file = entry.path / "orientations.h5"
+    if not file.exists():
+        raise Refused(404, "Nothing is known of single frames yet; that comes with the first step.")
+    with open_hdf5(state.roots.file(file), "table of orientations") as opened:
+        total = len(get_dataset(opened, "event_id", "u", (None,)))
+        rows = slice(first, min(first + n, total))
+        columns = {}
+        for name in list(opened)[:64]:
+            stored = get_dataset(opened, name, "biuf")
+            if stored.ndim in (1, 2) and len(stored) == total and (stored.ndim == 1 or stored.shape[1] <= 16):
+                columns[name] = np.asarray(stored[rows])
+    return total, columns
