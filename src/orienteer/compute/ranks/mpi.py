@@ -1,8 +1,4 @@
-"""Mpi: ranks that speak through MPI, from host memory.
-
-Sums are made by hand from an all-to-all and a gather: every rank adds one part of the array in the order of
-ranks, so that the bits depend neither on the MPI library nor on which rank looks at them.
-"""
+"""Mpi: ranks that speak through MPI, from host memory; between cards, sums go through NCCL where it is."""
 
 import functools
 import pickle
@@ -15,6 +11,8 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.ranks.claims import Claims
 from orienteer.compute.ranks.comm import Comm, Serial, Traffic, share_of
+from orienteer.compute.ranks.nccl import CardWire, nccl_of_cupy
+from orienteer.compute.ranks.ordered_sum import ordered_sum
 from orienteer.compute.stage_log import count_item, logged
 
 T = TypeVar("T")
@@ -46,6 +44,7 @@ class Mpi:
         self._number: int = mpi.Get_rank()
         self._n_local = n_local
         self._claims: Claims | None = None
+        self._cards: list[CardWire | None] = []
         self.n_per_card = 1
         self.traffic = Traffic()
 
@@ -74,7 +73,12 @@ class Mpi:
 
     @waits
     def sum(self, x: Array) -> Array:
-        return _like(x, self._sum(np.ascontiguousarray(to_numpy(x))))
+        if is_on_gpu(x) and (cards := self._joined_cards()) is not None:
+            found = ordered_sum(cards, array_namespace(x).ascontiguousarray(x))
+        else:
+            found = _like(x, ordered_sum(self, np.ascontiguousarray(to_numpy(x))))
+        self.traffic.note(2 * (self.size - 1) / self.size * getattr(x, "nbytes", 8))
+        return found
 
     @waits
     def max(self, x: Array) -> Array:
@@ -113,21 +117,23 @@ class Mpi:
             found.append(got)
         return _like(keys, found[0]), _like(x, found[1])
 
-    def _sum(self, own: NDArray[Any]) -> NDArray[Any]:
-        flat, n = own.reshape(-1), self.size
-        parts = [share_of(flat.size, number, n) for number in range(n)]
-        counts = np.array([part.stop - part.start for part in parts], dtype=np.int64) * own.itemsize
-        mine = parts[self._number]
-        of_all = np.empty((n, mine.stop - mine.start), dtype=own.dtype)
-        each = np.full(n, of_all.nbytes // n, dtype=np.int64)
-        self._mpi.Alltoallv(_parts(flat, counts), _parts(of_all, each))
-        total = of_all[0].copy()
-        for other in of_all[1:]:
-            total += other
-        whole = np.empty_like(flat)
-        self._mpi.Allgatherv(_bytes(total), _parts(whole, counts))
-        self.traffic.note(2 * (n - 1) / n * own.nbytes)
-        return whole.reshape(own.shape)
+    def swap(self, parts: NDArray[Any]) -> NDArray[Any]:
+        """Part i of (n, m) goes to rank i; what came from every rank, (n, m), in their order."""
+        came = np.empty_like(parts)
+        self._mpi.Alltoall(_bytes(parts), _bytes(came))
+        return came
+
+    def collect(self, part: NDArray[Any]) -> NDArray[Any]:
+        """The parts (m,) of all ranks, (n, m), in their order."""
+        whole = np.empty((self.size, len(part)), dtype=part.dtype)
+        self._mpi.Allgather(_bytes(part), _bytes(whole))
+        return whole
+
+    def _joined_cards(self) -> CardWire | None:
+        """What joins the cards of these ranks; found out once, by all of them together."""
+        if not self._cards:
+            self._cards.append(CardWire.between(self, nccl_of_cupy()))
+        return self._cards[0]
 
     def _reduce(self, own: NDArray[Any], operation: Any) -> NDArray[Any]:
         whole = np.empty_like(own)
@@ -199,6 +205,8 @@ class Mpi:
         if self._claims is not None:
             self._claims.free()
             self._claims = None
+        for cards in filter(None, self._cards):
+            cards.close()
         if self._mpi != self._MPI.COMM_NULL:
             self._mpi.Free()
 
