@@ -75,17 +75,20 @@ def _are_alike(journal: Path, parts: list[SegmentRange]) -> bool:
     for part in parts:
         with open_segment(journal / part.name) as segment:
             index = segment.index()
+            if not index.n_shots.sum():  # a segment that only notes a stop has no columns of its own
+                continue
             some = [
                 segment.column(name, slice(0, min(1, int(index.n_shots.sum())))) for name in index.columns
             ]
             kinds.add((index.frame_shape, index.columns, tuple((c.dtype.str, c.shape[1:]) for c in some)))
-    return len(kinds) == 1
+    return len(kinds) <= 1
 
 
 def _join(
     journal: Path, parts: list[SegmentRange], into: SegmentRange, is_wanted: Callable[[], bool]
 ) -> None:
     with new_hdf5(journal / into.name, libver="latest") as file:
+        _create(file, journal, parts)
         for part in parts:
             if not is_wanted():
                 raise _NoLongerWanted
@@ -95,26 +98,35 @@ def _join(
         write_metadata(file, "summary", summary)
 
 
+def _create(file: h5py.File, journal: Path, parts: list[SegmentRange]) -> None:
+    """Empty tables for the rows of all parts, with the columns of one that has any."""
+    for part in parts:
+        with open_segment(journal / part.name) as segment:
+            index = segment.index()
+            columns = {name: segment.column(name, slice(0, 0)) for name in index.columns}
+        if index.n_shots.sum():
+            break
+    begin_file(file, index.frame_shape)
+    for name, column in columns.items():
+        create_column(file.require_group("shots"), name, column)
+    for name, dtype in {"shot": np.int64, "end": np.int64, "pixel": np.int32, "count": np.int32}.items():
+        create_rows(file.require_group("hits"), name, dtype)
+    for name in _SEGMENTS:
+        create_rows(file.require_group("segments"), name, np.int64)
+
+
 def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex) -> None:
     """Put the rows of a segment behind those that are there."""
+    for name in _SEGMENTS:
+        append_rows(file["segments"][name], getattr(index, name))
     n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())
-    columns = {name: segment.column(name, slice(0, n_shots)) for name in index.columns}
-    if "shots" not in file:
-        begin_file(file, index.frame_shape)
-        for name, column in columns.items():
-            create_column(file.require_group("shots"), name, column)
-        for name, dtype in {"shot": np.int64, "end": np.int64, "pixel": np.int32, "count": np.int32}.items():
-            create_rows(file.require_group("hits"), name, dtype)
-        for name in _SEGMENTS:
-            create_rows(file.require_group("segments"), name, np.int64)
-    n_pixels = int(np.prod(index.frame_shape))
-    photons = segment.photons(slice(0, n_hits), n_pixels)
+    if not n_shots:
+        return
     hits = file["hits"]
+    photons = segment.photons(slice(0, n_hits), int(np.prod(index.frame_shape)))
     append_rows(hits["shot"], segment.hit_rows(slice(0, n_hits)) + len(file["shots/event_id"]))
     append_rows(hits["end"], photons.start[1:] + len(hits["pixel"]))
     append_rows(hits["pixel"], photons.pixel)
     append_rows(hits["count"], photons.count)
-    for name in _SEGMENTS:
-        append_rows(file["segments"][name], getattr(index, name))
-    for name, column in columns.items():
-        append_rows(file["shots"][name], column)
+    for name in index.columns:
+        append_rows(file["shots"][name], segment.column(name, slice(0, n_shots)))

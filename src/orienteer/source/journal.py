@@ -116,7 +116,7 @@ class JournalReader:
         for span, inside in self._pieces(rows, lambda span: (span.first_shot, span.n_shots)):
             with open_segment(self.journal / span.range.name) as segment:
                 parts.append(_columns(segment, span, names, inside))
-        return _joined(parts, names)
+        return join_columns(parts, names)
 
     def hits(self, names: Collection[str], hits: slice) -> dict[str, NDArray[Any]]:
         """Columns of these hits."""
@@ -129,11 +129,11 @@ class JournalReader:
                 first = int(rows[0])
                 _, columns = _columns(segment, span, names, slice(first, int(rows[-1]) + 1))
                 parts.append((len(rows), {name: column[rows - first] for name, column in columns.items()}))
-        return _joined(parts, names)
+        return join_columns(parts, names)
 
     def photons(self, hits: slice, n_pixels: int) -> SparsePhotons:
         """The photons of these hits."""
-        parts = [SparsePhotons(np.zeros(1, np.int64), *2 * [np.zeros(0, np.int32)], n_pixels)]
+        parts = [no_photons(n_pixels)]
         for span, inside in self._pieces(hits, lambda span: (span.first_hit, span.n_hits)):
             with open_segment(self.journal / span.range.name) as segment:
                 parts.append(segment.photons(inside, n_pixels))
@@ -151,6 +151,11 @@ class JournalReader:
                 yield span, slice(low, high)
 
 
+def no_photons(n_pixels: int) -> SparsePhotons:
+    """The photons of no frame."""
+    return SparsePhotons(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32), n_pixels)
+
+
 def _columns(
     segment: SegmentFile, span: Span, names: Collection[str], rows: slice
 ) -> tuple[int, dict[str, NDArray[Any]]]:
@@ -158,10 +163,10 @@ def _columns(
     return rows.stop - rows.start, {name: segment.column(name, rows) for name in known}
 
 
-def _joined(
+def join_columns(
     parts: Sequence[tuple[int, dict[str, NDArray[Any]]]], names: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    """The columns of all parts, one after another; a part may lack some."""
+    """The columns of all parts, one after another; where a part of n rows lacks one it is NaN, 0 or False."""
     joined = {}
     for name in names:
         like = next((columns[name] for _, columns in parts if name in columns), np.zeros(0))

@@ -1,0 +1,140 @@
+"""LiveFolder: the files of a live run and what is in them.
+
+| file | what |
+|---|---|
+| ``live.json`` | source, filter, shape of frames, versions; it makes a folder a live run |
+| ``settings.toml`` | every setting as it is used |
+| ``detector.h5`` | the detector, mask included, where the stream or the user has described it |
+| ``journal/`` | what was received, see ``journal.py`` |
+| ``counters.json`` | counters of the last segment, for people and scripts; the journal is what counts |
+| ``events.jsonl`` | starts, stops and faults, one line each |
+| ``map/`` | the growing map, which is a run directory |
+| ``children/`` | what the worker, the map and the feeder of the database have said last |
+| ``lock``, ``worker.lock`` | there while somebody supervises the run, receives |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orienteer
+from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.plain_json import plain, read_described
+from orienteer.errors import FileError
+from orienteer.run.events import EventLog
+from orienteer.run.settings import Settings
+from orienteer.run.settings_file import read_settings, write_settings
+from orienteer.source.journal import DESCRIPTION, DETECTOR, FORMAT, VERSION
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+# The sections that a live run uses; the others are those of simulations and of later steps.
+SECTIONS = ("run", "calibration", "hits", "live", "online", "emc")
+
+
+class LiveFolder:
+    """The paths of a live run, and what is written beside its journal."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.description = path / DESCRIPTION
+        self.detector = path / DETECTOR
+        self.settings = path / "settings.toml"
+        self.counters = path / "counters.json"
+        self.map = path / "map"
+        self.children = path / "children"
+        self.log = EventLog(path / "events.jsonl")
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether a live run was begun here."""
+        return self.description.is_file()
+
+    def make(self) -> None:
+        """Make the folder; one that holds other things is refused."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FileError(self.path, "is a file, not a folder for a live run.", "Give another path.")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = sorted(name for name in os.listdir(self.path) if not name.endswith("lock"))
+            if foreign and not self.is_begun:
+                what = f"holds other things ('{foreign[0]}') and no live run."
+                raise FileError(self.path, what, "Give a new or an empty folder.")
+            self.children.mkdir(exist_ok=True)
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def begin(self, facts: Mapping[str, Any], settings: Settings) -> bool:
+        """Write settings and description, or take up those that are there; whether the run is new.
+
+        facts : ``source`` (the address), ``filter``, ``seed`` and ``device``; those of a run that goes on may
+            be others than before, as its source may have moved.
+        """
+        is_new = not self.is_begun
+        described = {} if is_new else self.describe()
+        tree = settings.model_dump(mode="json")
+        write_settings(self.settings, {name: tree[name] for name in SECTIONS if name in tree})
+        self._write(
+            self.description,
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "run_id": described.get("run_id") or uuid.uuid4().hex,
+                "created": described.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+                **facts,
+                "frame_shape": described.get("frame_shape"),
+                "versions": {"orienteer": orienteer.__version__},
+            },
+        )
+        return is_new
+
+    def describe(self) -> dict[str, Any]:
+        """What ``live.json`` says."""
+        if not self.is_begun:
+            what = "holds no live run." if self.path.is_dir() else "there is no such folder."
+            raise FileError(self.path, what, "Begin one: orienteer live --source ADDRESS --out FOLDER")
+        return read_described(self.description, "live run", FORMAT, VERSION)
+
+    def read_settings(self) -> Settings:
+        """The settings of the run."""
+        return Settings.model_validate(read_settings(self.settings))
+
+    def meet_source(self, frame_shape: tuple[int, ...], detector: Detector | None) -> None:
+        """Note what the source has told of its frames; frames of another shape do not belong to this run."""
+        described = self.describe()
+        known = described.get("frame_shape")
+        if known and tuple(known) != tuple(frame_shape):
+            shapes = " x ".join(map(str, frame_shape)), " x ".join(map(str, known))
+            what = f"the source has frames of {shapes[0]} pixels, but this run has received {shapes[1]}."
+            raise FileError(self.path, what, "Give another --out.")
+        if detector is not None and not self.detector.exists():
+            from orienteer.compute.hdf5_writing import new_hdf5
+            from orienteer.detector.hdf5 import write_detector
+
+            with new_hdf5(self.detector, libver="latest") as file:
+                write_detector(file.create_group("detector"), detector)
+        if not known:
+            self._write(self.description, {**described, "frame_shape": list(frame_shape)})
+
+    def write_counters(self, counters: Mapping[str, Any]) -> None:
+        """Put the counters in place."""
+        self._write(self.counters, counters)
+
+    def read_counters(self) -> dict[str, Any]:
+        """The counters of the last segment; empty where there are none yet."""
+        try:
+            read = json.loads(self.counters.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return read if isinstance(read, dict) else {}
+
+    def _write(self, path: Path, value: Mapping[str, Any]) -> None:
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps(plain(value), indent=2) + "\n", encoding="utf-8")

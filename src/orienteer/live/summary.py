@@ -1,0 +1,168 @@
+"""Summary: what a live run has seen so far, in numbers that are carried from segment to segment.
+
+Every segment holds the whole summary, so that a page or a terminal reads one small file, however long the run
+has lasted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError
+from orienteer.source.journal_files import JOURNAL, list_ranges, open_segment
+from orienteer.stream.counters import StreamCounters
+
+SIZE_EDGES_A: NDArray[np.float64] = np.geomspace(10.0, 10_000.0, 97)
+_MINUTE_S = 60
+_RECENT_HITS = 48
+# Rates of now are those of the last so many seconds.
+_NOW_S = 10.0
+_MINUTE_NAMES = ("t_s", "shots", "hits", "singles")
+
+
+class Summary:
+    """Counters, hits by minute, sizes and kinds; all of a run, over every restart."""
+
+    def __init__(self) -> None:
+        self.counters = StreamCounters()
+        self.hits = 0
+        self.position: Mapping[str, Any] | None = None
+        self.is_finished = False
+        self._kinds: dict[str, int] = {}
+        self._sizes: dict[str, list[int]] = {}
+        self._minutes: dict[str, list[int]] = {name: [] for name in _MINUTE_NAMES}
+        self._recent_hits: list[int] = []
+        self._recent: list[tuple[float, int, int]] = []
+        self._latency_s = 0.0
+
+    def add(
+        self,
+        event_id: NDArray[np.uint64],
+        hit_rows: NDArray[np.int64],
+        sizes_A: NDArray[np.float64] | None,
+        kinds: list[str] | None,
+        at_s: float,
+    ) -> None:
+        """Take in a batch of shots that came at a time (unix seconds).
+
+        sizes_A, kinds : of the hits, where they were analysed.
+        """
+        self.hits += len(hit_rows)
+        self._recent_hits = [*self._recent_hits, *event_id[hit_rows].tolist()][-_RECENT_HITS:]
+        if kinds is not None:
+            for kind in kinds:
+                self._kinds[kind] = self._kinds.get(kind, 0) + 1
+        if sizes_A is not None and kinds is not None:
+            for kind in set(kinds):
+                chosen = sizes_A[np.array(kinds) == kind]
+                counts = np.histogram(chosen[np.isfinite(chosen)], SIZE_EDGES_A)[0]
+                known = self._sizes.get(kind, [0] * len(counts))
+                self._sizes[kind] = [a + int(b) for a, b in zip(known, counts, strict=True)]
+        minute = int(at_s) // _MINUTE_S * _MINUTE_S
+        if not self._minutes["t_s"] or self._minutes["t_s"][-1] != minute:
+            for name in _MINUTE_NAMES:
+                self._minutes[name].append(minute if name == "t_s" else 0)
+        singles = 0 if kinds is None else kinds.count("single")
+        for name, n in (("shots", len(event_id)), ("hits", len(hit_rows)), ("singles", singles)):
+            self._minutes[name][-1] += n
+
+    def note_commit(self, at_s: float, oldest_s: float) -> None:
+        """A segment is about to be put in place whose first event came at ``oldest_s``."""
+        self._latency_s = max(0.0, at_s - oldest_s)
+        self._recent = [
+            each
+            for each in [*self._recent, (at_s, self.counters.received, self.hits)]
+            if each[0] > at_s - _NOW_S
+        ][-100:]
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, as a segment holds it."""
+        return {
+            "counters": self.counters.as_dict(),
+            "hits": self.hits,
+            "position": self.position,
+            "is_finished": self.is_finished,
+            "kinds": self._kinds,
+            "sizes": self._sizes,
+            "minutes": self._minutes,
+            "recent_hits": self._recent_hits,
+            "recent": self._recent,
+            "latency_s": self._latency_s,
+        }
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Summary:
+        """The summary that :meth:`as_json` gave."""
+        summary = cls()
+        summary.counters = StreamCounters.from_dict(told["counters"])
+        summary.hits = int(told["hits"])
+        summary.position = told["position"]
+        summary._kinds, summary._sizes = dict(told["kinds"]), dict(told["sizes"])
+        summary._minutes = {name: list(told["minutes"][name]) for name in _MINUTE_NAMES}
+        summary._recent_hits = list(told["recent_hits"])
+        # Rates of now begin anew: nobody was receiving between a stop and a start.
+        summary._latency_s = float(told["latency_s"])
+        return summary
+
+
+def live_summary(folder: str | PathLike[str], with_powder: bool = True) -> dict[str, Any]:
+    """What a live run has seen: counters, hit rate by minute, sizes, kinds, rates of now and powder sums.
+
+    Returns
+    -------
+    dict with ``counters``, ``hits``, ``hit_rate`` (``t_s``, ``shots``, ``hits``, ``singles`` by minute),
+    ``size_A`` (``edges``, ``counts``, ``by_kind``), ``kinds``, ``now`` (``frames_per_s``, ``hits_per_s``,
+    ``latency_s``), ``recent_hits``, ``frame_shape``, ``is_finished`` and ``powder``: sum (P,) of ``hits`` and
+    the mean ``background``.
+    """
+    journal = Path(folder) / JOURNAL
+    for look in range(3):
+        ranges = list_ranges(journal)
+        if not ranges:
+            return _told(Summary().as_json(), (), {})
+        try:
+            with open_segment(journal / ranges[-1].name) as segment:
+                powder = segment.state("powder") if with_powder else {}
+                return _told(segment.summary(), segment.index().frame_shape, powder)
+        except FileError:
+            if look == 2:
+                raise
+    raise AssertionError
+
+
+def _told(summary: Mapping[str, Any], frame_shape: tuple[int, ...], powder: dict[str, Any]) -> dict[str, Any]:
+    by_kind = summary["sizes"]
+    counts = [sum(column) for column in zip(*by_kind.values(), strict=True)]
+    return {
+        "counters": summary["counters"],
+        "hits": summary["hits"],
+        "hit_rate": summary["minutes"],
+        "size_A": {
+            "edges": SIZE_EDGES_A.tolist(),
+            "counts": counts or [0] * (len(SIZE_EDGES_A) - 1),
+            "by_kind": by_kind,
+        },
+        "kinds": summary["kinds"],
+        "now": {**_rates(summary["recent"]), "latency_s": summary["latency_s"]},
+        "recent_hits": summary["recent_hits"],
+        "frame_shape": frame_shape,
+        "is_finished": summary["is_finished"],
+        "powder": powder,
+    }
+
+
+def _rates(recent: list[tuple[float, int, int]]) -> dict[str, float]:
+    """Frames and hits per second over the last segments; 0 where nothing has been put in place lately."""
+    is_old = not recent or time.time() - recent[-1][0] > _NOW_S
+    if is_old or len(recent) < 2 or recent[-1][0] <= recent[0][0]:
+        return {"frames_per_s": 0.0, "hits_per_s": 0.0}
+    seconds = recent[-1][0] - recent[0][0]
+    shots, hits = (recent[-1][k] - recent[0][k] for k in (1, 2))
+    return {"frames_per_s": shots / seconds, "hits_per_s": hits / seconds}

@@ -1,0 +1,221 @@
+"""Worker: receives events, leaves out those that came before, filters, looks for hits, and commits.
+
+One loop, one thread: a batch is taken only when the one before is done, so that a source that can wait does
+(nothing is lost), and memory holds one batch and one segment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import OrienteerError
+from orienteer.live.folder import LiveFolder
+from orienteer.live.journal import Journal, Segment
+from orienteer.live.looking import WAVELENGTH, Columns, Looking
+from orienteer.live.seen import SeenIds
+from orienteer.live.summary import Summary
+from orienteer.run.live_settings import LiveSettings
+from orienteer.source.journal import join_columns, no_photons
+from orienteer.source.patterns import Patterns, concatenate
+from orienteer.stream.base import EventSource
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.events import Events
+
+Filter = Callable[[Any], NDArray[np.bool_]]
+TIME, RECEIVED, FATE, KIND, SIZE = "time_s", "received_s", "fate", "kind", "size_A"
+_PARTS = ("seen", "finder", "analysis")
+_WAIT_S = 0.2
+# A segment is put in place early when its hits take this much memory.
+_MOST_BYTES = 64 * 2**20
+# A column with more values per event is no small data, and stays with the frames.
+_MOST_VALUES = 64
+# What a source counts itself; the rest is counted here, when the fate of an event is known.
+_TOLD_BY_SOURCE = ("duplicates", "malformed", "gaps", "late")
+
+
+class Fate(IntEnum):
+    """What became of an event."""
+
+    PROCESSED = 0
+    FILTERED = 1
+    DROPPED = 2
+
+
+class Worker:
+    """The loop from a source to the journal of a live run.
+
+    source : goes on where the last segment ends.
+    keep : the user's filter: small data by name to (N,) bool; None keeps all.
+    """
+
+    def __init__(
+        self,
+        folder: LiveFolder,
+        source: EventSource,
+        looking: Looking,
+        settings: LiveSettings,
+        keep: Filter | None = None,
+        wavelength_A: float = 0.0,
+    ) -> None:
+        self._folder, self._source, self._looking = folder, source, looking
+        self._settings, self._keep, self._wavelength_A = settings, keep, wavelength_A
+        self._journal = Journal(folder.path)
+        self._seen = SeenIds()
+        self.summary = Summary()
+        self.set_aside: tuple[str, ...] = ()
+        self._went_on(self._journal.restore(_PARTS))
+        self._counted_before = self.summary.counters
+        self._counters = StreamCounters()
+        self._shots: list[tuple[int, Columns]] = []
+        self._hits: list[Patterns] = []
+        self._hit_rows: list[NDArray[np.int64]] = []
+        self._n_shots = self._n_bytes = 0
+        self._oldest_s = 0.0
+
+    @property
+    def n_segments(self) -> int:
+        """Segments that are in place."""
+        return self._journal.n_segments
+
+    def run(self, is_wanted: Callable[[], bool]) -> bool:
+        """Receive until the source has finished or nobody wants more; whether it has finished."""
+        committed = time.monotonic()
+        while is_wanted() and not self._source.is_finished:
+            events = self._source.next(_WAIT_S)
+            if events is not None:
+                self.take(events)
+            is_due = time.monotonic() - committed >= self._settings.commit_every_s
+            if self._n_shots and (is_due or self._n_bytes > _MOST_BYTES):
+                self.commit()
+                committed = time.monotonic()
+        self.summary.is_finished = self._source.is_finished
+        self.commit()
+        return self.summary.is_finished
+
+    def take(self, events: Events) -> None:
+        """Decide on the events of a batch, and look at the frames of those that are wanted."""
+        now_s = time.time()
+        is_new = self._seen.take(events.event_id)
+        counters = self._counters
+        counters.duplicates += int((~is_new).sum())
+        counters.received += int(is_new.sum()) + events.n_dropped
+        counters.dropped += events.n_dropped
+        self.summary.position = events.position
+        new = events if is_new.all() else events.take(is_new)
+        if not len(new):
+            return
+        fate = self._decide(new, now_s)
+        columns = {name: column for name, column in new.columns.items() if _is_small(column)}
+        if self._wavelength_A and WAVELENGTH not in columns:
+            columns[WAVELENGTH] = np.full(len(new), self._wavelength_A)
+        columns |= {"event_id": new.event_id, RECEIVED: np.full(len(new), now_s), FATE: fate}
+        wanted = np.flatnonzero(fate == Fate.PROCESSED)
+        if len(wanted):
+            found, hits = self._looking.look(new.patterns(wanted))
+            columns |= {name: _spread(column, wanted, len(new)) for name, column in found.items()}
+            rows = wanted[np.asarray(found["is_hit"], dtype=bool)]
+            self._hits.append(Patterns(hits.frames, hits.event_id, {n: columns[n][rows] for n in columns}))
+            self._hit_rows.append(rows + self._n_shots)
+            self._n_bytes += 8 * len(hits.sparse().pixel)
+        counters.filtered += int((fate == Fate.FILTERED).sum())
+        counters.dropped += int((fate == Fate.DROPPED).sum())
+        counters.processed += len(wanted)
+        if not self._n_shots:
+            self._oldest_s = now_s
+        self._shots.append((len(new), columns))
+        self._n_shots += len(new)
+
+    def commit(self) -> None:
+        """Put everything that was taken since the last time in place, in one stroke."""
+        rows = np.concatenate([np.zeros(0, np.int64), *self._hit_rows])
+        names = tuple(dict.fromkeys(name for _, columns in self._shots for name in columns))
+        shots = join_columns(self._shots, names or ("event_id",))
+        hits = _joined_hits(self._hits)
+        photons = no_photons(self._source.n_pixels) if hits is None else hits.sparse()
+        analysed = {} if hits is None else self._looking.analyse(hits)
+        shots |= {name: _spread(column, rows, self._n_shots) for name, column in analysed.items()}
+        now_s = time.time()
+        told = self._source.counters.as_dict()
+        beside = StreamCounters(**{name: told[name] for name in _TOLD_BY_SOURCE})
+        self.summary.counters = self._counted_before + self._counters + beside
+        if self._n_shots:
+            kinds = _kinds_in_words(analysed)
+            self.summary.add(shots["event_id"], rows, analysed.get(SIZE), kinds, now_s)
+            self.summary.note_commit(now_s, self._oldest_s)
+        state = {"seen": self._seen.state(), **self._looking.state()}
+        summary = self.summary.as_json()
+        self._journal.commit(Segment(self._source.frame_shape, shots, rows, photons, summary, state))
+        self._shots, self._hits, self._hit_rows = [], [], []
+        self._n_shots = self._n_bytes = 0
+        self._folder.write_counters(
+            {
+                **self.summary.counters.as_dict(),
+                "hits": self.summary.hits,
+                "segments": self.n_segments,
+                "is_finished": self.summary.is_finished,
+            }
+        )
+
+    def _went_on(self, restored: Any) -> None:
+        """Take up what the last segment has left."""
+        if restored is None:
+            return
+        self.set_aside = tuple(path.name for path in restored.set_aside)
+        self.summary = Summary.from_json(restored.summary)
+        if restored.state["seen"]:
+            self._seen.restore(restored.state["seen"])
+        self._looking.restore(restored.state)
+        if self.summary.position is not None:
+            self._source.seek(self.summary.position)
+
+    def _decide(self, events: Events, now_s: float) -> NDArray[np.uint8]:
+        """(N,) fates: the user leaves out some, and late ones are dropped where they are not waited for."""
+        fate = np.full(len(events), Fate.PROCESSED, dtype=np.uint8)
+        if self._keep is not None:
+            kept = np.asarray(self._keep(events.columns))
+            if kept.shape != fate.shape or kept.dtype.kind != "b":
+                what = f"the filter gave {kept.dtype} of shape {kept.shape} for {len(fate)} events"
+                raise OrienteerError(f"{what}; expected one true or false for each.")
+            fate[~kept] = Fate.FILTERED
+        if self._settings.when_late == "drop" and TIME in events.columns:
+            age_s = now_s - np.asarray(events.columns[TIME], dtype=np.float64)
+            fate[(age_s > self._settings.late_after_s) & (fate == Fate.PROCESSED)] = Fate.DROPPED
+        return fate
+
+
+def _is_small(column: NDArray[Any]) -> bool:
+    return int(np.prod(column.shape[1:])) <= _MOST_VALUES and column.dtype.kind in "biufSU"
+
+
+def _spread(column: NDArray[Any], rows: NDArray[np.int64], n: int) -> NDArray[Any]:
+    """A column of some rows as one of all; NaN, 0 or False in the others."""
+    column = np.asarray(column)
+    spread = np.full((n, *column.shape[1:]), np.nan if column.dtype.kind == "f" else 0, dtype=column.dtype)
+    spread[rows] = column
+    return spread
+
+
+def _joined_hits(parts: list[Patterns]) -> Patterns | None:
+    """The hits of a segment, with the columns that all of its batches have; None where there are none."""
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return None
+    shared = set.intersection(*(set(part.columns) for part in parts))
+    return concatenate(
+        [Patterns(part.frames, part.event_id, {n: part.columns[n] for n in sorted(shared)}) for part in parts]
+    )
+
+
+def _kinds_in_words(analysed: Columns) -> list[str] | None:
+    if KIND not in analysed:
+        return None
+    from orienteer.hits.kinds import HitKind
+
+    names = {int(kind): kind.name.lower() for kind in HitKind}
+    return [names.get(int(kind), "unsure") for kind in analysed[KIND]]
