@@ -1,0 +1,90 @@
+// A beam time at a glance: samples, jobs, rules, and how its shots are spread.
+
+import { statusChip } from "./chips.js";
+import { card, choice, element, fill, setOptions } from "./elements.js";
+import { BigNumbers } from "./facts.js";
+import { Histogram } from "./histogram.js";
+import { getJson, oneAtATime } from "./server.js";
+import { attempt } from "./session.js";
+import { ago, count, short } from "./words.js";
+
+/** The view of the campaign's database. */
+export class CampaignView {
+  constructor() {
+    this.title = "Campaign";
+    this.refresh = oneAtATime(() => attempt(() => this.load()));
+    this.numbers = new BigNumbers();
+    this.column = "";
+    this.missing = element("p", { class: "missing", hidden: true });
+    this.columns = choice("Which column", [["", "…"]], "", (column) => {
+      this.column = column;
+      this.refresh();
+    });
+    this.shots = new Histogram({ title: "shots of all runs", x: { label: "value" }, y: "shots" });
+    const [samples, shots, jobs, rules] = [card("Samples"), card("Shots"), card("Jobs"), card("Rules")];
+    Object.assign(this, { samples, jobs, rules });
+    shots.body.append(this.shots.whole);
+    shots.aside.append(this.columns);
+    this.cards = element("div", { class: "cards" }, samples.whole, shots.whole, jobs.whole, rules.whole);
+    this.whole = element("article", { class: "campaign" }, element("h1", {}, "Campaign"), this.missing, this.numbers.whole, this.cards);
+  }
+
+  async load() {
+    let told;
+    try {
+      told = await getJson("/api/campaign");
+    } catch (trouble) {
+      if (trouble.status !== 404) throw trouble;
+      this.say(trouble.message);
+      return;
+    }
+    if (told.is_there === false) {
+      this.say("This dashboard was started without a campaign. Give orienteer serve --campaign URL to see one.");
+      return;
+    }
+    this.missing.hidden = true;
+    this.cards.hidden = false;
+    const { samples = [], jobs = [], rules = [] } = told;
+    this.numbers.show([
+      { words: "runs", value: count(told.n_runs) }, { words: "shots", value: short(told.n_shots) },
+      { words: "samples", value: count(samples.length) }, { words: "jobs", value: count(jobs.length) },
+    ]);
+    fill(this.samples.body, table(["sample", "runs", "shots"], samples.map((one) => typeof one === "string" ? [sampleLink(one)] : [sampleLink(one.name), count(one.n_runs), count(one.n_shots)])));
+    fill(this.jobs.body, table(["job", "run", "state", "when"], jobs.map((job) => [job.name ?? job.id, job.run, statusChip(job.status), ago(job.at)])));
+    fill(this.rules.body, table(["rule", "does", "on"], rules.map((rule) => [rule.name, rule.words ?? "", rule.enabled === false ? "no" : "yes"])));
+    await this.showShots();
+  }
+
+  say(words) {
+    this.missing.textContent = words;
+    this.missing.hidden = false;
+    this.cards.hidden = true;
+  }
+
+  async showShots() {
+    const told = await getJson("/api/campaign/shots", { column: this.column, bins: 80 });
+    const names = told.columns ?? (told.column ? [told.column] : []);
+    setOptions(this.columns, names.length ? names.map((name) => [name, name]) : [["", "no column yet"]], told.column ?? "");
+    this.shots.x.label = told.column ?? "value";
+    this.shots.show(told.edges ?? [], [{ name: "shots", colour: "curve-1", counts: told.counts ?? [] }]);
+  }
+
+  changed() {
+    return this.refresh();
+  }
+
+  close() {}
+}
+
+function sampleLink(name) {
+  return element("a", { href: `#/?${new URLSearchParams({ sample: name })}` }, name);
+}
+
+function table(heads, rows) {
+  if (!rows.length) return element("p", { class: "quiet" }, "none yet");
+  const cells = (row) => element("tr", {}, row.map((cell) => element("td", {}, cell ?? "")));
+  return element(
+    "div", { class: "scroll" },
+    element("table", {}, element("thead", {}, element("tr", {}, heads.map((words) => element("th", { scope: "col" }, words)))), element("tbody", {}, rows.map(cells))),
+  );
+}

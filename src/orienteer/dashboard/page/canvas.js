@@ -1,0 +1,54 @@
+// A canvas that is as sharp as the screen, draws itself again when its size or the theme changes, and only then.
+
+/**
+ * A canvas of full width.
+ *
+ * draw(context, width, height) : draws everything; in CSS pixels, on an empty canvas.
+ * height : CSS pixels, or a function of the width.
+ * label : what it shows, for those who do not see it.
+ * Returns { canvas, redraw }; `redraw()` may be called often, it draws once a frame.
+ */
+export function sharpCanvas(draw, { height = 220, label = "", focusable = true } = {}) {
+  const canvas = document.createElement("canvas");
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", label);
+  if (focusable) canvas.tabIndex = 0;
+  let isAsked = false;
+
+  function paint() {
+    isAsked = false;
+    const width = canvas.clientWidth;
+    if (!width) return;
+    const tall = typeof height === "function" ? height(width) : height;
+    const scale = window.devicePixelRatio || 1;
+    const [columns, rows] = [Math.round(width * scale), Math.round(tall * scale)];
+    if (canvas.width !== columns || canvas.height !== rows) {
+      canvas.style.height = `${tall}px`;
+      canvas.width = columns;
+      canvas.height = rows;
+    }
+    const context = canvas.getContext("2d");
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.clearRect(0, 0, width, tall);
+    draw(context, width, tall);
+  }
+
+  function redraw() {
+    if (isAsked) return;
+    isAsked = true;
+    requestAnimationFrame(paint);
+  }
+
+  new ResizeObserver(redraw).observe(canvas);
+  canvas.addEventListener("theme", redraw);
+  return { canvas, redraw };
+}
+
+/** Where a pointer is on an element, CSS pixels from its upper left corner. */
+export function placeOf(event, on) {
+  const box = on.getBoundingClientRect();
+  return [event.clientX - box.left, event.clientY - box.top];
+}
+
+/** The font of canvases, in CSS pixels. */
+export const font = (size = 12, weight = "") => `${weight} ${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;

@@ -1,0 +1,42 @@
+// All frames of a run, a page of thumbnails at a time.
+
+import { button, element } from "./elements.js";
+import { Gallery } from "./gallery.js";
+import { getJson } from "./server.js";
+import { attempt } from "./session.js";
+import { count } from "./words.js";
+
+const PAGE = 24;
+
+/** Frames of a run from any one on. */
+export class FrameBrowser {
+  constructor(run) {
+    this.run = run;
+    this.first = 0;
+    this.gallery = new Gallery(run);
+    this.where = element("span", { class: "quiet", role: "status" });
+    this.back = button("‹ back", () => this.go(this.first - PAGE));
+    this.on = button("on ›", () => this.go(this.first + PAGE));
+    this.whole = element("div", {}, this.gallery.whole, element("div", { class: "pager" }, this.back, this.where, this.on));
+  }
+
+  go(first) {
+    this.first = Math.max(0, first);
+    return attempt(() => this.load());
+  }
+
+  async load() {
+    const told = await getJson(`/api/runs/${this.run}/frames`, { first: this.first, n: PAGE });
+    const { columns = {} } = told;
+    const frames = told.event_id.map((id, i) => {
+      const frame = { event_id: id, excluded: told.excluded?.[i] };
+      for (const [name, values] of Object.entries(columns)) if (Array.isArray(values)) frame[name] = values[i];
+      return frame;
+    });
+    this.gallery.show(frames);
+    this.back.disabled = this.first === 0;
+    this.on.disabled = frames.length < PAGE || (told.total && this.first + PAGE >= told.total);
+    const of = told.total ? ` of ${count(told.total)}` : "";
+    this.where.textContent = frames.length ? `${count(this.first + 1)} to ${count(this.first + frames.length)}${of}` : "no more frames";
+  }
+}

@@ -1,0 +1,157 @@
+// Frames as thumbnails: to look at, enlarge, tag and leave out.
+
+import { ask, confirm, opened } from "./dialog.js";
+import { button, element, fill } from "./elements.js";
+import { Picture, paint, rangeOf } from "./picture.js";
+import { getArray, post } from "./server.js";
+import { attempt, session } from "./session.js";
+import { count, number } from "./words.js";
+
+const AT_ONCE = 4;
+const KEPT = 240;
+
+/** Thumbnails of frames of one run. */
+export class Gallery {
+  constructor(run) {
+    this.run = run;
+    this.frames = [];
+    this.pictures = new Map();
+    this.waiting = [];
+    this.underway = 0;
+    this.excluded = new Set();
+    this.whole = element("div", { class: "gallery" }, element("p", { class: "quiet" }, "nothing yet"));
+  }
+
+  /** frames : [{ event_id, size_A, kind, photons, excluded, … }]; event ids are text. */
+  show(frames) {
+    this.frames = frames.map((frame) => (typeof frame === "object" ? { ...frame, event_id: String(frame.event_id) } : { event_id: String(frame) }));
+    for (const frame of this.frames) if (frame.excluded) this.excluded.add(frame.event_id);
+    if (!this.frames.length) return;
+    const focused = document.activeElement?.dataset?.event;
+    this.waiting = [];
+    fill(this.whole, this.frames.map((frame, i) => this.thumbnail(frame, i)));
+    if (focused) this.whole.querySelector(`[data-event="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  thumbnail(frame, index) {
+    const canvas = element("canvas", { width: 96, height: 96 });
+    const words = [frame.kind, frame.size_A ? `${number(frame.size_A)} Å` : null].filter(Boolean).join(", ");
+    const made = element(
+      "button", {
+        type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
+        "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id}${words ? `: ${words}` : ""}`, onclick: () => this.enlarge(index),
+      },
+      canvas, element("span", {}, words || frame.event_id),
+    );
+    const drawn = (picture) => drawSmall(canvas, picture);
+    const kept = this.pictures.get(frame.event_id);
+    if (kept) drawn(kept);
+    else this.queue(frame.event_id, drawn);
+    return made;
+  }
+
+  queue(id, drawn) {
+    this.waiting.push([id, drawn]);
+    this.goOn();
+  }
+
+  async goOn() {
+    if (this.underway >= AT_ONCE || !this.waiting.length) return;
+    const [id, drawn] = this.waiting.shift();
+    this.underway += 1;
+    try {
+      drawn(await this.picture(id));
+    } catch {
+      // A frame that cannot be had stays empty; to click on it tells why.
+    }
+    this.underway -= 1;
+    this.goOn();
+  }
+
+  async picture(id) {
+    const kept = this.pictures.get(id);
+    if (kept) return kept;
+    const { bytes, shape } = await getArray(`/api/runs/${this.run}/frame/${id}`);
+    const photons = Float32Array.from(new Uint16Array(bytes), (value) => (value === 65535 ? NaN : value));
+    const picture = { values: photons, rows: shape[0], columns: shape[1] };
+    this.pictures.set(id, picture);
+    if (this.pictures.size > KEPT) this.pictures.delete(this.pictures.keys().next().value);
+    return picture;
+  }
+
+  /** One frame, large; arrow keys go on to its neighbours. */
+  async enlarge(index) {
+    let at = index;
+    // The thumbnails go on while this one is looked at.
+    const { frames } = this;
+    const large = new Picture({ title: "Frame", unit: "photons" });
+    const heading = element("h2", {});
+    const words = element("p", { class: "quiet" });
+    const exclude = button("Exclude", () => this.exclude(frames[at]).then(show), { disabled: session.isReadOnly });
+    const tag = button("Tag", () => this.tag(frames[at]), { disabled: session.isReadOnly });
+    const show = async () => {
+      const frame = frames[at];
+      heading.textContent = `Frame ${frame.event_id}`;
+      exclude.textContent = this.excluded.has(frame.event_id) ? "Take back in" : "Exclude";
+      words.textContent = describe(frame, this.excluded.has(frame.event_id));
+      await attempt(async () => {
+        const { values, rows, columns } = await this.picture(frame.event_id);
+        if (frame === frames[at]) large.show(values, rows, columns);
+      });
+    };
+    const go = (by) => {
+      at = (at + by + frames.length) % frames.length;
+      return show();
+    };
+    await opened((close) => {
+      const content = element(
+        "div", { class: "enlarged" }, heading, large.whole, words,
+        element("div", { class: "actions" },
+          button("‹ before", () => go(-1)), button("next ›", () => go(1)), tag, exclude,
+          element("button", { type: "button", onclick: () => close() }, "Close")),
+      );
+      content.addEventListener("keydown", (event) => {
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (by) go(by);
+      });
+      show();
+      return [content];
+    });
+  }
+
+  async exclude(frame) {
+    const isOut = this.excluded.has(frame.event_id);
+    const question = isOut ? `Take frame ${frame.event_id} back in?` : `Leave frame ${frame.event_id} out of reconstructions that are started from now on?`;
+    if (!(await confirm(question, isOut ? "Take back in" : "Exclude"))) return;
+    const body = isOut ? { event_ids: [frame.event_id], undo: true } : { event_ids: [frame.event_id] };
+    if (!(await attempt(() => post(`/api/runs/${this.run}/exclude`, body)))) return;
+    if (isOut) this.excluded.delete(frame.event_id);
+    else this.excluded.add(frame.event_id);
+    this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`)?.classList.toggle("excluded", !isOut);
+  }
+
+  async tag(frame) {
+    const tag = await ask(`Tag of frame ${frame.event_id}`, { action: "Tag", most: 60, suggestions: session.tags });
+    if (tag) await attempt(() => post(`/api/runs/${this.run}/frame-tags`, { event_ids: [frame.event_id], add: [tag], remove: [] }));
+  }
+}
+
+function describe(frame, isExcluded) {
+  const parts = [];
+  if (frame.kind) parts.push(frame.kind);
+  if (frame.size_A) parts.push(`${number(frame.size_A)} Å`);
+  if (frame.photons !== undefined && frame.photons !== null) parts.push(`${count(frame.photons)} photons`);
+  if (isExcluded) parts.push("excluded");
+  return parts.join(" · ");
+}
+
+function drawSmall(canvas, { values, rows, columns }) {
+  const [low, high] = rangeOf(values);
+  const image = paint(values, rows, columns, { low, high, isLog: true });
+  const scale = Math.min(canvas.width / columns, canvas.height / rows);
+  const context = canvas.getContext("2d");
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.imageSmoothingEnabled = scale < 1;
+  context.imageSmoothingQuality = "high";
+  context.drawImage(image, (canvas.width - scale * columns) / 2, (canvas.height - scale * rows) / 2, scale * columns, scale * rows);
+}

@@ -1,0 +1,174 @@
+// What the instrument sees now: counters, hit rate, sizes, powder, hits, and the map that grows from them.
+
+import { Chart } from "./chart.js";
+import { statusChip } from "./chips.js";
+import { card, choice, element, fill } from "./elements.js";
+import { BigNumbers } from "./facts.js";
+import { Gallery } from "./gallery.js";
+import { Histogram } from "./histogram.js";
+import { KIND_COLOURS } from "./palette.js";
+import { Picture } from "./picture.js";
+import { RunActions } from "./run_actions.js";
+import { RunCurves } from "./run_curves.js";
+import { getArray, getJson, oneAtATime } from "./server.js";
+import { attempt, learn } from "./session.js";
+import { VolumeView } from "./volume_view.js";
+import { count, percent, short, span, withUnit } from "./words.js";
+
+const COUNTERS = ["received", "filtered", "dropped", "processed"];
+
+/** The view of one live run. */
+export class LiveView {
+  constructor(run) {
+    this.run = run;
+    this.title = "Live";
+    this.map = null;
+    this.refresh = oneAtATime(() => attempt(() => this.load()));
+    this.name = element("h1", {}, "…");
+    this.state = element("span", {});
+    this.words = element("p", { class: "sentence" });
+    this.actions = new RunActions(run, () => this.refresh());
+    this.numbers = new BigNumbers();
+    this.now = new BigNumbers();
+    this.balance = element("p", { class: "quiet", role: "status" });
+    this.rate = new Chart({
+      title: "hit rate", x: { label: "time of day", kind: "time" }, y: { label: "hits per shot", unit: "%", low: 0 },
+    });
+    this.sizes = new Histogram({ title: "size of the hits", x: { label: "diameter", unit: "Å" }, y: "hits" });
+    this.powder = new Picture({ title: "Powder", unit: "photons per frame" });
+    this.gallery = new Gallery(run);
+    this.whole = this.layOut();
+  }
+
+  layOut() {
+    this.powderOf = "hits";
+    const which = choice("Sum of which shots", [["hits", "hits"], ["background", "shots without particle"]], "hits", (of) => {
+      this.powderOf = of;
+      this.refresh();
+    });
+    const logarithmic = element("input", { type: "checkbox", checked: true, onchange: () => {
+      this.powder.isLog = logarithmic.checked;
+      this.powder.repaint();
+    } });
+    const titled = (title, name, content, aside = [], wide = false) => {
+      const place = card(title, { wide, name });
+      place.body.append(content);
+      place.aside.append(...aside);
+      return place.whole;
+    };
+    this.cards = element(
+      "div", { class: "cards" },
+      titled("Hit rate", "hit-rate", this.rate.whole),
+      titled("Sizes", "sizes", this.sizes.whole),
+      titled("Powder", "powder", this.powder.whole, [which, element("label", {}, logarithmic, " log")]),
+      titled("Recent hits", "hits", this.gallery.whole),
+    );
+    return element(
+      "article", { class: "live" },
+      element("div", { class: "title" }, this.name, this.state),
+      this.words, this.actions.whole, this.actions.notes,
+      this.numbers.whole, this.balance, this.now.whole, this.cards,
+    );
+  }
+
+  async load() {
+    const [told, live] = await Promise.all([getJson(`/api/runs/${this.run}`), getJson(`/api/live/${this.run}`)]);
+    learn(told);
+    document.title = `${told.name} · Orienteer`;
+    this.name.textContent = told.name;
+    fill(this.state, statusChip(told.status));
+    fill(this.words, told.words ?? "");
+    this.actions.show(told);
+    this.showCounters(live);
+    this.showRate(live.hit_rate ?? {});
+    this.showSizes(live.size_A ?? {});
+    this.gallery.show(live.recent_hits ?? []);
+    await Promise.all([this.showPowder(), this.showMap(told)]);
+  }
+
+  showCounters({ counters = {}, now = {}, kinds = {} }) {
+    this.numbers.show(COUNTERS.map((name) => ({ words: name, value: short(counters[name]), more: "" })));
+    const missing = counters.received - counters.filtered - counters.dropped - counters.processed;
+    const others = ["duplicates", "malformed", "gaps", "late"].filter((name) => counters[name]).map((name) => `${count(counters[name])} ${name}`);
+    const adds = missing ? `${count(missing)} events are not accounted for. ` : "Received = filtered + dropped + processed. ";
+    this.balance.className = missing ? "trouble" : "quiet";
+    this.balance.textContent = adds + (others.length ? `Beside them ${others.join(", ")}.` : "");
+    const hits = counters.hits ?? Object.values(kinds).reduce((sum, n) => sum + n, 0);
+    this.now.show([
+      { words: "hits", value: short(hits), more: counters.processed ? ` ${percent(hits / counters.processed)}` : "" },
+      { words: "single particles", value: short(kinds.single), more: hits && kinds.single ? ` ${percent(kinds.single / hits)} of hits` : "" },
+      { words: "frames per second", value: short(now.frames_per_s), more: "" },
+      { words: "hits per second", value: withUnit(now.hits_per_s, ""), more: "" },
+      { words: "behind the detector", value: span(now.latency_s), more: "" },
+    ]);
+  }
+
+  showRate({ t_s = [], hits = [], shots = [] }) {
+    this.rate.show([{ name: "hit rate", x: t_s, y: hits.map((n, i) => (shots[i] ? (100 * n) / shots[i] : null)), bars: true }]);
+  }
+
+  showSizes({ edges = [], counts = [], by_kind: byKind }) {
+    const kinds = Object.entries(byKind ?? {}).filter(([, of]) => Array.isArray(of));
+    const named = kinds.length ? kinds.map(([name, of]) => ({ name, colour: KIND_COLOURS[name] ?? "curve-3", counts: of })) : [{ name: "hits", colour: "curve-1", counts }];
+    this.sizes.show(edges, named);
+  }
+
+  async showPowder() {
+    try {
+      const { bytes, shape } = await getArray(`/api/live/${this.run}/powder`, { of: this.powderOf });
+      this.powder.show(new Float32Array(bytes), shape[0], shape[1]);
+    } catch (trouble) {
+      if (trouble.status !== 404) throw trouble;
+    }
+  }
+
+  /** The map appears with its first iteration, and grows. */
+  async showMap(told) {
+    const id = told.map ?? null;
+    if (!id) return;
+    if (!this.map) {
+      const volume = new VolumeView(id);
+      const curves = new RunCurves(id);
+      const place = card("Map so far", { wide: true, name: "map" });
+      place.aside.append(volume.controls, element("a", { href: `#/run/${id}` }, "all about it"));
+      place.body.append(volume.whole, curves.whole);
+      this.cards.prepend(place.whole);
+      this.map = { id, volume, curves };
+    }
+    const described = await getJson(`/api/runs/${id}`);
+    this.map.volume.offer(described.has ?? {}, described.n_models);
+    await Promise.all([this.map.volume.refresh(), this.map.curves.refresh()]);
+  }
+
+  changed(ids) {
+    const isOurs = ids === null || ids.includes(this.run) || (this.map && ids.includes(this.map.id));
+    return isOurs ? this.refresh() : null;
+  }
+
+  close() {
+    this.map?.volume.close();
+  }
+}
+
+/** The newest live run, for those who only say "live". */
+export class LiveChoice {
+  constructor() {
+    this.title = "Live";
+    this.whole = element("p", { class: "missing" }, "Looking for live runs …");
+    this.refresh = oneAtATime(() => attempt(() => this.load()));
+  }
+
+  async load() {
+    const told = await getJson("/api/runs", { kind: "live", sort: "-modified", limit: 200 });
+    learn(told);
+    const newest = told.runs.find((run) => run.kind === "live");
+    if (newest) location.replace(`#/live/${newest.id}`);
+    else fill(this.whole, "There is no live run yet. Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo");
+  }
+
+  changed() {
+    return this.refresh();
+  }
+
+  close() {}
+}

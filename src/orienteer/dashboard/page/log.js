@@ -1,0 +1,38 @@
+// The end of a run's log, as it grows.
+
+import { element } from "./elements.js";
+import { getJson, oneAtATime } from "./server.js";
+
+const FIRST_BYTES = 65536;
+const MOST_CHARACTERS = 400000;
+
+/** The log of a run; it follows its end as long as the end is in sight. */
+export class Log {
+  constructor(run) {
+    this.run = run;
+    this.next = -FIRST_BYTES;
+    this.text = "";
+    this.whole = element("pre", { class: "log", tabIndex: 0, "aria-label": "Log of the run" }, "nothing yet");
+    this.refresh = oneAtATime(() => this.load());
+  }
+
+  async load() {
+    // What has grown by much comes in several answers.
+    for (let i = 0; i < 16; i++) {
+      const told = await getJson(`/api/runs/${this.run}/log`, { after: this.next });
+      const isNew = told.next !== this.next;
+      if (told.next < this.next) this.text = "";
+      this.next = told.next;
+      if (told.text) this.add(told.text);
+      if (!isNew || !told.text) return;
+    }
+  }
+
+  add(text) {
+    const { whole } = this;
+    const isAtEnd = whole.scrollHeight - whole.scrollTop - whole.clientHeight < 40;
+    this.text = (this.text + text).slice(-MOST_CHARACTERS);
+    whole.textContent = this.text;
+    if (isAtEnd) whole.scrollTop = whole.scrollHeight;
+  }
+}

@@ -1,0 +1,56 @@
+// What may be done to a run: start, stop, tag, note.  Each is asked about first where it cannot be taken back.
+
+import { tagChip } from "./chips.js";
+import { ask, confirm } from "./dialog.js";
+import { button, element, fill } from "./elements.js";
+import { post } from "./server.js";
+import { attempt, session } from "./session.js";
+
+/** The buttons of a run; `done()` is called after something was changed. */
+export class RunActions {
+  constructor(run, done) {
+    this.run = run;
+    this.done = done;
+    this.start = button("Start", () => this.go("start", "Start this run again, with the command that it was started with?", "Start"));
+    this.stop = button("Stop", () => this.go("stop", "Stop this run? It writes a checkpoint and can be started again.", "Stop"));
+    this.tag = button("Tag", () => this.addTag());
+    this.note = button("Note", () => this.addNote());
+    this.tags = element("span", { class: "tags" });
+    this.notes = element("div", { class: "notes" });
+    this.whole = element("div", { class: "actions" }, this.start, this.stop, this.tag, this.note, this.tags);
+  }
+
+  show(told) {
+    const isGoing = ["working", "running"].includes(told.status);
+    this.start.disabled = session.isReadOnly || !(told.can_start ?? !isGoing);
+    this.stop.disabled = session.isReadOnly || !(told.can_stop ?? isGoing);
+    this.tag.disabled = this.note.disabled = session.isReadOnly;
+    const why = session.isReadOnly ? "This dashboard is read-only." : "";
+    for (const one of [this.start, this.stop, this.tag, this.note]) one.title = one.disabled ? why : "";
+    fill(this.tags, (told.tags ?? []).map((tag) => tagChip(tag, session.isReadOnly ? null : () => this.removeTag(tag))));
+    const notes = told.notes ?? (told.note ? [{ text: told.note }] : []);
+    fill(this.notes, notes.map((one) => element("blockquote", {}, one.text ?? one)));
+  }
+
+  async change(what, body) {
+    if (await attempt(() => post(`/api/runs/${this.run}/${what}`, body))) await this.done();
+  }
+
+  async go(what, words, action) {
+    if (await confirm(words, action)) await this.change(what, {});
+  }
+
+  async addTag() {
+    const tag = await ask("Tag of this run", { action: "Tag", most: 60, suggestions: session.tags });
+    if (tag) await this.change("tags", { add: [tag], remove: [] });
+  }
+
+  async removeTag(tag) {
+    if (await confirm(`Remove the tag “${tag}”?`, "Remove")) await this.change("tags", { add: [], remove: [tag] });
+  }
+
+  async addNote() {
+    const text = await ask("Note about this run", { many: true });
+    if (text) await this.change("note", { text });
+  }
+}

@@ -1,0 +1,71 @@
+// A volume as the server sends it: one byte per voxel between a low and a high value.
+
+import { getArray } from "./server.js";
+
+/**
+ * A cube of n^3 voxels, indexed [x, y, z] with z running fastest.
+ *
+ * low, high : values of the bytes 0 and 255; their decimal logarithms where `isLog`.
+ * voxel, unit : edge of a voxel.
+ */
+export class Volume {
+  constructor({ bytes, n, low, high, voxel, unit, isLog }) {
+    Object.assign(this, { bytes, n, low, high, voxel, unit, isLog });
+  }
+
+  /** What a byte stands for. */
+  value(byte) {
+    const value = this.low + (byte / 255) * (this.high - this.low);
+    return this.isLog ? 10 ** value : value;
+  }
+
+  /** The byte of a voxel. */
+  at(x, y, z) {
+    return this.bytes[(x * this.n + y) * this.n + z];
+  }
+
+  /**
+   * The plane through a voxel that stands on an axis (0: x, 1: y, 2: z).
+   *
+   * Returns n * n bytes, row after row; the first of the other two axes runs to the right, the second upwards.
+   */
+  plane(axis, index) {
+    const { n } = this;
+    const plane = new Uint8Array(n * n);
+    for (let up = 0; up < n; up++) {
+      for (let right = 0; right < n; right++) {
+        const place = [right, up];
+        place.splice(axis, 0, index);
+        plane[(n - 1 - up) * n + right] = this.at(...place);
+      }
+    }
+    return plane;
+  }
+
+  /** The byte that best parts inside from outside: variance within the two is least (Otsu 1979). */
+  middle() {
+    const counts = new Float64Array(256);
+    for (const byte of this.bytes) counts[byte] += 1;
+    const total = this.bytes.length;
+    const sum = counts.reduce((all, n, byte) => all + n * byte, 0);
+    let [below, belowSum, best, level] = [0, 0, -1, 128];
+    for (let byte = 0; byte < 255; byte++) {
+      below += counts[byte];
+      belowSum += byte * counts[byte];
+      const above = total - below;
+      if (!below || !above) continue;
+      const between = below * above * (belowSum / below - (sum - belowSum) / above) ** 2;
+      if (between > best) [best, level] = [between, byte + 1];
+    }
+    return Math.min(254, Math.max(1, level));
+  }
+}
+
+/** Ask for a volume of a run: kind "intensity", "density" or "density_loop"; model counts from 1. */
+export async function getVolume(run, kind, model, size, signal) {
+  const told = await getArray(`/api/runs/${run}/volume`, { kind, model, size }, signal);
+  const bytes = new Uint8Array(told.bytes);
+  const n = told.shape[0];
+  if (bytes.length !== n ** 3) throw new Error(`The volume has ${bytes.length} voxels, but says ${n}³.`);
+  return new Volume({ ...told, bytes, n });
+}

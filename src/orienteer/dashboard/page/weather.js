@@ -1,0 +1,112 @@
+// What every rank did when, and how fast: slow nodes are brown rows, stalls of a file system red stripes.
+
+import { placeOf, sharpCanvas } from "./canvas.js";
+import { element, fill } from "./elements.js";
+import { drawWords } from "./frame.js";
+import { font } from "./canvas.js";
+import { colour, RATE } from "./palette.js";
+import { number, span } from "./words.js";
+
+// As in `orienteer weather`: what keeps from work is loud, other work is quiet.
+const STAGES = {
+  temperature: ["#b8c4d6", "chooses the temperature"], solve: ["#7f95b8", "makes new models"],
+  phase: ["#56719e", "phases"], nuisances: ["#9db1a1", "fluence, background"], sentinels: ["#c9b79c", "asks sentinels"],
+  refine: ["#a58fb5", "refines poses"], other: ["#f4efe0", "other work"], read: ["#e31a1c", "waits for frames"],
+  wait: ["#dcdcdc", "waits for other ranks"], save: ["#6a3d9a", "writes files"], orient: ["#35978f", "orients frames"],
+};
+const [SLOWEST, FASTEST] = [0.25, 1.4];
+
+/** Ranks over time. */
+export class WeatherMap {
+  constructor() {
+    this.told = null;
+    const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), {
+      height: () => 34 + Math.min(420, Math.max(60, 20 * (this.told?.ranks.length ?? 0))),
+      label: "What every rank did when",
+    });
+    Object.assign(this, { canvas, redraw });
+    this.readOut = element("p", { class: "read-out" });
+    this.legend = element("p", { class: "legend" });
+    this.whole = element("figure", { class: "chart" }, canvas, this.readOut, this.legend);
+    canvas.addEventListener("pointermove", (event) => this.follow(event));
+    canvas.addEventListener("pointerleave", () => (this.readOut.textContent = this.summary));
+  }
+
+  /** told : ranks (R), t_s (C), rate (R, C) over the usual one, stages { names, what (R, C) }. */
+  show(told) {
+    this.told = told;
+    const names = told.stages?.names ?? [];
+    const seen = new Set((told.stages?.what ?? []).flat());
+    const parts = names.filter((name, i) => seen.has(i)).map((name) => {
+      const swatch = element("i", { class: "swatch" });
+      swatch.style.background = (STAGES[name] ?? ["#888"])[0];
+      return element("span", {}, swatch, (STAGES[name] ?? ["", name])[1]);
+    });
+    fill(this.legend, ...parts);
+    const n = told.ranks.length;
+    this.summary = `${n} ${n === 1 ? "rank" : "ranks"}; while they orient, brown is slower and green faster than usual`;
+    this.readOut.textContent = this.summary;
+    this.canvas.setAttribute("aria-label", `What every rank did when: ${this.summary}`);
+    this.redraw();
+  }
+
+  draw(context, width, height) {
+    const { told } = this;
+    if (!told?.ranks.length || !told.t_s.length) {
+      drawWords(context, width, height, "nothing yet");
+      return;
+    }
+    const place = { left: 64, right: width - 10, top: 4, bottom: height - 28 };
+    this.place = place;
+    const [n, cells] = [told.ranks.length, told.t_s.length];
+    const tall = (place.bottom - place.top) / n;
+    const wide = (place.right - place.left) / cells;
+    for (let rank = 0; rank < n; rank++) {
+      for (let cell = 0; cell < cells; cell++) {
+        const shade = this.shade(rank, cell);
+        if (!shade) continue;
+        context.fillStyle = shade;
+        context.fillRect(place.left + cell * wide, place.top + rank * tall, wide + 0.5, Math.max(1, tall - (tall > 6 ? 1 : 0)));
+      }
+    }
+    context.font = font(11);
+    context.fillStyle = colour("quiet");
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    const every = Math.ceil(12 / tall);
+    for (let rank = 0; rank < n; rank += every) {
+      context.fillText(String(told.ranks[rank]), place.left - 5, place.top + (rank + 0.5) * tall, 58);
+    }
+    context.textBaseline = "top";
+    for (let i = 0; i <= 4; i++) {
+      const cell = Math.min(cells - 1, Math.round((i / 4) * cells));
+      context.textAlign = i === 4 ? "right" : i ? "center" : "left";
+      context.fillText(span(told.t_s[cell] - told.t_s[0] || 0), place.left + (i / 4) * (place.right - place.left), place.bottom + 8);
+    }
+  }
+
+  shade(rank, cell) {
+    const rate = this.told.rate[rank]?.[cell];
+    if (rate !== null && Number.isFinite(rate)) {
+      const share = Math.log(Math.min(FASTEST, Math.max(SLOWEST, rate)) / SLOWEST) / Math.log(FASTEST / SLOWEST);
+      const i = 3 * Math.round(255 * share);
+      return `rgb(${RATE[i]},${RATE[i + 1]},${RATE[i + 2]})`;
+    }
+    const name = this.told.stages?.names[this.told.stages.what[rank]?.[cell]];
+    return name ? (STAGES[name] ?? ["#888"])[0] : null;
+  }
+
+  follow(event) {
+    if (!this.place) return;
+    const [x, y] = placeOf(event, this.canvas);
+    const { told, place } = this;
+    const cell = Math.floor(((x - place.left) / (place.right - place.left)) * told.t_s.length);
+    const rank = Math.floor(((y - place.top) / (place.bottom - place.top)) * told.ranks.length);
+    if (cell < 0 || rank < 0 || cell >= told.t_s.length || rank >= told.ranks.length) return;
+    const name = told.stages?.names[told.stages.what[rank]?.[cell]];
+    const rate = told.rate[rank]?.[cell];
+    const doing = name ? (STAGES[name] ?? ["", name])[1] : "nothing";
+    const speed = rate !== null && Number.isFinite(rate) ? `, ${number(rate, 2)} of the usual rate` : "";
+    this.readOut.textContent = `rank ${told.ranks[rank]}, after ${span(told.t_s[cell] - told.t_s[0] || 0)}: ${doing}${speed}`;
+  }
+}

@@ -1,0 +1,71 @@
+// Numbers, times and states in words, as the rest of Orienteer says them.
+
+const MISSING = "–";
+
+/** A number with so many significant digits, large ones with thin spaces: 12 345, 0.0312, 1.2e-7. */
+export function number(value, digits = 3) {
+  if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e9 || size < 1e-4)) return minus(value.toExponential(Math.max(0, digits - 1)));
+  const decimals = size === 0 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
+  const [whole, part] = Math.abs(value).toFixed(Math.min(decimals, 12)).split(".");
+  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u2009") : whole;
+  const tail = part && !Number.isInteger(value) ? `.${part}` : "";
+  return (value < 0 ? "−" : "") + grouped + tail;
+}
+
+/** A count, whole: 1 234 567. */
+export function count(value) {
+  return number(value === null || value === undefined ? value : Math.round(value), 15);
+}
+
+/** A count with at most four characters, for big numbers on a small screen: 12.3k, 4.56M. */
+export function short(value) {
+  if (value === null || value === undefined || Number.isNaN(value)) return MISSING;
+  for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
+    if (Math.abs(value) >= size) return number(value / (letter === "k" ? 1e3 : size), 3) + letter;
+  }
+  return count(value);
+}
+
+/** A part of a whole: 12.3 %. */
+export function percent(share, digits = 3) {
+  return share === null || share === undefined || Number.isNaN(share) ? MISSING : `${number(100 * share, digits)} %`;
+}
+
+/** A value with its unit, or a dash without one. */
+export function withUnit(value, unit, digits = 3) {
+  const words = number(value, digits);
+  return words === MISSING || !unit ? words : `${words} ${unit}`;
+}
+
+/** A time span: 45 s, 3 min, 2 h 10 min, 3 d. */
+export function span(seconds) {
+  if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return MISSING;
+  if (seconds < 1) return `${number(1000 * seconds, 2)} ms`;
+  if (seconds < 100) return `${number(seconds, 2)} s`;
+  const minutes = Math.round(seconds / 60);
+  if (minutes < 100) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  return `${Math.round(hours / 24)} d`;
+}
+
+/** How long ago a time (s since 1970) was. */
+export function ago(time, now = Date.now() / 1000) {
+  if (!time) return MISSING;
+  return now - time < 5 ? "now" : `${span(Math.max(0, now - time))} ago`;
+}
+
+/** The time of day of s since 1970, where the reader is. */
+export function clock(time) {
+  return new Date(1000 * time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+}
+
+/** Date and time of s since 1970, where the reader is. */
+export function moment(time) {
+  return time ? new Date(1000 * time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : MISSING;
+}
+
+const minus = (words) => words.replace(/-/g, "−");
