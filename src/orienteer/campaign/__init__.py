@@ -1,1 +1,15 @@
-"""What a beam time has done, in one database."""
+"""What a beam time has done, in one database.
+
+Everything below needs SQLAlchemy and alembic, which are an extra; who asks for a campaign without them is
+told so.
+"""
+
+from importlib.util import find_spec
+
+from orienteer.errors import OrienteerError
+
+if find_spec("sqlalchemy") is None or find_spec("alembic") is None:
+    raise OrienteerError(
+        "campaigns need SQLAlchemy and alembic, which are not installed.",
+        "Install them: pip install orienteer[campaign]",
+    )

@@ -1,0 +1,53 @@
+"""Where a campaign is kept: a file of SQLite, or a database of a PostgreSQL server."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from orienteer.errors import OrienteerError, SettingsError
+
+NAME = "campaign.db"
+_SERVERS = ("postgresql", "postgres", "postgresql+psycopg")
+_EXAMPLES = "Give a file such as campaign.db, or a server: postgresql://user@host/name"
+
+
+class CampaignError(OrienteerError):
+    """A campaign that cannot be opened or does not know what it is asked for."""
+
+
+def parse_address(address: str | PathLike[str]) -> URL:
+    """The database that a path or URL means; a folder means the file ``campaign.db`` in it.
+
+    ``postgresql://user@host/name`` is a server; the password may be left to ``~/.pgpass`` or PGPASSWORD.
+    """
+    text = fspath(address)
+    if "://" not in text:
+        path = Path(text)
+        return URL.create("sqlite", database=str(path / NAME if path.is_dir() else path))
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise SettingsError("this is no URL of a campaign.", _EXAMPLES) from None
+    if url.drivername == "sqlite" and url.database and not url.database.startswith(":"):
+        return url.set(query={})
+    if url.drivername in _SERVERS:
+        try:
+            import psycopg  # noqa: F401 - whether it is there
+        except ImportError:
+            raise CampaignError(
+                "campaigns on a PostgreSQL server need psycopg.",
+                "Install it: pip install orienteer[postgres]",
+            ) from None
+        return url.set(drivername="postgresql+psycopg")
+    raise SettingsError(f"{url.drivername} is no database that a campaign can be kept in.", _EXAMPLES)
+
+
+def in_words(url: URL) -> str:
+    """The address for people: never with a password."""
+    if url.drivername == "sqlite":
+        return str(url.database)
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)

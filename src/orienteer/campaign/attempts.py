@@ -1,0 +1,110 @@
+"""What became of a step, from its folder alone: it has ended, its process lives, or it is gone.
+
+| file | what |
+|---|---|
+| ``command.json`` | the arguments, and which attempt this is |
+| ``lock`` | held by the process of the step and by its child, whichever lives longer; its time is renewed |
+| ``output.log`` | what the command has said |
+| ``ended.json`` | the attempt and its exit status |
+
+A worker that is killed leaves its steps at work.  Whoever looks after them next finds them here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from orienteer.compute.atomic import atomic_path, unwritable
+
+COMMAND, LOCK, LOG, ENDED = "command.json", "lock", "output.log", "ended.json"
+RENEW_EVERY_S = 5.0
+# A lock of another machine, which may not be seen from here, is nobody's when it was not renewed for so long.
+STALE_S = 90.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where an attempt stands; status : its exit status when it has ended."""
+
+    state: Literal["ended", "alive", "gone"]
+    status: int = 0
+
+
+def start(folder: Path, attempt: int, arguments: Sequence[str], works_in: Path) -> subprocess.Popen[bytes]:
+    """Begin an attempt in a process of its own, which outlives the worker."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        works_in.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    with atomic_path(folder / COMMAND) as temporary:
+        temporary.write_text(json.dumps({"attempt": attempt, "arguments": list(arguments)}))
+    return subprocess.Popen(
+        [sys.executable, "-m", "orienteer.campaign.step_process", str(folder.absolute())],
+        cwd=works_in,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def look(folder: Path, attempt: int) -> Standing:
+    """What became of an attempt."""
+    ended = read_json(folder / ENDED)
+    if attempt > 0 and ended.get("attempt") == attempt:
+        return Standing("ended", int(ended["status"]))
+    if attempt == 0 or not _is_held(folder / LOCK):
+        return Standing("gone")
+    return Standing("alive")
+
+
+def last_words(folder: Path) -> str:
+    """The error that the command has reported, or its last line."""
+    try:
+        with (folder / LOG).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            text = file.read().decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if line.startswith(("Error:", '"error":'))]
+    words = (told or lines or [""])[-1]
+    return words.removeprefix("Error:").removeprefix('"error":').strip().strip('",')[:500]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object; an empty one where there is none."""
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        host = os.pread(descriptor, 200, 0).decode(errors="replace")
+        age_s = time.time() - os.fstat(descriptor).st_mtime
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return time.time() - path.stat().st_mtime < STALE_S
+    finally:
+        os.close(descriptor)
+    return host not in ("", socket.gethostname()) and age_s < STALE_S

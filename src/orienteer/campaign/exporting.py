@@ -1,0 +1,98 @@
+"""Shots and runs of a campaign as files that other programs read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.errors import FileError
+
+if TYPE_CHECKING:
+    from orienteer.campaign.campaign import Campaign
+
+ENDINGS = (".csv", ".h5", ".npz", ".json")
+_PAGE = 1000
+
+
+def export_shots(campaign: Campaign, run: str | int, out: Path) -> int:
+    """Write one row per shot of a run with every column that any of its shots has; how many rows.
+
+    out : .csv, .h5 or .npz, with a data set per column.
+    """
+    names = ["event_id", *campaign.run(run)["columns"]]
+    columns = campaign.shots(run, names)
+    _check(out, (".csv", ".h5", ".npz"))
+    with atomic_path(out) as temporary:
+        if out.suffix == ".csv":
+            _write_csv(temporary, columns)
+        elif out.suffix == ".npz":
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, **columns)  # type: ignore[arg-type]
+        else:
+            _write_hdf5(temporary, columns)
+    return len(columns["event_id"])
+
+
+def export_runs(campaign: Campaign, out: Path) -> int:
+    """Write all runs with everything that is known of them (.json), or the table of them (.csv); how many."""
+    _check(out, (".json", ".csv"))
+    runs: list[dict[str, Any]] = []
+    while True:
+        total, page = campaign.runs(sort="name", offset=len(runs), limit=_PAGE)
+        runs += page
+        if len(runs) >= total or not page:
+            break
+    with atomic_path(out) as temporary:
+        if out.suffix == ".csv":
+            rows = [{**run, "tags": " ".join(run["tags"])} for run in runs]
+            _write_rows(temporary, list(rows[0]) if rows else ["name"], rows)
+        else:
+            whole = [campaign.run(run["id"]) for run in runs]
+            temporary.write_text(json.dumps({"runs": whole}, indent=1, allow_nan=False), encoding="utf-8")
+    return len(runs)
+
+
+def _check(out: Path, endings: Sequence[str]) -> None:
+    if out.suffix not in endings:
+        raise FileError(out, f"'{out.suffix}' is no format for this.", f"Write {', '.join(endings)}.")
+
+
+def _write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        lists = [_for_text(column) for column in columns.values()]
+        writer.writerows(zip(*lists, strict=True))
+
+
+def _for_text(column: NDArray[Any]) -> list[Any]:
+    """Numbers; nothing where nothing is known."""
+    values: list[Any] = (column.astype(np.uint8) if column.dtype == bool else column).tolist()
+    return ["" if value != value else value for value in values] if column.dtype.kind == "f" else values
+
+
+def _write_rows(path: Path, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows({name: _not_a_formula(value) for name, value in row.items()} for row in rows)
+
+
+def _not_a_formula(value: Any) -> Any:
+    """Text that a spreadsheet would compute is written so that it shows it."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+
+
+def _write_hdf5(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        for name, column in columns.items():
+            file.create_dataset(name.replace("/", "_"), data=column)

@@ -1,0 +1,198 @@
+"""Jobs: the steps of rules for runs, and who works on them.
+
+A worker claims a job by changing its row, which the database lets only one do.  The claim ends by itself
+when the worker does not renew it; whoever takes the job over looks first what became of the step
+(``attempts``).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, exists, or_, select
+
+from orienteer.campaign.database import insert_once
+from orienteer.campaign.rules import Rule
+from orienteer.campaign.runs import at
+from orienteer.campaign.schema import job, rule, run, sample
+from orienteer.campaign.steps import steps_of
+
+# Until when a claim holds that nobody renews; far more than the clocks of two machines differ.
+LEASE_S = 120.0
+_OPEN = ("working", "queued")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A step of a rule for a run, as a worker sees it; see the table ``job``."""
+
+    id: int
+    run_id: int
+    run: str
+    rule: str
+    step: str
+    arguments: tuple[str, ...]
+    folder: str
+    product: str
+    attempt: int
+    worker: str
+    lease_s: float
+    slurm: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.step} of {self.run}"
+
+
+def plan_jobs(connection: Connection) -> int:
+    """Add the jobs that rules ask for and that are not there yet; how many."""
+    added = 0
+    for each in connection.execute(select(rule).where(rule.c.is_on == 1)).all():
+        made = Rule(**json.loads(each.definition))
+        for found in connection.execute(_runs_for(each.id, made, each.since_s)).all():
+            for number, step in enumerate(steps_of(made, found._asdict()), start=1):
+                values = {
+                    "rule_id": each.id,
+                    "run_id": found.id,
+                    "number": number,
+                    "step": step.name[:40],
+                    "arguments": json.dumps(step.arguments),
+                    "folder": step.folder,
+                    "product": step.product,
+                    "created_s": time.time(),
+                }
+                added += insert_once(connection, job, values)
+    return added
+
+
+def claim_job(connection: Connection, worker: str, is_dead: Callable[[str], bool]) -> Job | None:
+    """Take the next job whose earlier steps are done, or one that its worker has left; None: there is none.
+
+    is_dead : whether the worker of this name is known to have ended.
+    """
+    now = time.time()
+    for found in connection.execute(_claimable()).all():
+        is_left = found.lease_s < now or (found.worker != worker and is_dead(found.worker))
+        if found.status in _OPEN and not is_left:
+            continue
+        taken = connection.execute(
+            job.update()
+            .where(job.c.id == found.id, job.c.status == found.status, job.c.worker == found.worker)
+            .where(job.c.lease_s == found.lease_s)
+            .values(
+                status="working" if found.status == "waiting" else found.status,
+                worker=worker,
+                lease_s=now + LEASE_S,
+            )
+        )
+        if taken.rowcount == 1:
+            return _as_job(found, worker, now + LEASE_S)
+    return None
+
+
+def renew(connection: Connection, ids: Iterable[int], worker: str) -> None:
+    """Go on holding jobs."""
+    mine = and_(job.c.id.in_(list(ids)), job.c.worker == worker)
+    connection.execute(job.update().where(mine).values(lease_s=time.time() + LEASE_S))
+
+
+def begin_attempt(connection: Connection, held: Job) -> bool:
+    """Count one more beginning of a step; False when the job is no longer this worker's."""
+    return _change(connection, held, attempt=held.attempt + 1, started_s=time.time(), reason="")
+
+
+def to_queue(connection: Connection, held: Job, numbers: Iterable[str]) -> bool:
+    """The step goes on as these jobs of Slurm."""
+    return _change(connection, held, status="queued", slurm=json.dumps(list(numbers)))
+
+
+def end_job(connection: Connection, held: Job, status: str, reason: str = "") -> bool:
+    """The step is done, or failed."""
+    return _change(
+        connection, held, status=status, reason=reason, ended_s=time.time(), worker="", lease_s=0.0
+    )
+
+
+def retry_failed(connection: Connection) -> int:
+    """Let failed steps begin anew; how many there were."""
+    values = {"status": "waiting", "reason": "", "attempt": 0, "slurm": "", "worker": "", "lease_s": 0.0}
+    return connection.execute(job.update().where(job.c.status == "failed").values(**values)).rowcount
+
+
+def list_jobs(
+    connection: Connection, run_id: int | None = None, newest: int | None = None
+) -> list[dict[str, Any]]:
+    """Jobs for people and pages; those of a run in their order, otherwise the newest first."""
+    joined = job.join(run, job.c.run_id == run.c.id).join(rule, job.c.rule_id == rule.c.id)
+    query = select(job, run.c.name.label("run"), rule.c.name.label("rule")).select_from(joined)
+    if run_id is not None:
+        query = query.where(job.c.run_id == run_id).order_by(job.c.id)
+    else:
+        query = query.order_by(job.c.id.desc())
+    return [
+        {
+            "id": row.id,
+            "run": row.run,
+            "rule": row.rule,
+            "step": row.step,
+            "status": row.status,
+            "reason": row.reason,
+            "attempt": row.attempt,
+            "worker": row.worker,
+            "slurm": json.loads(row.slurm or "[]"),
+            "folder": row.folder,
+            "created": at(row.created_s),
+            "started": at(row.started_s),
+            "ended": at(row.ended_s),
+        }
+        for row in connection.execute(query if newest is None else query.limit(newest))
+    ]
+
+
+def _runs_for(rule_id: int, made: Rule, since_s: float) -> Any:
+    """Closed runs that the rule speaks of and has no jobs for."""
+    planned = exists().where(job.c.rule_id == rule_id, job.c.run_id == run.c.id)
+    joined = run.outerjoin(sample, run.c.sample_id == sample.c.id)
+    query = select(run.c.id, run.c.name, run.c.data, run.c.folder, sample.c.name.label("sample"))
+    query = query.select_from(joined).where(~planned, run.c.is_open == 0, run.c.created_s >= since_s)
+    query = query.where(or_(run.c.data.is_not(None), run.c.folder.is_not(None)))
+    return query.where(sample.c.name == made.sample) if made.sample else query
+
+
+def _claimable() -> Any:
+    earlier = job.alias("earlier")
+    is_early = exists().where(
+        earlier.c.rule_id == job.c.rule_id,
+        earlier.c.run_id == job.c.run_id,
+        earlier.c.number < job.c.number,
+        earlier.c.status != "done",
+    )
+    is_ready = and_(job.c.status == "waiting", rule.c.is_on == 1, ~is_early)
+    joined = job.join(run, job.c.run_id == run.c.id).join(rule, job.c.rule_id == rule.c.id)
+    query = select(job, run.c.name.label("run"), rule.c.name.label("rule")).select_from(joined)
+    return query.where(or_(job.c.status.in_(_OPEN), is_ready)).order_by(job.c.id)
+
+
+def _as_job(row: Row[Any], worker: str, lease_s: float) -> Job:
+    return Job(
+        row.id,
+        row.run_id,
+        row.run,
+        row.rule,
+        row.step,
+        tuple(json.loads(row.arguments)),
+        row.folder,
+        row.product or "",
+        row.attempt,
+        worker,
+        lease_s,
+        tuple(json.loads(row.slurm or "[]")),
+    )
+
+
+def _change(connection: Connection, held: Job, **values: Any) -> bool:
+    mine = and_(job.c.id == held.id, job.c.worker == held.worker, job.c.status.in_(_OPEN))
+    return connection.execute(job.update().where(mine).values(**values)).rowcount == 1

@@ -1,0 +1,57 @@
+"""What a run, a sample, a tag or a note may say: text that is shown and put into paths."""
+
+from __future__ import annotations
+
+import re
+
+from orienteer.errors import SettingsError
+
+# A letter or number first: such a name is never an option of a command, a hidden file or another folder.
+_NAME = re.compile(r"\w[\w .,:+@=()-]{0,199}")
+_UNFIT = re.compile(r"[^\w .,:+@=()-]")
+MOST_OF_A_NOTE = 10_000
+MOST_OF_A_TAG = 64
+
+
+def checked_name(name: str, what: str = "run") -> str:
+    """The name, or a refusal.
+
+    >>> checked_name("r0042")
+    'r0042'
+    """
+    if not _NAME.fullmatch(name) or name != name.strip():
+        raise SettingsError(
+            f"'{printable(name)[:60]}' is no name for a {what}.",
+            "Names begin with a letter or number and hold these, spaces and . , : + @ = ( ) - _ only.",
+        )
+    return name
+
+
+def name_of(path_stem: str) -> str:
+    """A name that is made of the name of a file.
+
+    >>> name_of("-r0042*")
+    'r0042_'
+    """
+    return _UNFIT.sub("_", path_stem).lstrip(" .,:+@=()-").rstrip()[:200] or "run"
+
+
+def checked_tag(tag: str) -> str:
+    """The tag without spaces around it, or a refusal."""
+    tag = tag.strip()
+    if not tag or len(tag) > MOST_OF_A_TAG or printable(tag) != tag:
+        raise SettingsError(f"a tag is a word or a few, of at most {MOST_OF_A_TAG} characters.")
+    return tag
+
+
+def checked_note(text: str) -> str:
+    """The note without what a terminal would take for a command, or a refusal."""
+    text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t").strip()
+    if not text or len(text) > MOST_OF_A_NOTE:
+        raise SettingsError(f"a note has between 1 and {MOST_OF_A_NOTE} characters.")
+    return text
+
+
+def printable(text: str) -> str:
+    """The text on one line, without control characters."""
+    return "".join(letter for letter in text if letter.isprintable())

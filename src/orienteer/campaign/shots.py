@@ -1,0 +1,177 @@
+"""Shots of a run: added a segment at a time, counted once, read back as columns.
+
+A segment is one transaction: its name, its rows, and what they change in the sums of the run.  Whoever is
+killed in between has added nothing, and whoever adds the same segment again adds nothing either.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select
+
+from orienteer.campaign.address import CampaignError
+from orienteer.campaign.database import insert_once, put
+from orienteer.campaign.schema import run, segment, shot, shot_column
+
+Columns = Mapping[str, NDArray[Any]]
+_INTEGERS = ("is_hit", "kind")
+NAMED = tuple(
+    column.name for column in shot.columns if column.name not in ("segment_id", "number", "event_id", "more")
+)
+
+
+def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) -> bool:
+    """Add the shots of a segment, or nothing when a segment of this name was added before.
+
+    columns : (N,) each, ``event_id`` among them; columns of arrays have no place in a row and are left out.
+    """
+    n = _length(columns)
+    if not insert_once(connection, segment, {"run_id": run_id, "name": name, "n_shots": n}):
+        return False
+    chosen = select(segment.c.id).where(segment.c.run_id == run_id, segment.c.name == name)
+    segment_id = int(connection.execute(chosen).scalar_one())
+    table = {"segment_id": [segment_id] * n, "number": list(range(n)), **_as_lists(columns, n)}
+    if connection.dialect.name == "sqlite":
+        _insert_rows(connection, table)
+    else:
+        _copy_rows(connection, table)
+    hits = int(np.count_nonzero(columns["is_hit"])) if "is_hit" in columns else 0
+    sums = {"n_shots": run.c.n_shots + n, "n_hits": run.c.n_hits + hits, "modified_s": time.time()}
+    # Changing this row also makes others wait who add shots to the same run, so that the sums below are safe.
+    connection.execute(run.update().where(run.c.id == run_id).values(**sums))
+    _add_to_sums(connection, run_id, columns)
+    return True
+
+
+def read_shots(connection: Connection, run_id: int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns (N,) of all shots of a run in the order of arrival; NaN where nothing is known."""
+    unknown = set(names) - {"event_id", *NAMED} - set(_other_names(connection, run_id))
+    if unknown:
+        raise CampaignError(f"no shot of this run has a column '{sorted(unknown)[0]}'.")
+    stored = [name for name in names if name == "event_id" or name in NAMED]
+    others = [name for name in names if name not in stored]
+    wanted = [shot.c[name] for name in (*stored, *(("more",) if others else ()))]
+    joined = shot.join(segment, shot.c.segment_id == segment.c.id)
+    query = select(*wanted).select_from(joined).where(segment.c.run_id == run_id)
+    rows = connection.execute(query.order_by(shot.c.segment_id, shot.c.number)).all()
+    parts: list[Any] = list(zip(*rows, strict=True)) or [()] * len(wanted)
+    found = {name: _as_array(name, parts[i]) for i, name in enumerate(stored)}
+    if others:
+        more = [json.loads(text) if text else {} for text in parts[-1]]
+        found |= {name: _as_array(name, [each.get(name) for each in more]) for name in others}
+    return {name: found[name] for name in names}
+
+
+def column_sums(connection: Connection, run_id: int) -> dict[str, dict[str, float]]:
+    """Number, least, most and mean of each column of the shots of a run, which are kept and not computed."""
+    rows = connection.execute(
+        select(shot_column).where(shot_column.c.run_id == run_id).order_by(shot_column.c.name)
+    )
+    return {
+        row.name: {"n": row.n, "least": row.least, "most": row.most, "mean": row.total / row.n}
+        for row in rows
+    }
+
+
+def _other_names(connection: Connection, run_id: int) -> list[str]:
+    return [name for name in column_sums(connection, run_id) if name not in NAMED]
+
+
+def _length(columns: Columns) -> int:
+    if "event_id" not in columns:
+        raise CampaignError("shots without event_id cannot be told apart.", "Add the column event_id.")
+    lengths = {name: len(column) for name, column in columns.items()}
+    n = lengths["event_id"]
+    for name, length in lengths.items():
+        if length != n:
+            raise CampaignError(f"there are {n} shots, but the column '{name}' has {length} values.")
+    return n
+
+
+def _as_lists(columns: Columns, n: int) -> dict[str, list[Any]]:
+    """Values as the database takes them: NaN is nothing, and columns that have no name here become JSON."""
+    event_id = np.ascontiguousarray(columns["event_id"], dtype=np.uint64).view(np.int64)
+    table: dict[str, list[Any]] = {"event_id": event_id.tolist()}
+    others: dict[str, list[Any]] = {}
+    for name, column in _scalars(columns).items():
+        (table if name in NAMED else others)[name] = _values(name, column)
+    if others:
+        names = list(others)
+        table["more"] = [
+            json.dumps({name: value for name, value in zip(names, row, strict=True) if value is not None})
+            for row in zip(*others.values(), strict=True)
+        ]
+    return table
+
+
+def _scalars(columns: Columns) -> dict[str, NDArray[Any]]:
+    return {
+        name: np.asarray(column)
+        for name, column in columns.items()
+        if name != "event_id" and np.ndim(column) == 1 and np.asarray(column).dtype.kind in "biuf"
+    }
+
+
+def _values(name: str, column: NDArray[Any]) -> list[Any]:
+    if name in _INTEGERS:
+        return list(column.astype(np.int64).tolist())
+    numbers = column.astype(np.float64)
+    is_number = np.isfinite(numbers)
+    if is_number.all():
+        return list(numbers.tolist())
+    mixed = numbers.astype(object)
+    mixed[~is_number] = None
+    return list(mixed.tolist())
+
+
+def _as_array(name: str, values: Sequence[Any]) -> NDArray[Any]:
+    if name == "event_id":
+        return np.array(values, dtype=np.int64).view(np.uint64)
+    if name in _INTEGERS and None not in values:
+        return np.array(values, dtype=bool if name == "is_hit" else np.uint8)
+    return np.array(values, dtype=np.float64)  # None becomes NaN
+
+
+def _insert_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
+    # Names are those of the schema; values are bound.
+    names = ", ".join(f'"{name}"' for name in table)
+    places = ", ".join("?" * len(table))
+    rows = list(zip(*table.values(), strict=True))
+    if rows:
+        connection.exec_driver_sql(f"INSERT INTO shot ({names}) VALUES ({places})", rows)
+
+
+def _copy_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
+    from psycopg import sql
+
+    names = sql.SQL(", ").join(sql.Identifier(name) for name in table)
+    driver: Any = connection.connection.driver_connection
+    with driver.cursor() as cursor, cursor.copy(sql.SQL("COPY shot ({}) FROM STDIN").format(names)) as copy:
+        for row in zip(*table.values(), strict=True):
+            copy.write_row(row)
+
+
+def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
+    rows = connection.execute(select(shot_column).where(shot_column.c.run_id == run_id))
+    known = {row.name: row for row in rows}
+    for name, column in _scalars(columns).items():
+        values = column.astype(np.float64)
+        values = values[np.isfinite(values)]
+        if not len(values):
+            continue
+        n, least, most, total = len(values), float(values.min()), float(values.max()), float(values.sum())
+        if (before := known.get(name)) is not None:
+            n, total = n + before.n, total + before.total
+            least, most = min(least, before.least), max(most, before.most)
+        put(
+            connection,
+            shot_column,
+            {"run_id": run_id, "name": name},
+            {"n": n, "least": least, "most": most, "total": total},
+        )

@@ -1,0 +1,78 @@
+"""The steps of a rule for one run, as arguments of ``orienteer``: lists, which no shell ever reads."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orienteer.campaign.rules import Rule
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step that is to be done.
+
+    arguments : of ``orienteer``; folder : where its log and its state are kept.
+    product : the run directory that it makes, from which results are read when it is done; empty: none.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    folder: str
+    product: str = ""
+
+
+def steps_of(rule: Rule, run: Mapping[str, Any]) -> list[Step]:
+    """What a rule asks for a run.
+
+    run : name, sample, data and folder, as the campaign has them.
+    """
+    folder = Path(rule.out) / run["name"]
+    finds_hits = "hits" in rule.steps
+    places = {
+        "data": _as_argument(run["data"] or run["folder"]),
+        "hits": str(folder / "hits") if finds_hits else _as_argument(run["folder"] or run["data"]),
+        "folder": str(folder),
+        "name": str(run["name"]),
+        "sample": str(run["sample"] or ""),
+    }
+    made = folder / "reconstruction"
+    steps = []
+    for number, asked in enumerate(rule.steps, start=1):
+        name = asked if isinstance(asked, str) else asked[0]
+        if isinstance(asked, str):
+            arguments = _named(asked, rule, made, places)
+        else:
+            arguments = [_filled(argument, places) for argument in asked]
+        own = str(folder / "steps" / f"{number:02d}_{name}")
+        is_about_run = isinstance(asked, str) and name != "hits"
+        steps.append(Step(name, tuple(arguments), own, str(made) if is_about_run else ""))
+    return steps
+
+
+def _named(name: str, rule: Rule, made: Path, places: Mapping[str, str]) -> list[str]:
+    """The arguments of a step that is known by name; each goes on where it was cut off."""
+    if name == "hits":
+        return ["live", "--source", places["data"], "--out", places["hits"], "--no-map", "--json"]
+    if name != "reconstruct":
+        return [name, str(made), "--json"]
+    if rule.where == "slurm":
+        texts = {"run.data": places["hits"], "run.out": str(made)}
+        sets = [part for key, text in texts.items() for part in ("--set", f"{key}={json.dumps(text)}")]
+        return ["submit", rule.settings, *sets, "--yes", "--json"]
+    settings = ["--settings", rule.settings] if rule.settings else []
+    return ["reconstruct", places["hits"], "--out", str(made), *settings, "--json"]
+
+
+def _filled(argument: str, places: Mapping[str, str]) -> str:
+    """Each place once: what is put in is not looked at again."""
+    return re.sub(r"\{(\w+)\}", lambda match: places.get(match[1], match[0]), argument)
+
+
+def _as_argument(path: str) -> str:
+    """A path that no command takes for an option."""
+    return f"./{path}" if path.startswith("-") else path
