@@ -1,0 +1,70 @@
+"""What scores of empty shots look like, learned from shots of which nobody knows whether they are empty.
+
+After B. Efron, Large-scale simultaneous hypothesis testing: the choice of a null hypothesis, J. Am. Stat.
+Assoc. 99, 96 (2004), and Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc. B
+57, 289 (1995).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+# The empty shots are the lowest heap of scores that holds at least this share of all: fewer shots further
+# down are such without a pulse, and hits above may be more than the empty ones.
+LEAST_SHARE = 0.2
+# Width of the narrowest interval with that share of a normal distribution, in standard deviations.
+_WIDTH_OF_SHARE = 0.5067
+# Heaps count when they are at least this dense, compared with the densest.
+_LEAST_DENSITY = 1 / 3
+_ROUNDS = 40
+_HIGHEST = 12.0
+
+
+@dataclass(frozen=True)
+class EmpiricalNull:
+    """Scores of empty shots are normal with this centre and width; a share of all shots is empty."""
+
+    centre: float = 0.0
+    width: float = 1.0
+    share: float = 1.0
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64]) -> "EmpiricalNull":
+        """Fit a normal distribution to the lowest heap of scores (N,), beside something flat for the rest."""
+        x = np.sort(scores)
+        n, k = len(x), max(int(LEAST_SHARE * len(x)), 2)
+        if n <= k or x[-1] <= x[0]:
+            return cls(float(x[0]) if n else 0.0)
+        widths = x[k:] - x[:-k]
+        # Scores that are equal, as those of few photons, must not look infinitely dense.
+        narrowest = max(float(widths.min()), 1e-3 * (x[-1] - x[0]) / n, 1e-12)
+        dense = np.flatnonzero(widths <= narrowest / _LEAST_DENSITY)
+        ends = np.flatnonzero(np.diff(dense) > 1)
+        heap = dense[: ends[0] + 1] if len(ends) else dense
+        first = heap[np.argmin(widths[heap])]
+        centre = float(x[first : first + k + 1].mean())
+        width = max(float(widths[first]), narrowest) / _WIDTH_OF_SHARE
+        share, flat = 0.8, 1 / (x[-1] - x[0])
+        for _ in range(_ROUNDS):
+            normal = share * np.exp(-0.5 * ((x - centre) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+            empty = normal / (normal + (1 - share) * flat)
+            total = max(float(empty.sum()), 1e-12)
+            centre = float(empty @ x) / total
+            width = max(float(np.sqrt(empty @ (x - centre) ** 2 / total)), narrowest / 10)
+            share = min(total / n, 1 - 1 / (2 * n))
+        return cls(centre, width, share)
+
+    def standardised(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores (N,) in standard deviations above those of empty shots."""
+        return (scores - self.centre) / self.width
+
+    def threshold(self, scores: NDArray[np.float64], false_hits: float) -> float:
+        """The lowest standardised score above which at most this share of these shots (N,) is empty."""
+        z = np.sort(self.standardised(scores))
+        steps = np.arange(_HIGHEST, 1.5, -0.05)
+        n_above = np.maximum(len(z) - np.searchsorted(z, steps), 1)
+        n_empty = len(z) * self.share * ndtr(-steps)
+        refused = np.flatnonzero(n_empty > false_hits * n_above)
+        return float(steps[max(refused[0] - 1, 0)] if len(refused) else steps[-1])

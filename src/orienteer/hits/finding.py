@@ -1,0 +1,168 @@
+"""HitFinder: which shots of a stream have met a particle, learned from the stream itself."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.detector.masks import PixelUse
+from orienteer.errors import GeometryMismatch, OrienteerError
+from orienteer.hits.first_background import expected_form, pixel_groups
+from orienteer.hits.model import HitModel
+from orienteer.hits.photon_sums import PixelSums
+from orienteer.hits.powder import PowderSums
+from orienteer.hits.settings import HitSettings
+from orienteer.hits.warm_up import WarmUp, learn_first
+from orienteer.source.patterns import Patterns
+
+# Shots after which the model is renewed, counted from the first: so results do not depend on batches.
+BLOCK = 512
+
+
+class HitFinder:
+    """Tells hits from empty shots, batch by batch, with a background that follows the stream.
+
+    Each shot is tested against the running background of shots without particle: the score is the logarithm
+    of a likelihood ratio in standard deviations of recent empty shots (:class:`orienteer.hits.score.Score`),
+    and the threshold keeps the share of empty shots among the hits small
+    (:class:`orienteer.hits.empirical_null.EmpiricalNull`).  Hits never teach the background.  Nothing has to
+    be known beforehand: the first ``warm_up_shots`` are told apart by what most of them have in common, at
+    first from the few that there are, so that the very first are told less surely.  After these, results do
+    not depend on how the stream is cut into batches.
+
+    detector : where the pixels are, and which of them may be used; None: all are used, their places unknown.
+    background : (P,) float64, mean photons of a recent shot without particle.
+    powder : sums over all hits and all other shots.
+    n_seen : shots so far.
+    """
+
+    def __init__(self, settings: HitSettings, n_pixels: int, detector: Detector | None = None) -> None:
+        if detector is not None and detector.n_pixels != n_pixels:
+            raise GeometryMismatch(
+                f"shots have {n_pixels} pixels, but detector '{detector.name}' has {detector.n_pixels}.",
+                "Give the geometry of these data.",
+            )
+        self.settings, self.n_pixels = settings, n_pixels
+        used = np.ones(n_pixels, bool) if detector is None else detector.mask < PixelUse.NEVER
+        self._group = pixel_groups(n_pixels, used, detector)
+        self._form = None if detector is None else expected_form(used, detector)
+        self._model = self._new_model()
+        self._warm_up: WarmUp | None = WarmUp()
+        self.powder = PowderSums(n_pixels)
+        self.n_seen = 0
+
+    @property
+    def background(self) -> NDArray[np.float64]:
+        """(P,) mean photons of a recent shot without particle; 0 in unused pixels and while none is known."""
+        return self._model.background if self._model.empty.n else np.zeros(self.n_pixels)
+
+    @property
+    def threshold(self) -> float:
+        """Score from which a shot is a hit now."""
+        return self._model.threshold
+
+    def teach_background(self, empty: Patterns) -> None:
+        """Begin with shots that are known to have met no particle; call it before the first ``look``."""
+        self._check(empty)
+        if self.n_seen or len(empty) == 0:
+            raise OrienteerError(
+                "a background is taught before the first shot, with at least one empty shot.",
+                "Teach it to a new HitFinder.",
+            )
+        self._model = self._new_model()
+        learn_first(self._model, empty, self._group, are_empty=True)
+        self._warm_up = None
+
+    def look(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
+        """Columns (N,) of these shots, from which the finder learns as well.
+
+        photons : on used pixels (int64; float64 of signal).
+        n_lit : int32, pixels that are as bright as the background makes them in less than 1 % of all shots.
+        hit_score : float32, standard deviations above empty shots.
+        is_hit : bool.
+        """
+        self._check(patterns)
+        parts, first = [], 0
+        while first < len(patterns):
+            last = min(len(patterns), first + self._until_next_block())
+            parts.append(self._look_within_block(patterns[first:last]))
+            first = last
+        if not parts:
+            parts = [self._columns(self._model.sums(patterns), np.zeros(0))]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the next look depends on, as arrays: after ``restore`` it gives the same."""
+        is_warm = self._warm_up is None
+        waiting = {} if self._warm_up is None else self._warm_up.state()
+        counts = {"n_seen": np.array([self.n_seen], np.int64), "is_warm": np.array([is_warm])}
+        return {**counts, **self._model.state(), **self.powder.state(), **waiting}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from the state of a finder with the same settings and pixels."""
+        if "empty_sums" not in state or len(state["empty_sums"]) != self.n_pixels:
+            raise OrienteerError(
+                f"the state is not one of a hit finder of {self.n_pixels} pixels.",
+                "Begin a new run: the detector or the version may have changed.",
+            )
+        self.n_seen = int(state["n_seen"][0])
+        self._model = self._new_model()
+        self._model.restore(state)
+        self.powder.restore(state)
+        self._warm_up = None
+        if not bool(state["is_warm"][0]):
+            self._warm_up = WarmUp()
+            self._warm_up.restore(state, self.n_pixels)
+
+    def _new_model(self) -> HitModel:
+        settings = self.settings
+        return HitModel(
+            self._group, self._form, settings.memory_shots, settings.false_hits, settings.threshold
+        )
+
+    def _check(self, patterns: Patterns) -> None:
+        if patterns.n_pixels != self.n_pixels:
+            raise GeometryMismatch(
+                f"shots have {patterns.n_pixels} pixels, but hits are looked for in {self.n_pixels}.",
+                "Give the geometry of these data, or begin a new run.",
+            )
+
+    def _until_next_block(self) -> int:
+        if self._warm_up is not None:
+            return self.settings.warm_up_shots - len(self._warm_up)
+        return BLOCK - self.n_seen % BLOCK
+
+    def _look_within_block(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
+        if self._warm_up is not None:
+            columns = self._look_at_first(self._warm_up, patterns)
+        else:
+            model = self._model
+            sums = model.sums(patterns)
+            z = model.standardised(sums)
+            model.learn(patterns, sums, model.surely_empty(z), z >= model.threshold)
+            columns = self._columns(sums, z)
+        self.n_seen += len(patterns)
+        self.powder.add(patterns, columns["is_hit"])
+        if self._warm_up is None and self.n_seen % BLOCK == 0:
+            self._model.close()
+        return columns
+
+    def _look_at_first(self, warm_up: WarmUp, patterns: Patterns) -> dict[str, NDArray[Any]]:
+        """Shots during the warm-up, told apart with the help of all before them."""
+        is_complete = len(warm_up) + len(patterns) >= self.settings.warm_up_shots
+        if (warm_up.add(patterns) or is_complete) and warm_up.shots is not None:
+            self._model = self._new_model()
+            learn_first(self._model, warm_up.shots, self._group)
+        if is_complete:
+            self._warm_up = None
+        sums = self._model.sums(patterns)
+        # Nothing is a hit while too few shots are there to compare it with.
+        z = self._model.standardised(sums) if self._model.empty.n else np.zeros(len(patterns))
+        return self._columns(sums, z)
+
+    def _columns(self, sums: PixelSums, z: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        is_hit = z >= self._model.threshold if self.settings.find else np.ones(len(z), bool)
+        score = z.astype(np.float32)
+        return {"photons": sums.photons, "n_lit": sums.n_lit, "hit_score": score, "is_hit": is_hit}

@@ -1,0 +1,139 @@
+"""What a hit finder has learned of empty shots and of hits, and the score that follows from it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.hits.empirical_null import EmpiricalNull
+from orienteer.hits.photon_sums import PixelSums, add_frames, sum_pixels
+from orienteer.hits.running_sum import RunningSum
+from orienteer.hits.score import Score, lit_from, rates
+from orienteer.source.patterns import Patterns
+
+# Hits that the mean hit remembers.
+_MEMORY_HITS = 300
+# Scores by which those of empty shots are known.
+N_RECENT = 1024
+# Shots with a higher score teach nothing of the background, so that weak hits do not leak into it.
+_SURELY_EMPTY = 2.0
+# Hits below this number say too little of their form.
+_LEAST_HITS = 1.0
+
+
+class HitModel:
+    """Running sums over empty shots and hits, and what is derived from them whenever a block is closed.
+
+    group : (P,) group of each pixel, within which backgrounds are alike; -1: unused.
+    form : (P,) form of a hit while none is known; None: unknown as well.
+    background : (P,) float64, mean photons of an empty shot.
+    score, null, threshold : see :class:`Score` and :class:`EmpiricalNull`.
+    """
+
+    def __init__(
+        self,
+        group: NDArray[np.int64],
+        form: NDArray[np.float64] | None,
+        memory: float,
+        false_hits: float,
+        threshold: float,
+    ) -> None:
+        n_pixels = len(group)
+        self._form = form
+        self._group, self._false_hits, self._asked_threshold = group, false_hits, threshold
+        self.used = group >= 0
+        self.empty = RunningSum(n_pixels, memory)
+        self.hit = RunningSum(n_pixels, _MEMORY_HITS)
+        # Photons of empty shots, and their squares.
+        self.strength = RunningSum(2, memory)
+        self.recent, self.added_scores = np.zeros(0), np.zeros(0)
+        self.derive()
+
+    def derive(self) -> None:
+        """Score and threshold from all that counts."""
+        self.background = rates(self.empty.sums, self.empty.n, self._group)
+        # Until hits are known, they are taken to be as strong as the background.
+        signal = None if self._form is None else self._form * self.background.sum()
+        if self.hit.n >= _LEAST_HITS:
+            signal = np.maximum(rates(self.hit.sums, self.hit.n, self._group) - self.background, 0)
+        mean, square = self.strength.sums / max(self.strength.n, 1)
+        variance = (square - mean * mean - mean) / mean**2 if mean > 0 else 0.0
+        if signal is not None and not signal.any():
+            signal = None
+        self.score = Score.between(self.background, signal, max(variance, 0.0))
+        self.lit_from = lit_from(self.background)
+        self.null = EmpiricalNull.of(self.recent) if len(self.recent) else EmpiricalNull()
+        if self._asked_threshold > 0:
+            self.threshold = self._asked_threshold
+        else:
+            self.threshold = self.null.threshold(self.recent, self._false_hits)
+
+    def sums(self, patterns: Patterns) -> PixelSums:
+        """What the score of each shot is made of."""
+        return sum_pixels(patterns, self.used, self.lit_from, self.score.weight)
+
+    def raw(self, sums: PixelSums) -> NDArray[np.float64]:
+        """Scores (N,) as the running sums alone say."""
+        return self.score.of(sums.weighted, sums.photons)
+
+    def standardised(self, sums: PixelSums) -> NDArray[np.float64]:
+        """Scores (N,) in standard deviations of recent empty shots."""
+        return self.null.standardised(self.raw(sums))
+
+    def learn(
+        self,
+        patterns: Patterns,
+        sums: PixelSums,
+        empty: NDArray[np.bool_],
+        is_hit: NDArray[np.bool_],
+        typical: float | None = None,
+    ) -> None:
+        """Add shots to the sums; they count when the block is closed.
+
+        typical : what a hit has more than an empty shot; brighter hits count less, so that few bright ones,
+            which are often droplets, do not decide.  None: as the score says.
+        """
+        self.added_scores = np.concatenate([self.added_scores, self.raw(sums)])
+        add_frames(patterns, empty.astype(np.float64), self.empty.added)
+        self.empty.n_added += float(empty.sum())
+        photons = sums.photons[empty].astype(np.float64)
+        self.strength.added += photons.sum(), photons @ photons
+        self.strength.n_added += len(photons)
+        more = np.maximum(sums.weighted - self.score.mean, 1e-12)
+        typical = self.score.of_signal if typical is None else typical
+        factor = np.where(is_hit, np.minimum(typical / more, 1.0), 0.0)
+        add_frames(patterns, factor, self.hit.added)
+        self.hit.n_added += float(factor.sum())
+
+    def surely_empty(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which shots of these scores (N,) the background may learn from."""
+        return z < min(_SURELY_EMPTY, self.threshold)
+
+    def close(self) -> None:
+        """Let all that was added count.  A background that has changed is forgotten the sooner."""
+        self.recent = np.concatenate([self.recent, self.added_scores])[-N_RECENT:]
+        self.added_scores = np.zeros(0)
+        keep = 1 / (1 + max(abs(self.null.centre) - 1, 0) ** 2)
+        self.empty.close(keep)
+        self.strength.close(keep)
+        self.hit.close()
+        self.derive()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the next score depends on."""
+        return {
+            **self.empty.state("empty"),
+            **self.hit.state("hit"),
+            **self.strength.state("strength"),
+            "recent": self.recent.copy(),
+            "added_scores": self.added_scores.copy(),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a state."""
+        self.empty.restore("empty", state)
+        self.hit.restore("hit", state)
+        self.strength.restore("strength", state)
+        self.recent, self.added_scores = np.array(state["recent"]), np.array(state["added_scores"])
+        self.derive()

@@ -1,0 +1,119 @@
+"""The first shots of a stream, from which a hit finder learns what empty ones look like."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.hits.first_background import N_GROUPS, find_empty
+from orienteer.hits.model import HitModel
+from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
+
+# With fewer shots nothing can be said.
+LEAST_SHOTS = 32
+# What has been learned from n shots is learned anew from this many times as many.
+_GROWTH = 1.25
+_ROUNDS = 2
+
+
+class WarmUp:
+    """Shots that wait until there are enough of them to learn from."""
+
+    def __init__(self) -> None:
+        self.shots: Patterns | None = None
+        self.n_learned = 0
+
+    def __len__(self) -> int:
+        return 0 if self.shots is None else len(self.shots)
+
+    def add(self, patterns: Patterns) -> bool:
+        """Let these wait, too; whether it is time to learn anew."""
+        new = _compact(patterns)
+        self.shots = new if self.shots is None else concatenate([self.shots, new])
+        if len(self) < LEAST_SHOTS or len(self) < _GROWTH * self.n_learned:
+            return False
+        self.n_learned = len(self)
+        return True
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The shots as arrays; nothing when there are none."""
+        if self.shots is None:
+            return {}
+        frames, n = self.shots.frames, np.array([self.n_learned])
+        if isinstance(frames, SparsePhotons):
+            lists = {"start": frames.start, "pixel": frames.pixel, "count": frames.count}
+            return {"waiting_n_learned": n, **{f"waiting_{name}": array for name, array in lists.items()}}
+        return {"waiting_n_learned": n, "waiting_frames": frames}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], n_pixels: int) -> None:
+        """Go on from a state."""
+        self.shots, self.n_learned = None, 0
+        if "waiting_frames" in state:
+            self.shots = Patterns(np.array(state["waiting_frames"]))
+        elif "waiting_start" in state:
+            start, pixel, count = (np.array(state[f"waiting_{name}"]) for name in ("start", "pixel", "count"))
+            self.shots = Patterns(SparsePhotons(start, pixel, count, n_pixels))
+        if self.shots is not None:
+            self.n_learned = int(state["waiting_n_learned"][0])
+
+
+def learn_first(
+    model: HitModel, shots: Patterns, group: NDArray[np.int64], are_empty: bool = False
+) -> NDArray[np.bool_]:
+    """Teach a new model with shots of which nothing is known; which of them (N,) are hits.
+
+    group : (P,) the group of each pixel, -1 for unused ones.
+    are_empty : the shots are known to be empty.
+    """
+    sums = model.sums(shots)
+    if are_empty:
+        empty, differs = np.ones(len(shots), bool), np.zeros(len(shots), bool)
+    else:
+        empty, differs = find_empty(_sums_of_groups(shots, group))
+    photons = sums.photons.astype(np.float64)
+    level = float(np.median(photons[empty]))
+    # What differs from empty shots and is darker is no hit.
+    is_hit = differs & (photons > level)
+    more = photons[is_hit] - level
+    typical = float(np.median(more)) if len(more) else 0.0
+    for _ in range(_ROUNDS):
+        for part in (model.empty, model.hit, model.strength):
+            part.sums, part.n = np.zeros_like(part.sums), 0.0
+        model.recent = model.added_scores = np.zeros(0)
+        model.learn(shots, sums, empty, is_hit, typical)
+        model.close()
+        # The scores that were added belong to the model of before.
+        sums = model.sums(shots)
+        model.recent = model.raw(sums)
+        model.derive()
+        if are_empty:
+            break
+        z = model.standardised(sums)
+        empty, is_hit, typical = model.surely_empty(z), z >= model.threshold, model.score.of_signal
+    return is_hit
+
+
+def _sums_of_groups(shots: Patterns, group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Photons (N, G) of each shot in each group of pixels."""
+    sums = np.zeros((len(shots), N_GROUPS))
+    if isinstance(shots.frames, SparsePhotons):
+        photons = shots.frames
+        frame = np.repeat(np.arange(len(shots)), np.diff(photons.start))
+        of_pixel = group[photons.pixel]
+        used = of_pixel >= 0
+        flat = (frame * N_GROUPS + of_pixel)[used]
+        counted = np.bincount(flat, weights=photons.count[used], minlength=sums.size)
+        return np.asarray(counted.reshape(sums.shape), np.float64)
+    frames = np.nan_to_num(shots.frames)
+    for g in range(N_GROUPS):
+        sums[:, g] = frames[:, group == g].sum(axis=1, dtype=np.float64)
+    return sums
+
+
+def _compact(patterns: Patterns) -> Patterns:
+    """The frames alone, in host memory, as lists of photons where they are counts."""
+    patterns = patterns.to("cpu")
+    if not patterns.is_sparse and patterns.frames.dtype.kind == "f":
+        return Patterns(patterns.without_forbidden().frames.astype(np.float32))
+    return Patterns(patterns.sparse())
