@@ -14,8 +14,9 @@ from orienteer.reconstruction.model.halves import half_of_events, sentinels_of_e
 from orienteer.run.input import describe_input
 from orienteer.source.base import Source
 from orienteer.source.in_memory import InMemorySource
+from orienteer.source.part import PartOfSource
 from orienteer.source.patterns import Patterns
-from orienteer.validate.half_sets import SENTINEL, HalfSource, part_of_events, split
+from orienteer.validate.half_sets import SENTINEL, part_of_events, split
 
 EVENTS = np.arange(7000, 9000, dtype=np.uint64)
 
@@ -127,7 +128,7 @@ def test_data_that_cannot_be_parted_are_refused() -> None:
 def test_a_part_takes_the_detector_of_the_whole() -> None:
     detector = orienteer.square_detector(4, edge_resolution_A=50.0, wavelength_A=2.5, pixel_size_m=1e-3)
     frames = Patterns(np.ones((20, 16), np.uint8), EVENTS[:20])
-    half: HalfSource = split(InMemorySource(frames, (4, 4))).half_1
+    half: PartOfSource = split(InMemorySource(frames, (4, 4))).half_1
     assert half.detector is None
     assert half.with_detector(detector).detector is detector
     assert len(half.with_detector(detector)) == len(half)

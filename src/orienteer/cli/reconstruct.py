@@ -53,6 +53,12 @@ def reconstruct(
     geometry: Geometry = None,
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
+    exclude: Annotated[
+        Path | None,
+        typer.Option(
+            "--exclude", metavar="JSON", help="Leave out the events that were excluded: RUN/excluded.json."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
     device: Device = "auto",
     restart: Annotated[
@@ -75,6 +81,7 @@ def reconstruct(
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
+    from orienteer.source.left_out import read_excluded, without_events
 
     team = crew()
     sections = ("emc", "mtip") if method == "auto" else (method,)
@@ -85,6 +92,8 @@ def reconstruct(
     with stopping_at_once("Stopped.", how_to_resume(out), stop_all(team, out)):
         try:
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
+            if exclude is not None:
+                source = team.together(lambda: without_events(source, read_excluded(exclude)))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             run.notice_s, run.hang_s = notice_s, hang_s
             if team.leads and method == "auto":

@@ -10,8 +10,11 @@ from starlette.types import ASGIApp
 
 from orienteer.dashboard.access import Gate, Guard
 from orienteer.dashboard.access_log import AccessLog
+from orienteer.dashboard.actions import action_routes
 from orienteer.dashboard.answers import answer_errors
+from orienteer.dashboard.campaign_view import campaign_routes
 from orienteer.dashboard.frames import frame_routes
+from orienteer.dashboard.live_view import live_routes
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.results import result_routes
 from orienteer.dashboard.roots import Roots
@@ -31,7 +34,9 @@ def make_app(roots: Roots, gate: Gate, log: AccessLog, campaign: str = "") -> AS
     )  # fmt: skip
     answer_errors(app)
     state = State(roots, gate, campaign)
-    for routes in (run_routes, result_routes, frame_routes, watch_routes):
+    for routes in (
+        run_routes, result_routes, frame_routes, live_routes, campaign_routes, action_routes, watch_routes,
+    ):  # fmt: skip
         app.include_router(routes(state))
     _add_page(app)
     return Guard(app, gate, log)

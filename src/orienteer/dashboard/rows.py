@@ -81,7 +81,11 @@ def _live_row(roots: Roots, path: Path) -> dict[str, Any]:
     described = read_json(roots, path / LIVE)
     counters = read_json(roots, path / "counters.json")
     processed, hits = as_count(counters.get("processed")), as_count(counters.get("hits"))
-    state = "working" if working_host(path) else as_words(counters.get("state")) or "stopped"
+    state = (
+        "working"
+        if working_host(path)
+        else ("finished" if counters.get("is_finished") is True else "stopped")
+    )
     words = f"{processed or 0:,} shots processed"
     if hits is not None:
         words += f", {hits:,} of them hits"

@@ -39,17 +39,19 @@ def run_routes(state: State) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=10**7)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     ) -> Response:
-        rows = [state.marked(entry) for entry in state.index.entries()]
-        chosen = [row for row in rows if _fits(row, search, tag, sample)]
+        chosen = [row for row in state.rows() if _fits(row, search, tag, sample)]
         ordered = in_order(chosen, sort)
-        return PlainAnswer({"total": len(chosen), "runs": ordered[offset : offset + limit]})
+        told = {"total": len(chosen), "runs": ordered[offset : offset + limit], "trouble": state.book.trouble}
+        return PlainAnswer(told)
 
     @routes.get("/{run_id}")
     def run(run_id: RunId) -> Response:
+        if (row := state.elsewhere(run_id)) is not None:
+            return PlainAnswer({**row, "has": {}, "is_read_only": state.gate.is_read_only})
         entry = state.index.find(run_id)
         described = _or_nothing(state, entry.path / (LIVE if entry.is_live else RUN))
         told = {
-            **state.marked(entry),
+            **state.row(entry),
             "settings": state.settings(entry),
             "input": described.get("input") or described.get("source"),
             "versions": described.get("versions"),
@@ -58,6 +60,8 @@ def run_routes(state: State) -> APIRouter:
             "seed": described.get("seed"),
             "n_models": _n_models(entry),
             "has": _has(entry),
+            "notes": state.notes(entry),
+            "excluded": state.excluded(entry),
             "is_read_only": state.gate.is_read_only,
         }
         return PlainAnswer(told)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from orienteer.dashboard import marks
 from orienteer.dashboard.access import Gate
 from orienteer.dashboard.cache import FileCache
+from orienteer.dashboard.campaign_book import CampaignBook
 from orienteer.dashboard.index import Entry, RunIndex
-from orienteer.dashboard.roots import Roots
+from orienteer.dashboard.roots import Roots, name_of_run
 from orienteer.dashboard.steps import StepLogs
 from orienteer.errors import OrienteerError
 
+ELSEWHERE = "elsewhere"
 _MOST_BYTES_OF_SETTINGS = 1 << 18
 
 
 @dataclass(frozen=True)
 class State:
-    """Roots, the list of runs, and what was read of them lately.
+    """Roots, the list of runs, the campaign, and what was read of them lately.
 
     campaign : where the database of the beam time is; empty: there is none.
     """
@@ -27,20 +34,53 @@ class State:
     gate: Gate
     campaign: str = ""
     index: RunIndex = field(init=False)
+    book: CampaignBook = field(init=False)
     steps: StepLogs = field(init=False)
     volumes: FileCache = field(init=False)
     facts: FileCache = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "index", RunIndex(self.roots))
+        object.__setattr__(self, "book", CampaignBook(self.campaign))
         object.__setattr__(self, "steps", StepLogs(self.roots))
         # At most 192³ bytes each.
         object.__setattr__(self, "volumes", FileCache(16))
-        object.__setattr__(self, "facts", FileCache(256))
+        object.__setattr__(self, "facts", FileCache(64))
 
-    def marked(self, entry: Entry) -> dict[str, Any]:
-        """The row of a run."""
-        return entry.row
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all runs: those below the roots, and those that only the campaign knows."""
+        entries = self.index.entries()
+        known = self.book.by_folder()
+        here = {os.path.realpath(entry.path) for entry in entries} if known else set()
+        there = [run for run in self.book.runs() if os.path.realpath(run.get("folder") or "") not in here]
+        return [_with_campaign(entry.row, known.get(str(entry.path))) for entry in entries] + [
+            _elsewhere(run) for run in there
+        ]
+
+    def row(self, entry: Entry) -> dict[str, Any]:
+        """The row of a run below the roots."""
+        return _with_campaign(entry.row, self.book.by_folder().get(str(entry.path)))
+
+    def elsewhere(self, run_id: str) -> dict[str, Any] | None:
+        """The row of a run that only the campaign knows; None: there is none of this name."""
+        return next((row for row in map(_elsewhere, self.book.runs()) if row["id"] == run_id), None)
+
+    def notes(self, entry: Entry) -> list[dict[str, Any]]:
+        """Notes about a run, the oldest first, from beside it and from the campaign."""
+        found: list[dict[str, Any]] = []
+        with suppress(OrienteerError):  # damaged marks, or a database that is away
+            found += marks.notes(self.roots, entry.path)
+            known = self.book.by_folder().get(str(entry.path))
+            if known is not None and not self.book.trouble:
+                name = str(known["name"])
+                found += self.book.ask(lambda campaign: campaign.run(name))["notes"]
+        return found
+
+    def excluded(self, entry: Entry) -> list[str]:
+        """The events that were excluded on the page; none where the list is damaged."""
+        with suppress(OrienteerError):
+            return [str(number) for number in marks.excluded(self.roots, entry.path)]
+        return []
 
     def settings(self, entry: Entry) -> dict[str, Any]:
         """The sections of ``settings.toml``; none where it cannot be read."""
@@ -49,3 +89,33 @@ class State:
             return tomllib.loads(self.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
         except (OrienteerError, ValueError, RecursionError):
             return {}
+
+
+def _with_campaign(row: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
+    """A row with what the campaign knows of the run."""
+    if known is None:
+        return row
+    tags = list(dict.fromkeys([*row["tags"], *known["tags"]]))
+    return {**row, "tags": tags, "sample": known["sample"] or row["sample"], "campaign_run": known["name"]}
+
+
+def _elsewhere(run: dict[str, Any]) -> dict[str, Any]:
+    """The row of a run whose folder is not below the roots."""
+    n_shots, n_hits = run["n_shots"] or 0, run["n_hits"] or 0
+    return {
+        "id": name_of_run(Path("campaign:"), str(run["name"])),
+        "name": run["name"],
+        "campaign_run": run["name"],
+        "kind": run["kind"] or "",
+        "status": ELSEWHERE,
+        "words": "The campaign knows of this run; its folder is not among those that are served.",
+        "iteration": None,
+        "resolution_A": None,
+        "agrees_to_A": None,
+        "n_frames": n_shots or None,
+        "hit_rate": n_hits / n_shots if n_shots else None,
+        "tags": run["tags"],
+        "sample": run["sample"],
+        "note": "",
+        "modified": datetime.fromisoformat(run["modified"]).timestamp(),
+    }

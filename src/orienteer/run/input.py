@@ -21,6 +21,7 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
+from orienteer.source.left_out import WithoutEvents
 
 _BLOCK_BYTES = 1 << 20
 _N_BLOCKS = 256
@@ -44,6 +45,8 @@ def describe_input(source: Source) -> dict[str, Any]:
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
         "wavelength_A": describe_wavelength(source),
+        # As texts: many programs know whole numbers only up to 2^53.
+        **({"left_out": source.left_out.astype(str).tolist()} if isinstance(source, WithoutEvents) else {}),
     }
 
 
@@ -64,6 +67,7 @@ _NAMES = {
     "detector": "the detector (geometry or mask)",
     "polarisation": "the polarisation",
     "wavelength_A": "the wavelength",
+    "left_out": "the events that are excluded",
 }
 
 
@@ -73,7 +77,7 @@ def input_differences(stored: dict[str, Any], given: dict[str, Any]) -> list[str
     for key, name in _NAMES.items():
         old, new = stored.get(key), plain(given.get(key))
         if old != new:
-            is_hash = key in ("data", "detector") or isinstance(old, str) or isinstance(new, str)
+            is_hash = key in ("data", "detector", "left_out") or isinstance(old, str) or isinstance(new, str)
             found.append(name if is_hash else f"{name} ({new} instead of {old})")
     # Where the number of frames differs, the content does too: that is no news.
     return [name for name in found if name != _NAMES["data"] or len(found) == 1]

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
@@ -399,6 +400,7 @@ class Run:
             )
 
     def _reopen(self) -> Source:
+        from orienteer.source.left_out import without_events
         from orienteer.source.opening import open as open_source
 
         stored = self.described["input"]
@@ -415,6 +417,7 @@ class Run:
                 source = open_source(source, wavelength_A=wavelength_A)
         detector = self._directory.read_detector()
         source = source if detector is None else source.with_detector(detector)
+        source = without_events(source, np.array(stored.get("left_out", []), dtype=np.uint64))
         self._check(source)
         return source
 

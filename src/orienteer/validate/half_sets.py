@@ -8,29 +8,20 @@ share a start and meet each other in every iteration, so that their agreement pr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from orienteer.compute.arrays import DeviceName
 from orienteer.errors import OrienteerError
 from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
-from orienteer.source.patterns import Patterns, concatenate
-
-if TYPE_CHECKING:
-    from orienteer.detector.detector import Detector, Polarisation
+from orienteer.source.part import PartOfSource
 
 # 0 and 1 are the salts by which a run parts its own frames.
 _SALT_OF_HALVES, _SALT_OF_SENTINELS = 2, 3
 _PLACES = 1 << 20
 SENTINEL = 2
-# Frames that are read, and dropped, rather than left out between two that are wanted.
-_GAP = 8
-_BATCH_BYTES = 64 * 2**20
 
 
 def part_of_events(event_id: NDArray[np.uint64], sentinels: float = 0.0) -> NDArray[np.int64]:
@@ -47,135 +38,12 @@ def part_of_events(event_id: NDArray[np.uint64], sentinels: float = 0.0) -> NDAr
     return np.where(place < np.uint64(round(sentinels * _PLACES)), SENTINEL, half)
 
 
-class HalfSource:
-    """Some frames of another source, as a source: they keep their ids, are read by batch, and are not copied.
-
-    source : where the frames are.
-    places : (n,) rising frame numbers there.
-    name : which part it is, such as "half 1".
-    """
-
-    def __init__(self, source: Source, places: NDArray[np.int64], name: str) -> None:
-        self._whole, self.places, self.name = source, np.asarray(places, dtype=np.int64), name
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {len(self)} frames of {self._whole!r}>"
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @property
-    def format(self) -> str:
-        """The name of the format of the whole."""
-        return self._whole.format
-
-    @property
-    def path(self) -> Path | None:
-        """None: the file of the whole is not the file of a part."""
-        return None
-
-    @property
-    def detector(self) -> Detector | None:
-        """The pixels."""
-        return self._whole.detector
-
-    @property
-    def mask(self) -> NDArray[np.uint8] | None:
-        """What the data themselves forbid."""
-        return self._whole.mask
-
-    @property
-    def polarisation(self) -> Polarisation | None:
-        """How the beam was polarised."""
-        return self._whole.polarisation
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Those of the whole, with which part this is."""
-        return {**self._whole.metadata, "part": self.name}
-
-    @property
-    def frame_shape(self) -> tuple[int, ...]:
-        """Shape of one frame."""
-        return self._whole.frame_shape
-
-    @property
-    def n_pixels(self) -> int:
-        """Pixels of a frame."""
-        return self._whole.n_pixels
-
-    @property
-    def n_frames(self) -> int:
-        """Frames of this part."""
-        return len(self.places)
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """The columns that ``read`` returns."""
-        return self._whole.column_names
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether frames come as lists of photons."""
-        return self._whole.is_sparse
-
-    def read(self, frames: slice | ArrayLike = slice(None)) -> Patterns:
-        """The chosen frames of this part with their columns."""
-        places = self._places_of(frames)
-        ordered, back = np.unique(places, return_inverse=True)
-        if not len(ordered):
-            return self._whole.read(slice(0, 0))
-        # A half is every second frame or so: reading the others with them is faster than leaving them out.
-        spans = np.split(ordered, np.flatnonzero(np.diff(ordered) > _GAP) + 1)
-        parts = [self._whole.read(slice(int(one[0]), int(one[-1]) + 1))[one - one[0]] for one in spans]
-        return concatenate(parts)[back]
-
-    def batches(self, size: int | None = None, device: DeviceName = "cpu") -> Iterator[Patterns]:
-        """All frames in order, ``size`` at a time (by default as many as fit in 64 MiB)."""
-        step = max(1, _BATCH_BYTES // (4 * self.n_pixels)) if size is None else size
-        if step < 1:
-            raise OrienteerError(f"a batch of {step} frames was asked for; it needs at least 1.")
-        for first in range(0, len(self), step):
-            yield self.read(slice(first, first + step)).to(device)
-
-    def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
-        """The names (n,) of the chosen frames, which are those they have in the whole."""
-        return self._whole.event_ids()[self._places_of(frames)]
-
-    def read_columns(
-        self, names: Collection[str] | None = None, frames: slice | ArrayLike = slice(None)
-    ) -> dict[str, NDArray[Any]]:
-        """Columns (n, ...) of the chosen frames by name."""
-        places = self._places_of(frames)
-        return {name: column[places] for name, column in self._whole.read_columns(names).items()}
-
-    def refresh(self) -> int:
-        """A part stays what it was when it was made."""
-        return len(self)
-
-    def with_detector(self, detector: Detector) -> HalfSource:
-        """The same part of the same data with this detector."""
-        return HalfSource(self._whole.with_detector(detector), self.places, self.name)
-
-    def close(self) -> None:
-        """Nothing: the whole belongs to whoever opened it."""
-
-    def _places_of(self, frames: slice | ArrayLike) -> NDArray[np.int64]:
-        chosen = frames if isinstance(frames, slice) else np.atleast_1d(np.asarray(frames))
-        if not isinstance(chosen, slice) and not chosen.size:
-            chosen = chosen.astype(np.int64)
-        try:
-            return self.places[chosen]
-        except IndexError as error:
-            raise OrienteerError(f"{self.name}: {error}.", f"It has {len(self)} frames.") from None
-
-
 class Parts(NamedTuple):
     """A data set in three parts that share no frame."""
 
-    half_1: HalfSource
-    half_2: HalfSource
-    sentinels: HalfSource
+    half_1: PartOfSource
+    half_2: PartOfSource
+    sentinels: PartOfSource
 
 
 def split(source: Source, sentinels: float = 0.05) -> Parts:
@@ -195,4 +63,4 @@ def split(source: Source, sentinels: float = 0.05) -> Parts:
                 "Give more frames; hundreds are the least that shows a particle.",
             )
     names = ("half 1", "half 2", "sentinels")
-    return Parts(*(HalfSource(source, np.flatnonzero(part == i), name) for i, name in enumerate(names)))
+    return Parts(*(PartOfSource(source, np.flatnonzero(part == i), name) for i, name in enumerate(names)))

@@ -1,0 +1,103 @@
+"""What the page may change: tags, notes and excluded frames of runs; and runs are stopped and started."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from orienteer.dashboard import marks
+from orienteer.dashboard.answers import PlainAnswer
+from orienteer.dashboard.control import Control
+from orienteer.dashboard.index import Entry
+from orienteer.dashboard.runs import RunId
+from orienteer.dashboard.state import State
+
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+Event = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,20}$")]
+
+
+class Nothing(BaseModel):
+    """A body that says nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Tags(Nothing):
+    """Tags to give and to take away."""
+
+    add: list[Tag] = Field(default=[], max_length=50)
+    remove: list[Tag] = Field(default=[], max_length=50)
+
+
+class Note(Nothing):
+    """A note."""
+
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
+
+
+class Events(Nothing):
+    """Events to exclude, and to take back."""
+
+    event_ids: list[Event] = Field(default=[], max_length=5000)
+    remove: list[Event] = Field(default=[], max_length=5000)
+
+
+def action_routes(state: State) -> APIRouter:
+    """The routes that change something; the gate has made sure that the request may."""
+    routes = APIRouter(prefix="/api/runs/{run_id}")
+    control = Control()
+
+    def campaign_name(entry: Entry) -> str:
+        return state.book.name_of(str(entry.path), entry.name, entry.row["kind"])
+
+    @routes.post("/tags")
+    def tags(run_id: RunId, body: Tags) -> Response:
+        entry = state.index.find(run_id)
+        if state.book.is_there:
+            name = campaign_name(entry)
+            found = state.book.ask(lambda campaign: campaign.tag(name, body.add, body.remove))
+            state.book.forget()
+        else:
+            found = marks.tag(state.roots, entry.path, body.add, body.remove)
+        state.index.look_again(run_id)
+        return PlainAnswer({"tags": found})
+
+    @routes.post("/note")
+    def note(run_id: RunId, body: Note) -> Response:
+        entry = state.index.find(run_id)
+        if state.book.is_there:
+            name = campaign_name(entry)
+            state.book.ask(lambda campaign: campaign.note(name, body.text, author="dashboard"))
+            state.book.forget()
+        else:
+            marks.note(state.roots, entry.path, body.text)
+        state.index.look_again(run_id)
+        return PlainAnswer({"notes": state.notes(entry)})
+
+    @routes.post("/exclude")
+    def exclude(run_id: RunId, body: Events) -> Response:
+        entry = state.index.find(run_id)
+        add, remove = (
+            [int(one) for one in part if int(one) < 2**64] for part in (body.event_ids, body.remove)
+        )
+        found = marks.exclude(state.roots, entry.path, add, remove)
+        state.index.look_again(run_id)
+        return PlainAnswer({"excluded": [str(number) for number in found]})
+
+    @routes.post("/stop")
+    def stop(run_id: RunId, body: Nothing) -> Response:
+        words = control.stop(state.index.find(run_id))
+        state.index.look_again(run_id)
+        return PlainAnswer({"words": words})
+
+    @routes.post("/start")
+    def start(run_id: RunId, body: Nothing) -> Response:
+        words = control.start(state.index.find(run_id))
+        state.index.look_again(run_id)
+        return PlainAnswer({"words": words})
+
+    return routes

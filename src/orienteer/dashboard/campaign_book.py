@@ -1,0 +1,107 @@
+"""CampaignBook: the database of the beam time as the dashboard uses it; it may be away for a while."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from orienteer.dashboard.refusal import Refused
+from orienteer.errors import OrienteerError
+
+if TYPE_CHECKING:
+    from orienteer.campaign.campaign import Campaign
+
+T = TypeVar("T")
+_PATIENCE_S = 2.0
+# What was read is good for a moment; a database that is away is not asked again at once.
+_AGE_S, _REST_S = 2.0, 15.0
+_MOST_RUNS = 20_000
+_AT_ONCE = 1000
+
+
+class CampaignBook:
+    """A campaign that is opened when it is first needed, and what was read of it lately.
+
+    address : a file or URL; empty: there is no campaign.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._campaign: Campaign | None = None
+        self._guard, self._asking = threading.Lock(), threading.Lock()
+        self._runs: list[dict[str, Any]] = []
+        self._at = -float("inf")
+        self.trouble = ""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a campaign at all."""
+        return bool(self.address)
+
+    def ask(self, question: Callable[[Campaign], T]) -> T:
+        """The answer of the database; where it is away, a refusal that says so."""
+        if not self.is_there:
+            hint = "Start the dashboard with --campaign FILE."
+            raise Refused(404, "The dashboard knows of no campaign.", hint)
+        with self._guard:
+            if self._campaign is None:
+                from orienteer.campaign.campaign import Campaign
+
+                self._campaign = Campaign.open(self.address, patience_s=_PATIENCE_S)
+            campaign = self._campaign
+        return question(campaign)
+
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs of the campaign as they were a moment ago; none, and ``trouble``, where it is away."""
+        if not self.is_there:
+            return []
+        is_old = time.monotonic() - self._at > (_REST_S if self.trouble else _AGE_S)
+        if is_old and self._asking.acquire(blocking=self._at == -float("inf")):
+            try:
+                self._runs = self.ask(_all_runs)
+                self.trouble = ""
+            except OrienteerError as error:
+                self.trouble = error.message
+            finally:
+                self._at = time.monotonic()
+                self._asking.release()
+        return self._runs
+
+    def by_folder(self) -> dict[str, dict[str, Any]]:
+        """The runs that have a folder, by its real path."""
+        return {os.path.realpath(run["folder"]): run for run in self.runs() if run.get("folder")}
+
+    def name_of(self, folder: str, name: str, kind: str) -> str:
+        """What the campaign calls the run in a folder; one that it does not know is added."""
+        from orienteer.campaign.names import name_of
+
+        known = self.by_folder().get(os.path.realpath(folder))
+        if known is not None:
+            return str(known["name"])
+        taken = {run["name"] for run in self.runs()}
+        wanted = name_of(name)
+        free = next(
+            name
+            for name in (wanted, *(f"{wanted[:190]} ({k})" for k in range(2, 10_000)))
+            if name not in taken
+        )
+        self.ask(lambda campaign: campaign.add_run(free, folder=folder, kind=kind or None))
+        self.forget()
+        return free
+
+    def forget(self) -> None:
+        """Something was written: what was read is out of date."""
+        self._at = -float("inf")
+
+
+def _all_runs(campaign: Campaign) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    while len(found) < _MOST_RUNS:
+        total, some = campaign.runs(offset=len(found), limit=_AT_ONCE)
+        found += some
+        if not some or len(found) >= total:
+            break
+    return found

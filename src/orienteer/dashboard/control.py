@@ -1,0 +1,120 @@
+"""Stopping and starting runs: a signal to the process that holds the lock, and a new process that goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from orienteer.cluster.records import how_to_cancel, read_records
+from orienteer.compute.atomic import unwritable
+from orienteer.dashboard.index import Entry
+from orienteer.dashboard.logs import PRINTED
+from orienteer.dashboard.refusal import Refused
+from orienteer.dashboard.rows import LIVE
+from orienteer.errors import OrienteerError
+from orienteer.run.lock import NAME as LOCK
+from orienteer.run.lock import Holder, lock_holder
+
+_MOST_PRINTED_BYTES = 4 << 20
+
+
+class Control:
+    """The processes that were started from here; they live on when the dashboard ends."""
+
+    def __init__(self) -> None:
+        self._started: dict[Path, subprocess.Popen[bytes]] = {}
+
+    def stop(self, entry: Entry) -> str:
+        """Ask the process that works on a run to save and leave; what was done, in words."""
+        holder = lock_holder(entry.path)
+        if holder is None:
+            raise Refused(409, "Nobody works on this run.")
+        if not holder.is_here:
+            jobs = [record.number for record in read_records(entry.path)]
+            hint = f"Or take its job back: {how_to_cancel(jobs[-1:])}" if jobs else ""
+            raise Refused(409, f"The run is worked on by {holder}, which only that machine can stop.", hint)
+        _terminate(holder, entry.path / LOCK)
+        return f"Asked {holder} to save and leave."
+
+    def start(self, entry: Entry) -> str:
+        """Let a run go on in a process of its own; what was done, in words."""
+        self._started = {path: one for path, one in self._started.items() if one.poll() is None}
+        if entry.path in self._started or lock_holder(entry.path) is not None:
+            raise Refused(409, "Somebody works on this run already.")
+        if entry.is_live:
+            raise Refused(
+                409, "A live run is started where its source is.", "Use the command that it was begun with."
+            )
+        if (entry.path.parent / LIVE).exists() and entry.path.name == "map":
+            raise Refused(409, "This map grows with its live run.", "Start that one.")
+        if entry.row["status"] == "finished":
+            raise Refused(409, "The run has come to its end.")
+        if entry.row["status"] not in ("stopped", "failed", "new"):
+            raise Refused(409, f"The run cannot go on: {entry.row['words']}")
+        command = [sys.executable, "-m", "orienteer.dashboard.resuming", str(entry.path)]
+        printed = _printed_to(entry.path / PRINTED)
+        try:
+            self._started[entry.path] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                cwd=entry.path.parent,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise OrienteerError(f"The run could not be started ({error.strerror}).") from error
+        finally:
+            os.close(printed)
+        return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."
+
+
+def _terminate(holder: Holder, lock: Path) -> None:
+    """Send SIGTERM to the process that holds a lock, and to no other.
+
+    A lock is a file, and anybody who may write there can put any number into it: the signal is sent only to a
+    process that has the lock open, through a handle that stays that process.
+    """
+    try:
+        handle = os.pidfd_open(holder.pid)
+    except OSError as error:
+        raise Refused(409, "The process that worked on this run is gone.") from error
+    try:
+        if not holder.is_alive_here or not _has_open(holder.pid, lock):
+            raise Refused(409, "The lock of this run names a process that does not hold it; none is stopped.")
+        signal.pidfd_send_signal(handle, signal.SIGTERM)
+    except OSError as error:
+        raise Refused(409, f"{holder} could not be asked to stop ({error.strerror}).") from error
+    finally:
+        os.close(handle)
+
+
+def _has_open(pid: int, file: Path) -> bool:
+    """Whether a process has this file open."""
+    try:
+        wanted = os.stat(file)
+        opened = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+    for one in opened:
+        try:
+            if os.path.samestat(one.stat(), wanted):
+                return True
+        except OSError:  # it was closed meanwhile
+            continue
+    return False
+
+
+def _printed_to(path: Path) -> int:
+    """A file to which a process prints; one that has become long begins anew."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        descriptor = os.open(path, flags, 0o644)
+        if os.fstat(descriptor).st_size > _MOST_PRINTED_BYTES:
+            os.ftruncate(descriptor, 0)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return descriptor

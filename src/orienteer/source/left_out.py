@@ -1,0 +1,82 @@
+"""Events that somebody wants to leave out: the small file that lists them, and a data set without them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import read_described
+from orienteer.errors import FileError, OrienteerError
+from orienteer.source.base import Source
+from orienteer.source.part import PartOfSource
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+EXCLUDED = "excluded.json"
+FORMAT, VERSION = "orienteer-excluded", 1
+_LARGEST = 2**64 - 1
+
+
+def write_excluded(path: str | os.PathLike[str], event_ids: Iterable[int]) -> None:
+    """Put the ids of the events in place, as texts: many programs know numbers only up to 2^53."""
+    told = {"format": FORMAT, "version": VERSION, "event_ids": [str(number) for number in event_ids]}
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(told, indent=0) + "\n", encoding="ascii")
+
+
+def read_excluded(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
+    """The ids (n,) of such a file, in order and each once."""
+    told: Any = read_described(Path(path), "list of excluded events", FORMAT, VERSION).get("event_ids")
+    if not isinstance(told, list) or not all(isinstance(one, str) and _is_id(one) for one in told):
+        raise FileError(path, "holds something else than ids of events.")
+    return np.unique(np.array([int(one) for one in told], dtype=np.uint64))
+
+
+class WithoutEvents(PartOfSource):
+    """A data set without some of its events; it keeps the path of the whole.
+
+    left_out : (n,) ids of the events that are there and are left out, in order.
+    """
+
+    left_out: NDArray[np.uint64]
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the whole."""
+        return self._whole.path
+
+    def with_detector(self, detector: Detector) -> Self:
+        """The same frames with this detector."""
+        other = super().with_detector(detector)
+        other.left_out = self.left_out
+        return other
+
+
+def without_events(source: Source, event_ids: ArrayLike) -> Source:
+    """The data without these events; ids that are not there do not matter."""
+    ids = source.event_ids()
+    is_out = np.isin(ids, np.asarray(event_ids, dtype=np.uint64))
+    if not is_out.any():
+        return source
+    if is_out.all():
+        raise OrienteerError("every frame is excluded.", "Take some back.")
+    part = WithoutEvents(source, np.flatnonzero(~is_out), "without excluded events")
+    part.left_out = np.unique(ids[is_out])
+    return part
+
+
+def _is_id(text: str) -> bool:
+    """Whether a text is a whole number of 64 bits.
+
+    >>> _is_id("18446744073709551615"), _is_id("18446744073709551616"), _is_id("-1")
+    (True, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= _LARGEST
