@@ -158,7 +158,7 @@ def test_the_truth_stays_put_whatever_the_oversampling(
     """Slices and merges speak of the same places: frames of the truth do not move it."""
     settings = MtipSettings(diameter_A=320.0, level=4, oversampling=oversampling, phasing=False)
     mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
-    mtip._enter(1)
+    mtip.enter(1)
     grid, work = mtip._grid, mtip.work
     axis = (np.arange(grid.edge) - grid.edge // 2) * grid.voxel_inv_A
     length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)

@@ -23,7 +23,7 @@ def after_first_stage(data: Any, n_steps: int = 4, **settings: Any) -> Emc:
     relative = np.where(index >= 0, truth / mean[np.maximum(index, 0)], 1.0).astype(np.float32)
     emc.models = np.stack([relative[None]] * emc.n_halves)
     emc.noise.dispersion = np.full(40, 0.02)
-    emc._enter(1)
+    emc.enter(1)
     for _ in range(n_steps):
         emc.step()
     return emc

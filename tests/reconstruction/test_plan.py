@@ -92,7 +92,7 @@ def held_by(tiny: Any, n_frames: int, **settings: Any) -> tuple[int, Any]:
         emc.n_models = emc.settings.models
         emc.models, emc.full = (np.repeat(x, emc.n_models, axis=-4) for x in (emc.models, emc.full))
         emc.table.take_states(emc.n_models)
-        emc._enter(len(emc.stages) - 1)
+        emc.enter(len(emc.stages) - 1)
         emc.step()
         return tracemalloc.get_traced_memory()[1], emc.plan
     finally:

@@ -175,8 +175,8 @@ class Mtip(Emc):
             self.profile = self._first_envelope = envelope_of(self.profile, self.diameter_A)
         super()._begin_start(start)
 
-    def _enter(self, stage: int, *, is_new: bool = True) -> None:
-        super()._enter(stage, is_new=is_new)
+    def enter(self, stage: int, *, is_new: bool = True) -> None:
+        super().enter(stage, is_new=is_new)
         work = self.work
         self._grid = RelativeGrid(
             work.edge_voxels, work.stage.voxel_inv_A, self.diameter_A, self.device

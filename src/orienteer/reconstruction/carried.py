@@ -95,7 +95,7 @@ class Carried(Preparation):
         self.course.start, self.models = start, None
         self.table.weight = self.first_weight.copy()
         self.fluence = self.first_fluence()
-        self._enter(0)
+        self.enter(0)
         n = self.work.edge_voxels
         speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
         models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
@@ -109,7 +109,8 @@ class Carried(Preparation):
         self.noise.forget()
         self.half_correlation = np.ones(n_shells_of(first[0]))
 
-    def _enter(self, stage: int, *, is_new: bool = True) -> None:
+    def enter(self, stage: int, *, is_new: bool = True) -> None:
+        """Begin a stage with the models that there are.  is_new : they are random, where it is the first."""
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
         zoom = 1.0
@@ -248,7 +249,7 @@ class Carried(Preparation):
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
         self.noise.restore(state)
         self.models, self.n_models = None, len(state["full"])
-        self._enter(int(state["course/stage"]))
+        self.enter(int(state["course/stage"]))
         self._take(state)
         self.watch = None
         if state["watch"] is not None:

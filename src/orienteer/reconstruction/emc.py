@@ -231,7 +231,7 @@ class Emc(Carried):
     def _turn(self, turn: Turn) -> None:
         """Make ready for what comes next."""
         if turn == "next stage":
-            self._enter(self.course.stage + 1)
+            self.enter(self.course.stage + 1)
         elif turn in ("next start", "best start"):
             found = self._learnt()
             self.candidates.append({**found, "log_likelihood": self.course.last_log_likelihood})
@@ -243,7 +243,7 @@ class Emc(Carried):
             self.course.has_start = True
             self._take(self.candidates[best])
             self.candidates = []
-            self._enter(0 if self.course.grows else 1, is_new=False)
+            self.enter(0 if self.course.grows else 1, is_new=False)
         elif turn == "judge states":
             self._grow()
 
@@ -265,7 +265,7 @@ class Emc(Carried):
             self._take(growth.before)
             self.table.restore(growth.before)
         growth.before, self.course.grows = {}, False
-        self._enter(1)
+        self.enter(1)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""

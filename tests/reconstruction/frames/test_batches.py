@@ -153,7 +153,7 @@ def test_iterations_are_those_of_resident_frames_and_leave_no_thread(
     for emc in (expected, found):
         on_device = emc is expected
         emc.plan = replace(emc.plan, batch_frames=BATCH, frames_on_device=on_device)
-        emc._enter(0)
+        emc.enter(0)
     assert found.frames.reads_ahead
     assert found.frames.is_in_memory == (where == "in host memory")
     for _ in range(2):

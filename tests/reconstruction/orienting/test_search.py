@@ -41,7 +41,7 @@ def enter_last(data: Any, known: dict[str, Any], in_two_passes: bool) -> Emc:
     emc = stage_of(data, LEVEL, in_two_passes)
     emc._take(known)
     emc.half_correlation = known["half_correlation"]
-    emc._enter(1)
+    emc.enter(1)
     return emc
 
 
@@ -86,7 +86,7 @@ def test_a_frame_is_scored_on_an_eighth_of_the_poses_and_few_more(data: Any, kno
 def test_faint_frames_meet_the_whole_fine_grid(simulated: Any, tiny: Any) -> None:
     faint = simulated(tiny.particle, 14, 65.0, frames=60, photons_per_frame=10)
     emc = stage_of(faint, 4, True, models=2, junk_classes=1)
-    emc._enter(1)
+    emc.enter(1)
     search, likelihood, expander = search_of(emc)
     assert isinstance(search, WholeGrid)
     assert search.grid is emc.work.fine
@@ -121,7 +121,7 @@ EVERYTHING: dict[str, Any] = {
 def test_going_on_in_two_passes_gives_the_same_bits(tiny: Any, changes: dict[str, Any]) -> None:
     emc, other = (stage_of(tiny, 4, True, **(EVERYTHING | changes)) for _ in range(2))
     emc.step()
-    emc._enter(1)
+    emc.enter(1)
     for _ in range(2):
         before = emc.state()
         emc.step()

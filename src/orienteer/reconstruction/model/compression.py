@@ -1,6 +1,7 @@
 """Compression: from what the frames have left behind to new models, and how far the halves agree."""
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,42 +86,54 @@ class Compressed:
         return float(np.sqrt(difference / max(contrast, 1e-300)))
 
 
+# Of every half and every model: relative intensity (n, n, n), not filtered, and exposure (n, n, n).
+Solved: TypeAlias = list[list[tuple[Array, Array]]]
+
+
 def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
     """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
-    sums = [
-        [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
-        for deposit in deposits
-    ]
-    n_models = len(sums[0])
-    total = [sum(half[m] for half in sums[1:]) + sums[0][m] for m in range(n_models)]
-    solved = [
-        [
-            solve(part) if deposit.models is None else corrected(deposit.models[m], part)
-            for m, part in enumerate(half)
-        ]
-        for deposit, half in zip(deposits, sums, strict=True)
-    ]
-    xp = array_namespace(solved[0][0])
-    new, correlations = [], []
+    return filter_halves(solve_deposits(deposits, group), group)
+
+
+def solve_deposits(deposits: list[Deposit], group: PointGroup) -> Solved:
+    """What the sums of each half say about its models, noise included."""
+    solved: Solved = []
+    for deposit in deposits:
+        sums = [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
+        solved.append(
+            [
+                (solve(part) if deposit.models is None else corrected(deposit.models[m], part), part[..., 1])
+                for m, part in enumerate(sums)
+            ]
+        )
+    return solved
+
+
+def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
+    """Models of each half without what the halves disagree about."""
+    xp = array_namespace(solved[0][0][0])
+    new, correlations, photons = [], [], []
     whole: list[tuple[Array, Array, WienerFilter | None]] = []
-    for m in range(n_models):
-        exposure = total[m][..., 1]
-        together = _mean([solved[h][m] for h in range(len(sums))], [half[m][..., 1] for half in sums])
-        if len(sums) == 1:
+    for halves in zip(*solved, strict=True):
+        values, exposures = [half[0] for half in halves], [half[1] for half in halves]
+        exposure = sum(exposures[1:]) + exposures[0]
+        photons.append(float(exposure.sum()) + 1)
+        together = _mean(values, exposures)
+        if len(halves) == 1:
             correlations.append(np.ones(n_shells_of(together)))
             together = xp.maximum(together, xp.float32(0))
             new.append([together])
             whole.append((together, exposure, None))
             continue
-        keep_signal = WienerFilter(solved[0][m], solved[1][m], exposure, group.order)
+        keep_signal = WienerFilter(values[0], values[1], exposure, group.order)
         correlations.append(keep_signal.correlation)
-        new.append(keep_signal.filtered([(solved[h][m], sums[h][m][..., 1], True) for h in range(2)]))
+        new.append(keep_signal.filtered([(values[h], exposures[h], True) for h in range(2)]))
         whole.append((together, exposure, keep_signal))
     return Compressed(
-        xp.stack([xp.stack([model[h] for model in new]) for h in range(len(sums))]),
+        xp.stack([xp.stack([model[h] for model in new]) for h in range(len(solved))]),
         tuple(whole),
-        np.average(correlations, axis=0, weights=[float(part[..., 1].sum()) + 1 for part in total]),
-        total[0][..., 1],
+        np.average(correlations, axis=0, weights=photons),
+        whole[0][1],
         by_model=np.stack(correlations),
     )
 

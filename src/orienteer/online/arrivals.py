@@ -1,0 +1,84 @@
+"""Hits as they arrive in a growing source: each is taken in once, in order, if the user's choice lets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import OrienteerError
+from orienteer.source.base import Source
+from orienteer.source.patterns import Patterns
+
+# Columns (n, ...) by name in, (n,) bool out: which hits are taken.
+Select: TypeAlias = Callable[[dict[str, NDArray[Any]]], NDArray[np.bool_]]
+
+
+class Arrivals:
+    """The hits of a source that nobody has taken yet.
+
+    n_seen : rows of the source that were looked at; n_doubles : of them, hits whose event was known already.
+    chosen : (T,) int64, rows of all hits that were taken.
+    """
+
+    def __init__(self, source: Source, select: Select | None = None) -> None:
+        self._source, self._select = source, select
+        self.n_seen = self.n_doubles = 0
+        self.chosen = np.zeros(0, np.int64)
+        self._known: set[int] = set()
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that wait, as far as the source was last looked at."""
+        return int(self._source.n_frames or 0) - self.n_seen
+
+    def look(self) -> int:
+        """Look for new rows; how many wait."""
+        self._source.refresh()
+        return self.n_waiting
+
+    def take(self, most: int) -> tuple[NDArray[np.int64], Patterns | None]:
+        """The next hits, ``most`` of them or fewer: their rows in the source and they themselves."""
+        rows = np.arange(self.n_seen, self.n_seen + min(most, self.n_waiting))
+        if not len(rows):
+            return rows, None
+        span = slice(int(rows[0]), int(rows[-1]) + 1)
+        keep = np.ones(len(rows), dtype=bool)
+        if self._select is not None:
+            keep = np.asarray(self._select(self._source.read_columns(frames=span)))
+            if keep.shape != rows.shape or keep.dtype.kind != "b":
+                raise OrienteerError(
+                    f"the choice of hits gave {keep.dtype} of shape {keep.shape} for {len(rows)} hits.",
+                    "It should give one yes or no for each.",
+                )
+        ids = self._source.event_ids(span).tolist()
+        for i in np.flatnonzero(keep):
+            if ids[i] in self._known:
+                keep[i] = False
+                self.n_doubles += 1
+            self._known.add(ids[i])
+        self.n_seen += len(rows)
+        rows = rows[keep]
+        self.chosen = np.concatenate([self.chosen, rows])
+        return rows, self._source.read(rows) if len(rows) else None
+
+    def state(self) -> dict[str, Any]:
+        """What is needed to go on."""
+        return {
+            "arrivals/n_seen": self.n_seen,
+            "arrivals/n_doubles": self.n_doubles,
+            "arrivals/chosen": self.chosen,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state; the source must still have what was taken."""
+        self.n_seen, self.n_doubles = int(state["arrivals/n_seen"]), int(state["arrivals/n_doubles"])
+        self.chosen = np.array(state["arrivals/chosen"], np.int64)
+        if self.look() < 0:
+            raise OrienteerError(
+                f"the data have {self._source.n_frames} hits, and {self.n_seen} were seen before.",
+                "Give the data that this map was begun with, or another folder for a new map.",
+            )
+        self._known = set(self._source.event_ids(self.chosen).tolist())

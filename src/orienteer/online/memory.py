@@ -1,0 +1,76 @@
+"""What earlier rounds have merged, remembered and slowly forgotten: the sums of stepwise expectation maximisation.
+
+A round sees a part of the hits.  What it has merged is joined with what is remembered of earlier rounds,
+S <- (1 - g) S + s, where g is the share of all hits that the round has seen: then the memory comes to weigh
+as much as all hits do, and a round of all hits remembers nothing, which is an iteration of batch EM.  The
+share has a least value, so that the first minutes do not freeze the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from orienteer.compute.arrays import to_numpy
+from orienteer.reconstruction.model.compression import Solved
+from orienteer.reconstruction.model.relative_intensity import PRIOR_PHOTONS
+
+
+class Memory:
+    """The merged intensity of each half, before it is filtered, with its exposure.
+
+    share : g of the next round; 1: nothing is remembered.
+    """
+
+    def __init__(self) -> None:
+        self.share = 1.0
+        self._kept: Solved = []
+
+    def joined(self, solved: Solved) -> Solved:
+        """What the round and the memory say together; it is the new memory.
+
+        Cubes of another size are those of another stage, of which nothing is remembered.
+        """
+        kept = self._kept
+        if self.share < 1 and kept and kept[0][0][0].shape == solved[0][0][0].shape:
+            left = 1 - self.share
+            solved = [
+                [_mean(old, new, left) for old, new in zip(olds, news, strict=True)]
+                for olds, news in zip(kept, solved, strict=True)
+            ]
+        self._kept = solved
+        return solved
+
+    def forget(self) -> None:
+        """The models have become others."""
+        self._kept = []
+
+    def state(self) -> dict[str, Any]:
+        """All cubes by name."""
+        state: dict[str, Any] = {"memory/halves": len(self._kept)}
+        for h, half in enumerate(self._kept):
+            for m, (values, exposure) in enumerate(half):
+                state[f"memory/{h}/{m}/values"] = to_numpy(values)
+                state[f"memory/{h}/{m}/exposure"] = to_numpy(exposure)
+        return state
+
+    def restore(self, state: Mapping[str, Any], xp: Any) -> None:
+        """Go on from a state, with cubes of this array library."""
+        self._kept = []
+        for h in range(int(state["memory/halves"])):
+            half, m = [], 0
+            while f"memory/{h}/{m}/values" in state:
+                names = (f"memory/{h}/{m}/values", f"memory/{h}/{m}/exposure")
+                values, exposure = (xp.asarray(state[name]) for name in names)
+                half.append((values, exposure))
+                m += 1
+            self._kept.append(half)
+
+
+def _mean(old: tuple[Any, Any], new: tuple[Any, Any], left: float) -> tuple[Any, Any]:
+    """Two cubes as one, by their exposures, the old one of which counts ``left`` times."""
+    before, now = left * old[1], new[1]
+    total = before + now + PRIOR_PHOTONS
+    return ((before * old[0] + (now + PRIOR_PHOTONS) * new[0]) / total).astype(np.float32), before + now

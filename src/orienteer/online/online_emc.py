@@ -1,0 +1,357 @@
+"""OnlineEmc: a reconstruction that begins with the first hits, and grows while others arrive.
+
+It goes in rounds.  A round takes in the hits that have come, looks again at those that were not looked at for
+longest, and does one iteration of EMC with them, which remembers what earlier rounds have merged.  While all
+hits fit into a round, it is an iteration of batch EMC.  When the last hit has come, all stages are gone
+through with all of them, from the map that has grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
+from orienteer.compute.machine import memory_GiB
+from orienteer.online.arrivals import Arrivals, Select
+from orienteer.online.chosen_frames import ChosenFrames
+from orienteer.online.final_emc import FinalEmc
+from orienteer.online.memory import Memory
+from orienteer.online.reservoir import Reservoir
+from orienteer.online.round_emc import RoundEmc
+from orienteer.reconstruction.handing_over import LearntMap, begin_from
+from orienteer.reconstruction.model.halves import half_of_events, hash_of_events, sentinels_of_events
+from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.step import Step
+from orienteer.run.online_settings import OnlineSettings
+from orienteer.source.base import Source
+from orienteer.volume.volume import Volume
+
+_ROUND = {"cpu": 2000, "cuda": 20_000}
+# Hits from which size and radial mean are taken, and their growth after which they are taken anew.
+_LOOKED_AT, _GROWTH = 20_000, 2.0
+# Another size than before counts when it differs by more than this share.
+_SAME_SIZE = 0.05
+# Growth of the hits after which a start that has found nothing is followed by another.
+_MORE = 1.5
+# Rounds are not told apart by this salt: hits that were looked at last in the same round, in another order.
+_SALT = 3
+
+
+@dataclass(frozen=True)
+class OnlineStep(Step):
+    """What a round tells, beside what an iteration does.
+
+    n_hits, n_new, n_waiting : hits taken in so far, in this round, and those that the source has more.
+    n_round : hits that this round has looked at.
+    """
+
+    n_hits: int = 0
+    n_new: int = 0
+    n_waiting: int = 0
+    n_round: int = 0
+
+
+class OnlineEmc:
+    """A growing reconstruction, round by round; ``follow`` keeps it in a folder.
+
+    source : hits with a detector and a wavelength, which may become more.
+    settings, online : of the engine, and of how it grows.
+    select : which of the hits are taken, by their columns.
+    """
+
+    def __init__(
+        self, source: Source, settings: EmcSettings, online: OnlineSettings, *, seed: int = 0,
+        device: DeviceName = "auto", select: Select | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self.online, self.seed = settings, online, seed
+        self.device = choose_device(device)
+        self.source = source
+        self.arrivals = Arrivals(source, select)
+        needed = (settings.known_poses_column,) if settings.known_poses_column else ()
+        self.reservoir, self.memory = Reservoir(source, needed), Memory()
+        self.round_hits = online.round_hits or _ROUND[self.device]
+        self.remarks: list[str] = []
+        self.is_over = False
+        self._n_rounds = self._n_starts = self._n_prepared = self._failed_at = 0
+        self._slow_stage = 0
+        self._is_settled = False
+        self._diameter_A = settings.diameter_A
+        self._carried: dict[str, Any] = {}
+        self._profile: RadialProfile | None = None
+        self._learnt: LearntMap | None = None
+        self._last: RoundEmc | None = None
+        self._final: FinalEmc | None = None
+
+    # The stream -------------------------------------------------------------------------------------------
+
+    def look(self, is_over: bool) -> None:
+        """Look for hits.  is_over : nothing has come since the last hit that the source has, and never will."""
+        if self._final is None:
+            self.arrivals.look()
+            self.is_over = is_over
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step can be made now."""
+        if self.finished:
+            return False
+        n_waiting = self.arrivals.n_waiting
+        if self._final is not None or self._ends:
+            return len(self.reservoir) > 0
+        if not self._carried:
+            n_needed = max(self.online.first_hits, int(_MORE * self._failed_at))
+            if len(self.reservoir) + n_waiting >= n_needed or self.is_over:
+                self._take_in(n_waiting)
+            return len(self.reservoir) >= n_needed
+        return n_waiting > 0 or not self._is_settled
+
+    @property
+    def _ends(self) -> bool:
+        """Whether all hits are there, and what is left to do is done with all of them at once."""
+        return self.is_over and not self.arrivals.n_waiting and self.online.finish != "no"
+
+    @property
+    def iteration(self) -> int:
+        """Rounds, and iterations of the end, that were done."""
+        return self._n_rounds + (0 if self._final is None else self._final.iteration)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last hit has come and nothing more is to be done."""
+        if self._final is not None:
+            return self._final.finished
+        nothing_left = self._is_settled or not self._carried
+        return (
+            self.is_over and not self.arrivals.n_waiting and self.online.finish == "no" and nothing_left
+        ) or (self._ends and not len(self.reservoir))
+
+    @property
+    def reason(self) -> str:
+        """Why it is over, in one sentence."""
+        if self._final is not None:
+            return self._final.reason
+        if not self.finished:
+            return ""
+        return "The last hit has come." if len(self.reservoir) else "Not one hit has come."
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether it is over because of the limit of iterations."""
+        return self._final is not None and self._final.at_limit
+
+    @property
+    def plan(self) -> Any:
+        """Sizes of the last round, or of the end; None before the first."""
+        emc = self._final or self._last
+        return None if emc is None else emc.plan
+
+    # Rounds -----------------------------------------------------------------------------------------------
+
+    def step(self) -> Step:
+        """One round; or, when the last hit has come, one iteration with all of them."""
+        if self._final is not None or self._ends:
+            return self._final_step()
+        n_before = len(self.arrivals.chosen)
+        self._take_in(self.round_hits)
+        n_new = len(self.arrivals.chosen) - n_before
+        if not self._carried or len(self.reservoir) >= _GROWTH * self._n_prepared:
+            self._prepare()
+        rows = self._choose()
+        emc = self._make(rows)
+        emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
+        if n_new and self._is_settled:  # there is something to learn again
+            emc.course.enter(emc.course.stage)
+            emc.annealing.iterations_done = min(emc.annealing.iterations_done, 1)
+        self._is_settled = False
+        is_annealing = emc.annealing.iterations_done == 0
+        share = max(len(rows) / len(self.reservoir), self.online.forgetting)
+        self.memory.share = 1.0 if is_annealing else share
+        step = emc.step()
+        self.reservoir.note(rows, emc.known_of_frames(), self._n_rounds)
+        self._n_rounds += 1
+        self.arrivals.look()
+        note = self._turn(emc, n_new)
+        self._last, self._learnt, self._profile = emc, LearntMap.of(emc), emc.profile
+        if self._carried:
+            self._carried = emc.carried()
+        self.reservoir.trim()
+        return self._told(step, note, n_new, len(rows))
+
+    def _take_in(self, most: int) -> None:
+        """Take in the next hits, at most so many."""
+        while most > 0 and self.arrivals.n_waiting > 0:
+            place, patterns = self.arrivals.take(min(most, self.round_hits))
+            if patterns is not None:
+                self.reservoir.add(place, patterns)
+                most -= len(place)
+        if not self.reservoir.capacity and len(self.reservoir):
+            room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
+            per_hit = self.reservoir.nbytes / len(self.reservoir)
+            self.reservoir.capacity = max(self.round_hits, int(room / max(per_hit, 1.0)))
+            self.remarks.append(
+                f"hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, and "
+                "of more a fair sample."
+            )
+
+    def _choose(self) -> NDArray[np.int64]:
+        """Rows of the hits of a round: new ones, then those that were not looked at for longest."""
+        order = hash_of_events(self.reservoir.event_id, _SALT)
+        rows = np.lexsort((order, self.reservoir.visited))[: self.round_hits]
+        return np.sort(rows)
+
+    def _make(self, rows: NDArray[np.int64]) -> RoundEmc:
+        settings = self.settings.model_copy(
+            update={"models": 1, "starts": 1, "refine": False, "diameter_A": self._diameter_A}
+        )
+        return RoundEmc(
+            self.reservoir.source(rows), settings, seed=self.seed + self._n_starts, device=self.device,
+            memory=self.memory,
+        )  # fmt: skip
+
+    def _profile_of(self, emc: RoundEmc) -> RadialProfile:
+        return emc.profile if self._profile is None else self._profile
+
+    def _prepare(self) -> None:
+        """Size and radial mean from the hits until now; models are put onto the new voxels."""
+        n = len(self.reservoir)
+        rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
+        before, self._diameter_A = self._diameter_A, self.settings.diameter_A
+        emc = self._make(rows)
+        if before and abs(emc.diameter_A / before - 1) < _SAME_SIZE:
+            self._diameter_A = before
+            emc = self._make(rows)
+        self._diameter_A = emc.diameter_A
+        self.remarks = [*self.remarks, *(remark for remark in emc.remarks if remark not in self.remarks)]
+        if self._carried and self._learnt is not None:
+            stage = min(int(self._carried["course/stage"]), len(emc.stages) - 1)
+            begin_from(emc, self._learnt, stage)
+            emc.annealing.restore(self._carried)
+            emc.course.restore({**self._carried, "course/stage": stage, "course/n_stages": len(emc.stages)})
+            self.memory.forget()
+        self._carried, self._profile, self._n_prepared = emc.carried(), emc.profile, n
+
+    def _turn(self, emc: RoundEmc, n_new: int) -> str:
+        """Decide about stages and starts after a round, and say what was decided."""
+        course, stage = emc.course, emc.course.stage
+        found_nothing = course.found_nothing
+        course.finished, course.reason, course.found_nothing = False, "", False
+        n_waiting = self.arrivals.n_waiting
+        if not n_new:
+            self._slow_stage = 0
+        if found_nothing:
+            self._failed_at, self._n_starts = len(self.reservoir), self._n_starts + 1
+            self._carried, self._n_prepared = {}, 0
+            self.memory.forget()
+            return "The halves agree on nothing yet; another start follows when there are more hits."
+        if n_waiting >= self.round_hits and stage > 0:
+            self._slow_stage = stage
+            emc.enter(stage - 1)
+            self.memory.forget()
+            return "Hits come faster than this stage takes them; the map goes back to a coarser one."
+        if emc.turn == "next stage" and not n_waiting and stage + 1 != self._slow_stage:
+            emc.enter(stage + 1)
+            self.memory.forget()
+        elif emc.turn != "go on":
+            self._is_settled = True
+        return ""
+
+    def _told(self, step: Step, note: str, n_new: int, n_round: int) -> OnlineStep:
+        told = {field.name: getattr(step, field.name) for field in fields(step)}
+        told |= {"iteration": self.iteration, "note": " ".join(part for part in (step.note, note) if part)}
+        if self._final is None:
+            told |= {"finished": False, "reason": "", "seconds_left": None, "start": self._n_starts + 1}
+        return OnlineStep(
+            **told, n_hits=len(self.arrivals.chosen), n_new=n_new, n_waiting=max(self.arrivals.n_waiting, 0),
+            n_round=n_round,
+        )  # fmt: skip
+
+    # The end ----------------------------------------------------------------------------------------------
+
+    def _final_step(self) -> OnlineStep:
+        if self._final is None:
+            self._final = self._begin_final()
+        return self._told(self._final.step(), "", 0, len(self.arrivals.chosen))
+
+    def _begin_final(self) -> FinalEmc:
+        self.reservoir.forget_frames()
+        self._last = None
+        chosen = ChosenFrames(self.source, self.arrivals.chosen)
+        return FinalEmc(
+            chosen, self.settings, seed=self.seed, device=self.device,
+            learnt=self._learnt if self._carried else None, tries_both=self.online.finish == "both",
+        )  # fmt: skip
+
+    # Results and state ------------------------------------------------------------------------------------
+
+    def volumes(self) -> list[Volume]:
+        """The intensity, in photons per pixel of mean correction at mean fluence."""
+        if self._final is not None:
+            return self._final.volumes()
+        if self._last is None:
+            rows = self._choose()
+            self._last = self._make(rows)
+            self._last.begin(self._carried, self._profile_of(self._last), self.reservoir, rows)
+        return self._last.volumes()
+
+    def orientations(self) -> dict[str, NDArray[Any]]:
+        """One row per hit that is kept."""
+        if self._final is not None:
+            return self._final.orientations()
+        known, ids = self.reservoir.columns, self.reservoir.event_id
+        return {
+            "event_id": ids,
+            "quaternion": known["quaternion"],
+            "confidence": known["confidence"],
+            "fluence": known["fluence"],
+            "model": np.where(known["weight"] < 0.5, -1, known["model"]),
+            "log_likelihood": known["log_likelihood"],
+            "perplexity": known["perplexity"],
+            "half": half_of_events(ids) if self.settings.halves else np.zeros(len(ids), np.int64),
+            "sentinel": sentinels_of_events(ids, self.settings.sentinels),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the next step depends on, but for the hits themselves, which the source has."""
+        state: dict[str, Any] = {
+            **{f"online/{name}": getattr(self, f"_{name}") for name in _NUMBERS},
+            **self.arrivals.state(),
+            **self.reservoir.state(),
+            **{f"carried/{name}": value for name, value in self._carried.items()},
+        }
+        if self._learnt is not None:
+            state |= self._learnt.state()
+        if self._final is None:
+            return state | self.memory.state()
+        return state | {f"final/{name}": value for name, value in self._final.state().items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state of the same run."""
+        for name in _NUMBERS:
+            kind = type(getattr(self, f"_{name}"))
+            setattr(self, f"_{name}", kind(state[f"online/{name}"]))
+        self._carried = _below(state, "carried/")
+        if "map/models" in state:
+            self._learnt = LearntMap.from_state(state)
+            self._profile = self._learnt.profile
+        self.arrivals.restore(state)
+        final = _below(state, "final/")
+        self.reservoir.restore(state, with_frames=not final)
+        if final:
+            self._final = self._begin_final()
+            self._final.restore(final)
+        else:
+            self.memory.restore(state, namespace_of_device(self.device))
+
+
+_NUMBERS = ("n_rounds", "n_starts", "n_prepared", "failed_at", "slow_stage", "is_settled", "diameter_A")
+
+
+def _below(state: Mapping[str, Any], start: str) -> dict[str, Any]:
+    """The part of a state whose names begin so, without that beginning."""
+    return {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}

@@ -1,0 +1,174 @@
+"""The hits that a growing reconstruction has taken in: all of them, or a fair sample of those that fit.
+
+Which hits are kept beyond the bound is decided by a hash of their events: always those with the smallest.  So
+the sample is fair to early and late hits alike, and does not depend on the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array
+from orienteer.errors import OrienteerError
+from orienteer.reconstruction.model.halves import hash_of_events
+from orienteer.source.base import Source
+from orienteer.source.finite_source import WAVELENGTH
+from orienteer.source.in_memory import InMemorySource
+from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate
+
+# The bound may be passed by this share before hits are given up, so that it is not done for every one.
+_SLACK = 0.125
+_READ_AT_ONCE = 4096
+_SALT = 2
+
+
+class Reservoir:
+    """N hits with a row of knowledge each.
+
+    place : (N,) int64, place of each hit in the source; event_id : (N,) uint64.
+    visited : (N,) int64, round in which it was last looked at; -1: never.
+    columns : (N, ...) by name, what rounds have found out; empty before the first.
+    capacity : hits that are kept; 0: not yet decided.
+    """
+
+    def __init__(self, source: Source, needed: tuple[str, ...] = ()) -> None:
+        self._source = source
+        self._needed = {WAVELENGTH, FRAME_MASK, *needed}
+        self._blocks: list[Patterns] = []
+        self.place, self.visited = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.event_id = np.zeros(0, np.uint64)
+        self.columns: dict[str, NDArray[Any]] = {}
+        self.capacity = 0
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the frames, in bytes."""
+        return sum(_bytes_of(block) for block in self._blocks)
+
+    def add(self, place: NDArray[np.int64], patterns: Patterns) -> None:
+        """Take in hits that are not there yet, also beyond the capacity: a round may look at them once."""
+        self._blocks.append(self._slim(patterns))
+        self._join_small()
+        self.place = np.concatenate([self.place, place])
+        self.event_id = np.concatenate([self.event_id, np.asarray(patterns.event_id)])
+        self.visited = np.concatenate([self.visited, np.full(len(place), -1)])
+        for name, column in self.columns.items():
+            self.columns[name] = np.concatenate([column, _blank(name, column, len(place))])
+
+    def trim(self) -> None:
+        """Keep no more hits than there is room for."""
+        if self.capacity and len(self) > (1 + _SLACK) * self.capacity:
+            priority = hash_of_events(self.event_id, _SALT)
+            self._keep(np.sort(np.argpartition(priority, self.capacity)[: self.capacity]))
+
+    def patterns(self, rows: NDArray[np.int64]) -> Patterns:
+        """The frames of these rows (n,), in their order."""
+        starts = np.cumsum([0, *map(len, self._blocks)])
+        order = np.argsort(rows, kind="stable")
+        bounds = np.searchsorted(rows[order], starts)
+        parts = [
+            block[rows[order[low:high]] - start]
+            for block, start, low, high in zip(
+                self._blocks, starts[:-1], bounds[:-1], bounds[1:], strict=True
+            )
+            if high > low
+        ]
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        return concatenate(parts)[back]
+
+    def source(self, rows: NDArray[np.int64]) -> InMemorySource:
+        """The hits of these rows (n,) as data of their own."""
+        source = InMemorySource(self.patterns(rows), self._source.frame_shape)
+        source.polarisation = self._source.polarisation
+        assert self._source.detector is not None
+        return source.with_detector(self._source.detector)
+
+    def take(self, name: str, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """What is known of these rows, (n, ...)."""
+        return self.columns[name][rows]
+
+    def note(self, rows: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], round_: int) -> None:
+        """Write down what a round has found out about its hits."""
+        for name, values in columns.items():
+            if name not in self.columns or self.columns[name].shape[1:] != values.shape[1:]:
+                self.columns[name] = _blank(name, values, len(self))
+            self.columns[name][rows] = values
+        self.visited[rows] = round_
+
+    def forget_frames(self) -> None:
+        """Give back the memory of the frames; what is known of them stays."""
+        self._blocks = []
+
+    def state(self) -> dict[str, Any]:
+        """What is needed to go on, but for the frames, which the source has."""
+        return {
+            "reservoir/place": self.place.copy(),
+            "reservoir/event_id": self.event_id.copy(),
+            "reservoir/visited": self.visited.copy(),
+            "reservoir/capacity": self.capacity,
+            **{f"reservoir/columns/{name}": column.copy() for name, column in self.columns.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any], *, with_frames: bool = True) -> None:
+        """Go on from a state; the frames are read again."""
+        self.place = np.array(state["reservoir/place"], np.int64)
+        self.event_id = np.array(state["reservoir/event_id"], np.uint64)
+        self.visited = np.array(state["reservoir/visited"], np.int64)
+        self.capacity = int(state["reservoir/capacity"])
+        start = "reservoir/columns/"
+        self.columns = {k.removeprefix(start): np.array(v) for k, v in state.items() if k.startswith(start)}
+        self._blocks = []
+        for first in range(0, len(self) if with_frames else 0, _READ_AT_ONCE):
+            rows = slice(first, first + _READ_AT_ONCE)
+            patterns = self._source.read(self.place[rows])
+            if not np.array_equal(patterns.event_id, self.event_id[rows]):
+                raise OrienteerError(
+                    "the hits are not those with which this map was begun.",
+                    "Give the data that it was begun with, or another folder for a new map.",
+                )
+            self._blocks.append(self._slim(patterns))
+        self._join_small()
+
+    def _slim(self, patterns: Patterns) -> Patterns:
+        """With the columns that a reconstruction asks for, and photons as lists where they are counted."""
+        columns = {name: column for name, column in patterns.columns.items() if name in self._needed}
+        frames: Any = patterns.frames
+        if not patterns.is_sparse and frames.dtype.kind in "iu":
+            frames = patterns.sparse()
+        return Patterns(frames, patterns.event_id, columns)
+
+    def _join_small(self) -> None:
+        """Join blocks of like size, so that they stay few and every hit is copied only a few times."""
+        while len(self._blocks) > 1 and len(self._blocks[-2]) <= 2 * len(self._blocks[-1]):
+            self._blocks[-2:] = [concatenate(self._blocks[-2:])]
+
+    def _keep(self, rows: NDArray[np.int64]) -> None:
+        self._blocks = [self.patterns(rows)]
+        self.place, self.event_id, self.visited = self.place[rows], self.event_id[rows], self.visited[rows]
+        self.columns = {name: column[rows] for name, column in self.columns.items()}
+
+
+def _blank(name: str, like: NDArray[Any], n: int) -> NDArray[Any]:
+    """Rows of a column of which nothing is known yet."""
+    rows = np.zeros((n, *like.shape[1:]), dtype=like.dtype)
+    if name == "quaternion":
+        rows[:, 0] = 1
+    elif name in ("weight", "fluence", "perplexity", "state_probability"):
+        rows[:] = 1
+    return rows
+
+
+def _bytes_of(patterns: Patterns) -> int:
+    frames: Any = patterns.frames
+    arrays: tuple[Array, ...] = (
+        (frames.start, frames.pixel, frames.count) if patterns.is_sparse else (frames,)
+    )
+    return int(sum(a.nbytes for a in arrays) + sum(c.nbytes for c in patterns.columns.values()))

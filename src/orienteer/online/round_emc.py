@@ -1,0 +1,89 @@
+"""One round: an iteration of EMC over some of the hits, with the memory of the rounds before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import DeviceName
+from orienteer.online.memory import Memory
+from orienteer.online.reservoir import Reservoir
+from orienteer.reconstruction.course.course import Turn
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.model.compression import Compressed, filter_halves, solve_deposits
+from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.settings import EmcSettings
+from orienteer.source.base import Source
+
+# What is known of single hits from round to round, by the names of a state; the rest belongs to the stage.
+_OF_FRAMES = ("quaternion", "model", "confidence", "perplexity", "log_likelihood")
+_BY_FRAME = ("fluence", "weight", "grouping_fluence", "plan")
+
+
+class RoundEmc(Emc):
+    """EMC that leaves it to others when a stage is entered, and what becomes of what it has merged.
+
+    memory : of earlier rounds.
+    turn : what the course asks for after the step.
+    """
+
+    def __init__(
+        self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory
+    ) -> None:
+        self.memory = memory
+        self.turn: Turn = "go on"
+        super().__init__(source, settings, seed=seed, device=device)
+        self.course.most_iterations = 2**62
+
+    def solve(self, deposits: list[Deposit]) -> Compressed:
+        """New models from what this round and those before it have left behind."""
+        return filter_halves(self.memory.joined(solve_deposits(deposits, self.group)), self.group)
+
+    def _turn(self, turn: Turn) -> None:
+        self.turn = turn
+
+    def begin(
+        self, carried: Mapping[str, Any], profile: RadialProfile, reservoir: Reservoir,
+        rows: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        """Go on where the last round ended, with what is known of the hits of this one.
+
+        rows : (n,) of the reservoir, which the frames are; new hits know nothing yet.
+        """
+        self.profile = profile
+        frames: dict[str, Any] = self.table.state()
+        fluence, weight = self.first_fluence(), self.first_weight.copy()
+        if reservoir.columns:
+            is_old = reservoir.visited[rows] >= 0
+            for name in _OF_FRAMES:
+                frames[f"frames/{name}"] = reservoir.take(name, rows)
+            fluence = np.where(is_old, reservoir.take("fluence", rows), fluence)
+            weight = np.where(is_old, reservoir.take("weight", rows), weight)
+        self.restore(
+            {
+                **carried,
+                **frames,
+                "frames/weight": weight,
+                "fluence": fluence,
+                "weight": weight,
+                "grouping_fluence": fluence,
+                "plan": self.plan.order_of_sums,
+            }
+        )
+
+    def carried(self) -> dict[str, Any]:
+        """What the next round begins with, whichever hits it has."""
+        return {
+            name: value
+            for name, value in self.state().items()
+            if name not in _BY_FRAME and not name.startswith("frames/")
+        }
+
+    def known_of_frames(self) -> dict[str, NDArray[Any]]:
+        """What is known of the hits of this round, (n, ...) by name."""
+        columns = {name: getattr(self.table, name) for name in _OF_FRAMES}
+        return {**columns, "fluence": self.fluence, "weight": self.table.weight}
