@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError
 from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import JournalSource, read_shots
 from orienteer.live.looking import Looking
@@ -198,12 +198,6 @@ def test_a_filter_decides_before_frames_are_read(folder: LiveFolder) -> None:
     assert source.frames_read == list(range(50, 100))
     assert (shots["fate"] == Fate.FILTERED).sum() == 50
     assert not shots["is_hit"][:50].any()
-
-
-def test_a_filter_that_gives_something_else_is_told(folder: LiveFolder) -> None:
-    worker = make_worker(folder, ListedSource(make_shots(10)), keep=lambda columns: np.ones(3))
-    with pytest.raises(OrienteerError, match="expected one true or false for each"):
-        worker.run(lambda: True)
 
 
 def test_late_events_are_dropped_only_where_that_is_asked_for(folder: LiveFolder) -> None:

@@ -19,11 +19,13 @@ from orienteer.cli import (
     demo,
     doctor,
     inspect,
+    live,
     pack,
     phase,
     plan,
     plot,
     reconstruct,
+    replay,
     report,
     rotations,
     run,
@@ -51,7 +53,7 @@ app = typer.Typer(
 )
 for module in (
     demo, simulate, inspect, plan, reconstruct, run, submit, status, phase, validate, plot, report, weather,
-    serve, compare, convert, rotations, settings, doctor, pack, bench,
+    live, replay, serve, compare, convert, rotations, settings, doctor, pack, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

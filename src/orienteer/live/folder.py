@@ -90,6 +90,7 @@ class LiveFolder:
                 "created": described.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
                 **facts,
                 "frame_shape": described.get("frame_shape"),
+                "polarisation": described.get("polarisation"),
                 "versions": {"orienteer": orienteer.__version__},
             },
         )
@@ -106,7 +107,9 @@ class LiveFolder:
         """The settings of the run."""
         return Settings.model_validate(read_settings(self.settings))
 
-    def meet_source(self, frame_shape: tuple[int, ...], detector: Detector | None) -> None:
+    def meet_source(
+        self, frame_shape: tuple[int, ...], detector: Detector | None, polarisation: str | None = None
+    ) -> None:
         """Note what the source has told of its frames; frames of another shape do not belong to this run."""
         described = self.describe()
         known = described.get("frame_shape")
@@ -121,7 +124,8 @@ class LiveFolder:
             with new_hdf5(self.detector, libver="latest") as file:
                 write_detector(file.create_group("detector"), detector)
         if not known:
-            self._write(self.description, {**described, "frame_shape": list(frame_shape)})
+            told = {"frame_shape": list(frame_shape), "polarisation": polarisation}
+            self._write(self.description, {**described, **told})
 
     def write_counters(self, counters: Mapping[str, Any]) -> None:
         """Put the counters in place."""

@@ -62,7 +62,7 @@ def _holds(ranges: Ids, event_id: Ids) -> NDArray[np.bool_]:
     if not len(ranges):
         return np.zeros(len(event_id), dtype=bool)
     at = np.searchsorted(ranges[:, 0], event_id, side="right") - 1
-    return (at >= 0) & (event_id <= ranges[np.maximum(at, 0), 1])
+    return np.asarray((at >= 0) & (event_id <= ranges[np.maximum(at, 0), 1]))
 
 
 def _with(ranges: Ids, new: Ids) -> Ids:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.errors import OrienteerError
 from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import Journal, Segment
 from orienteer.live.looking import WAVELENGTH, Columns, Looking
@@ -83,10 +82,13 @@ class Worker:
         """Segments that are in place."""
         return self._journal.n_segments
 
-    def run(self, is_wanted: Callable[[], bool]) -> bool:
-        """Receive until the source has finished or nobody wants more; whether it has finished."""
+    def run(self, is_wanted: Callable[[], bool], is_over: Callable[[], bool] = lambda: False) -> bool:
+        """Receive until the source has finished or nobody wants more; whether no more is to come.
+
+        is_over : whether the run is to end here, although its source may go on.
+        """
         committed = time.monotonic()
-        while is_wanted() and not self._source.is_finished:
+        while is_wanted() and not is_over() and not self._source.is_finished:
             events = self._source.next(_WAIT_S)
             if events is not None:
                 self.take(events)
@@ -94,7 +96,7 @@ class Worker:
             if self._n_shots and (is_due or self._n_bytes > _MOST_BYTES):
                 self.commit()
                 committed = time.monotonic()
-        self.summary.is_finished = self._source.is_finished
+        self.summary.is_finished = self._source.is_finished or is_over()
         self.commit()
         return self.summary.is_finished
 
@@ -178,11 +180,7 @@ class Worker:
         """(N,) fates: the user leaves out some, and late ones are dropped where they are not waited for."""
         fate = np.full(len(events), Fate.PROCESSED, dtype=np.uint8)
         if self._keep is not None:
-            kept = np.asarray(self._keep(events.columns))
-            if kept.shape != fate.shape or kept.dtype.kind != "b":
-                what = f"the filter gave {kept.dtype} of shape {kept.shape} for {len(fate)} events"
-                raise OrienteerError(f"{what}; expected one true or false for each.")
-            fate[~kept] = Fate.FILTERED
+            fate[~self._keep({**events.columns, "event_id": events.event_id})] = Fate.FILTERED
         if self._settings.when_late == "drop" and TIME in events.columns:
             age_s = now_s - np.asarray(events.columns[TIME], dtype=np.float64)
             fate[(age_s > self._settings.late_after_s) & (fate == Fate.PROCESSED)] = Fate.DROPPED

@@ -10,6 +10,8 @@ from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.settings import ParticleSettings
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run.live_settings import LiveSettings
+from orienteer.run.online_settings import OnlineSettings
 from orienteer.run.run_settings import RunSettings
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.settings.section import Section
@@ -30,7 +32,11 @@ class Settings(Section):
         CalibrationSettings(), description="From what a detector reads out to photons."
     )
     hits: HitSettings = Field(HitSettings(), description="Which shots have met a particle.")
+    live: LiveSettings = Field(LiveSettings(), description="How a stream is received.")
     emc: EmcSettings = Field(EmcSettings(), description="Blind reconstruction of the intensity.")
+    online: OnlineSettings = Field(
+        OnlineSettings(), description="The same, while the data arrive; the engine is that of [emc]."
+    )
     mtip: MtipSettings = Field(MtipSettings(), description="The same, with phasing inside of the loop.")
     phase: PhaseSettings = Field(PhaseSettings(), description="From the intensity to the density.")
     validation: ValidationSettings = Field(ValidationSettings(), description="The test of a result.")

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_reading import get_group, open_hdf5
 from orienteer.compute.plain_json import read_described
+from orienteer.detector.polarisation import check_polarisation
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.finite_source import FiniteSource, Result
 from orienteer.source.journal_files import (
@@ -202,6 +203,8 @@ class JournalSource(FiniteSource):
             wait = "It appears when the source of the live run answers for the first time."
             raise FileError(self.path, "has not received anything yet.", wait)
         self.frame_shape = tuple(int(n) for n in described["frame_shape"])
+        if described.get("polarisation"):
+            self.polarisation = check_polarisation(str(described["polarisation"]))
         if (self.path / DETECTOR).exists():
             from orienteer.detector.hdf5 import read_detector
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from orienteer.errors import OrienteerError
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Events, Position
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
+
+
+class NoAnswer(OrienteerError):  # noqa: N818 - users read it as a statement
+    """Nobody answers at the address of a stream: its server may be started later."""
 
 
 @runtime_checkable

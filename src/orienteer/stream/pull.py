@@ -19,6 +19,7 @@ import numpy as np
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
 from orienteer.stream.asking import Asker
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import has_frames, patterns_of, small_data_of
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Chosen, Events, Position, events_of
@@ -170,7 +171,7 @@ class PullSource:
                 message = self._batches.answer("description", min(left, 1.0))
                 if message is not None:
                     return message
-        raise OrienteerError(
+        raise NoAnswer(
             f"{self.name}: no stream answered within {connect_s:g} s.",
             "Check the address, and that the server runs: orienteer replay FILE --to ADDRESS",
         )
@@ -187,6 +188,7 @@ class PullSource:
         self.frame_shape = tuple(shape)
         self._wanted = message.table("start")
         self._most_given = max(1, message.number("most", 1 << 30))
+        self.polarisation = message.fields.get("polarisation")
         content = message.arrays.get("detector")
         self.detector: Detector | None = None if content is None else _detector_from(content, self.name)
 

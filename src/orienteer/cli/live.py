@@ -1,0 +1,189 @@
+"""``orienteer live``: from a detector stream to shots, hits and a map that grows, in one folder."""
+
+import os
+import re
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from orienteer.cli.console import Stopped, messages, output, print_json, print_table
+from orienteer.cli.options import (
+    AsJson,
+    Device,
+    DistanceM,
+    Geometry,
+    NoticeS,
+    Overrides,
+    SettingsFile,
+    WavelengthA,
+    override,
+    with_flags_of,
+)
+from orienteer.errors import OrienteerError, SettingsError
+from orienteer.run.live_settings import LiveSettings
+from orienteer.run.signals import NOTICE_S
+
+if TYPE_CHECKING:
+    from orienteer.live.folder import LiveFolder
+
+_LOOK_EVERY_S = 0.1
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
+
+
+@with_flags_of("live", LiveSettings)
+def live(
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source", metavar="ADDRESS", help="tcp://host:5555, a file that grows, a folder of runs, ..."
+        ),
+    ] = "",
+    out: Annotated[
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="The live run; the same command goes on where it was."),
+    ] = Path("live"),
+    filter_: Annotated[
+        str,
+        typer.Option(
+            "--filter", metavar="FILE.py:NAME", help="Function of small data that says which events to read."
+        ),
+    ] = "",
+    campaign: Annotated[
+        str,
+        typer.Option("--campaign", metavar="URL", help="Database that gets every shot: a file or a URL."),
+    ] = "",
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="End the run after so many seconds; 0: with the stream.", min=0)
+    ] = 0,
+    demo: Annotated[
+        bool, typer.Option("--demo", metavar="", help="Replay a simulated experiment, and see it all.")
+    ] = False,
+    settings: SettingsFile = None,
+    set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
+    geometry: Geometry = None,
+    wavelength_A: WavelengthA = None,
+    distance_m: DistanceM = None,
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
+    device: Device = "auto",
+    notice_s: NoticeS = NOTICE_S,
+    as_json: AsJson = False,
+    *,
+    flags: list[str],
+) -> None:
+    """Receive a stream, find hits, and watch a 3D map grow; whatever is killed goes on without a loss.
+
+    Every event received is filtered, dropped (only where you ask for it) or processed: counters add up.
+    """
+    from orienteer.run.settings import Settings
+    from orienteer.settings.loading import load_settings
+
+    given = {"geometry": geometry, "wavelength_A": wavelength_A, "distance_m": distance_m}
+    overrides = [
+        *set_,
+        *(override("run", key, value) for key, value in given.items() if key == "geometry" and value),
+    ]
+    overrides += [f"run.{key}={value}" for key, value in given.items() if key != "geometry" and value]
+    if demo:
+        from orienteer.cli.live_demo import run_demo
+
+        run_demo(out, [*set_, *flags], seed, device, seconds, notice_s, as_json)
+        return
+    if not source:
+        raise SettingsError(
+            "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
+        )
+    chosen = load_settings(Settings, settings, [*overrides, *flags])
+    facts = {"source": source, "filter": _absolute(filter_), "seed": seed, "device": device}
+    folder = receive(out, facts, chosen, campaign, seconds, notice_s, as_json)
+    tell(folder, as_json)
+
+
+def receive(
+    out: Path,
+    facts: dict[str, Any],
+    settings: Any,
+    campaign: str = "",
+    seconds: float = 0,
+    notice_s: float = NOTICE_S,
+    as_json: bool = False,
+) -> "LiveFolder":
+    """Supervise a live run to its end; a signal or a worker that cannot work ends it before."""
+    from orienteer.cli.live_counters import show_live
+    from orienteer.live.folder import LiveFolder
+    from orienteer.live.roles import CAMPAIGN_VARIABLE, UNTIL_VARIABLE
+    from orienteer.live.supervising import Supervisor
+    from orienteer.run.lock import RunLock
+    from orienteer.run.signals import StopRequests
+
+    folder = LiveFolder(out)
+    folder.make()
+    # Frames come one by one: threads that wait for each other would only cost time.
+    roles = {"worker": {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
+    roles["worker"] |= {UNTIL_VARIABLE: str(time.time() + seconds) if seconds else ""}
+    roles |= {"map": {}} if settings.live.map else {}
+    roles |= {"database": {CAMPAIGN_VARIABLE: campaign}} if campaign else {}
+    with StopRequests(notice_s) as stop, RunLock(out, doing="supervising this live run"):
+        shown = {"campaign": _PASSWORD.sub(r"\1:***@", campaign)} if campaign else {}
+        is_new = folder.begin({**facts, **shown}, settings)
+        folder.log.append("began" if is_new else "went on", pid=os.getpid())
+        _check_campaign(campaign)
+        supervisor = Supervisor(folder, roles)
+        try:
+            with show_live(f"{facts['source']} -> {out}", is_quiet=as_json) as show:
+                while not stop.is_requested and not supervisor.is_over:
+                    supervisor.look()
+                    show(folder, supervisor)
+                    time.sleep(_LOOK_EVERY_S)
+                show(folder, supervisor)
+        finally:
+            supervisor.stop(notice_s * 0.8)
+        given_up = {child.role: child.words for child in supervisor.children if child.state == "given up"}
+        folder.log.append("stopped" if stop.is_requested else "finished", given_up=given_up)
+        for role, words in given_up.items():
+            if role == "worker":
+                raise OrienteerError(f"nothing can be received: {words}")
+            messages.print(f"[yellow]note[/] {role}: {escape(words)}", soft_wrap=True)
+        if stop.is_requested:
+            stopped = stop.exception(
+                "Stopped; everything that was received is kept.", "The same command goes on."
+            )
+            messages.print(f"{stopped.message} {stopped.hint}", soft_wrap=True)
+            if as_json:
+                tell(folder, as_json)
+            raise Stopped(stopped.exit_status)
+    return folder
+
+
+def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
+    """What has become of every event, for people or as JSON."""
+    counters = folder.read_counters()
+    report = {"run": str(folder.path), **counters, **more}
+    for name in ("received", "filtered", "dropped", "processed"):
+        report.setdefault(name, 0)
+    if as_json:
+        print_json(report)
+        return
+    print_table(
+        [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in report.items()]
+    )
+    quoted = shlex.quote(str(folder.path))
+    output.print(f"Its hits open like a file:  orienteer inspect {quoted}", markup=False, soft_wrap=True)
+    output.print(f"See it on a page:  orienteer serve {quoted}", markup=False, soft_wrap=True)
+
+
+def _absolute(filter_: str) -> str:
+    """A filter that is found from any folder: the path of a Python file is made absolute."""
+    path, colon, name = filter_.rpartition(":")
+    return f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else filter_
+
+
+def _check_campaign(campaign: str) -> None:
+    """Refuse an address that cannot be one before anything is started."""
+    if campaign:
+        from orienteer.campaign.address import parse_address
+
+        parse_address(campaign)

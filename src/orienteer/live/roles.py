@@ -1,0 +1,274 @@
+"""The processes of a live run: the worker that receives, the map that grows, the feeder of the database.
+
+Each is started as ``python -m orienteer.live.roles ROLE FOLDER``, reads everything that it needs from the
+folder, says what it does in sentences on standard output, and leaves with what it has done in place when its
+standard input ends, which it does in whatever way the process dies that has started it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.live.folder import LiveFolder
+from orienteer.run.lock import RunLock
+from orienteer.run.signals import RunStopped, StopRequests
+from orienteer.source.journal import JournalReader, JournalSource
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+    from orienteer.run.settings import Settings
+    from orienteer.stream.base import EventSource
+
+# Exit statuses: nothing is left to be done; another start would end in the same words; it was stopped.
+DONE, NO_USE, STOPPED = 0, 64, 143
+CAMPAIGN_VARIABLE = "ORIENTEER_LIVE_CAMPAIGN"
+UNTIL_VARIABLE = "ORIENTEER_LIVE_UNTIL"
+_LOOK_EVERY_S = 0.5
+_LOCK_PATIENCE_S = 20.0
+
+
+class NoUse(OrienteerError):  # noqa: N818 - it says what another start would be of
+    """Something that has to be mended before a role can be tried again."""
+
+
+def receive(folder: LiveFolder, stop: StopRequests) -> int:
+    """Receive the stream until it has finished, its time is over, or somebody stops it."""
+    from orienteer.live.looking import looking_of
+    from orienteer.live.worker import Worker
+
+    described, settings = folder.describe(), folder.read_settings()
+    until_s = float(os.environ.get(UNTIL_VARIABLE) or "inf")
+    with _to_be_mended():
+        keep = _load_filter(str(described.get("filter") or ""))
+    source = _open_source(str(described["source"]), keep is not None, lambda: stop.is_requested)
+    if source is None:
+        return STOPPED
+    with ExitStack() as stack:
+        stack.callback(source.close)
+        with _to_be_mended():
+            detector = _detector_of(source, settings)
+            folder.meet_source(source.frame_shape, detector, getattr(source, "polarisation", None))
+            looking = looking_of(settings, source.n_pixels, detector)
+            wavelength_A = settings.run.wavelength_A
+            worker = Worker(folder, source, looking, settings.live, keep, wavelength_A)
+        for name in worker.set_aside:
+            folder.log.append("damaged", reason=f"segment {name} is damaged; its events are received again.")
+        received = worker.summary.counters.received
+        again = f", and goes on behind {received} events" if received else ""
+        _say(f"receives from {described['source']}{again}")
+        if worker.run(lambda: not stop.is_requested, lambda: time.time() >= until_s):
+            _say("has received everything")
+            return DONE
+    return STOPPED
+
+
+def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
+    """Follow the hits with a map, to its end when the stream is over."""
+    from orienteer.hits.kinds import HitKind
+    from orienteer.online.following import follow
+
+    os.nice(5)  # what receives comes first
+    source = _wait_for_hits(folder, stop)
+    if source is None:
+        return STOPPED if stop.is_requested else DONE
+    if source.detector is None:
+        raise NoUse("nobody has said where the pixels are, so that there is no map.", "Give --geometry.")
+    described, settings = folder.describe(), folder.read_settings()
+    if "wavelength_A" not in source.column_names:
+        raise NoUse("the stream tells no wavelength, so that there is no map.", "Give --wavelength-A.")
+
+    def is_over() -> bool:
+        counters = folder.read_counters()
+        return bool(counters.get("is_finished")) and source.n_frames >= int(counters.get("hits", 0))
+
+    def are_single(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        return np.asarray(columns["kind"] == HitKind.SINGLE)
+
+    select = are_single if settings.live.map_of == "single" and "kind" in source.column_names else None
+    _say("grows with the hits")
+    follow(
+        source,
+        folder.map,
+        settings,
+        seed=int(described.get("seed") or 0),
+        device=described.get("device") or "auto",
+        is_over=is_over,
+        select=select,
+    )
+    _say("is finished")
+    return DONE
+
+
+def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
+    """Put every shot into the database of the campaign, once."""
+    from orienteer.campaign.campaign import Campaign
+    from orienteer.campaign.feeding import feed
+    from orienteer.campaign.names import name_of
+
+    reader = JournalReader(folder.path)
+
+    def read(first: int, at_most: int) -> dict[str, NDArray[Any]]:
+        if stop.is_requested:
+            return {}
+        reader.refresh()
+        last = min(reader.n_shots, first + at_most)
+        return reader.retrying(lambda: reader.shots(reader.columns, slice(first, max(first, last))))
+
+    run = name_of(folder.path.resolve().name)
+    with Campaign.open(os.environ[CAMPAIGN_VARIABLE], create=True) as campaign:
+        campaign.add_run(run, folder=folder.path.resolve(), kind="live", is_open=True)
+        _say(f"has run '{run}' in the campaign")
+        while not stop.is_requested:
+            is_over = bool(folder.read_counters().get("is_finished"))
+            n = feed(campaign, run, read)
+            if is_over and not stop.is_requested:
+                campaign.close_run(run)
+                _say(f"has all {campaign.n_shots(run)} shots")
+                return DONE
+            if n == 0:
+                _pause(_LOOK_EVERY_S, stop)
+    return STOPPED
+
+
+ROLES: dict[str, Callable[[LiveFolder, StopRequests], int]] = {
+    "worker": receive,
+    "map": reconstruct,
+    "database": feed_campaign,
+}
+
+
+def main(role: str, path: Path) -> int:
+    """Do what a role does; the exit status."""
+    _leave_with_parent()
+    folder = LiveFolder(path)
+    try:
+        with StopRequests() as stop, ExitStack() as stack:
+            _take_lock(stack, role, folder, stop)
+            return ROLES[role](folder, stop)
+    except RunStopped:
+        return STOPPED
+    except OrienteerError as error:
+        _say(f"{error.message} {error.hint}")
+        return NO_USE if isinstance(error, NoUse) else 1
+
+
+def _take_lock(stack: ExitStack, role: str, folder: LiveFolder, stop: StopRequests) -> None:
+    """Be the only one in this role; one that is about to leave is waited for."""
+    until = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            stack.enter_context(RunLock(folder.path, f"{role}.lock", f"the {role} of this live run"))
+            return
+        except FileError:
+            if time.monotonic() > until or stop.is_requested:
+                raise
+            time.sleep(0.1)
+
+
+def _open_source(address: str, has_filter: bool, is_stopped: Callable[[], bool]) -> EventSource | None:
+    """The source, waited for as long as it takes; None where somebody stops the waiting."""
+    from orienteer.stream.base import NoAnswer
+    from orienteer.stream.opening import open_stream
+
+    is_told = False
+    while not is_stopped():
+        try:
+            options = {"small_data_first": True} if has_filter and address.startswith("tcp://") else {}
+            return open_stream(address, **options)
+        except NoAnswer as error:
+            if not is_told:
+                _say(f"waits for the source: {error.message}")
+            is_told = True
+        except OrienteerError as error:
+            raise NoUse(error.message, error.hint) from error
+    return None
+
+
+def _detector_of(source: EventSource, settings: Settings) -> Detector | None:
+    """The detector that the user gave, or else the one that the stream describes."""
+    if not settings.run.geometry:
+        return source.detector
+    from orienteer.detector.opening import open_geometry
+
+    wavelength_A = settings.run.wavelength_A or None
+    distance_m = settings.run.distance_m or None
+    return open_geometry(
+        Path(settings.run.geometry), wavelength_A=wavelength_A, distance_m=distance_m
+    ).detector
+
+
+def _load_filter(text: str) -> Any:
+    if not text:
+        return None
+    from orienteer.stream.filtering import load_filter
+
+    keep = load_filter(text)
+
+    def decide(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+        with _to_be_mended():
+            return keep(columns)
+
+    return decide
+
+
+def _wait_for_hits(folder: LiveFolder, stop: StopRequests) -> JournalSource | None:
+    """The hits, as soon as there are some; None where somebody stops the waiting, or none will come."""
+    _say("waits for hits")
+    while not stop.is_requested:
+        if folder.describe().get("frame_shape"):
+            source = JournalSource(folder.path)
+            if len(source):
+                return source
+            if folder.read_counters().get("is_finished"):
+                _say("has no hits to begin with")
+                return None
+        _pause(_LOOK_EVERY_S, stop)
+    return None
+
+
+@contextmanager
+def _to_be_mended() -> Iterator[None]:
+    """What goes wrong inside the block has to be mended by the user: another start would not help."""
+    try:
+        yield
+    except OrienteerError as error:
+        raise NoUse(error.message, error.hint) from error
+
+
+def _pause(seconds: float, stop: StopRequests) -> None:
+    until = time.monotonic() + seconds
+    while not stop.is_requested and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def _leave_with_parent() -> None:
+    """Stop as if by SIGTERM when standard input ends: whoever has started this process is gone."""
+
+    def watch() -> None:
+        with suppress(OSError, ValueError):
+            while os.read(sys.stdin.fileno(), 1024):
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _say(words: str) -> None:
+    with suppress(OSError):
+        print(" ".join(words.split()), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))
