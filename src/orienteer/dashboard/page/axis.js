@@ -52,7 +52,7 @@ export class Axis {
     return this;
   }
 
-  /** Where a value is between `from` and `to`, CSS pixels. */
+  /** Where a value is between `from` and `to`, units of the canvas. */
   place(value, from, to) {
     const at = this.isLog
       ? Math.log(value / this.low) / Math.log(this.high / this.low)
@@ -69,18 +69,24 @@ export class Axis {
   /** About n ticks as [value, words]. */
   ticks(n) {
     if (this.isLog) return this.logTicks(n);
-    const step = this.kind === "time" ? timeStep((this.high - this.low) / n) : roundStep((this.high - this.low) / n, this.whole);
+    return this.kind === "time" ? this.timeTicks(n) : this.evenTicks(n);
+  }
+
+  timeTicks(n) {
+    const step = timeStep((this.high - this.low) / n);
+    // Round times are those of the clock on the wall.
+    const shift = 60 * new Date(1000 * this.low).getTimezoneOffset();
     const made = [];
-    const shift = this.kind === "time" ? 60 * new Date(1000 * this.low).getTimezoneOffset() : 0;
-    for (let i = Math.ceil((this.low - shift) / step - 1e-9); i * step + shift <= this.high + 1e-9 * step; i++) {
-      const value = i * step + shift;
-      made.push([value, this.kind === "time" ? clock(value).slice(0, step < 60 ? 8 : 5) : fixed(value, step)]);
+    for (let i = Math.ceil((this.low - shift) / step); i * step + shift <= this.high; i++) {
+      made.push([i * step + shift, clock(i * step + shift, step < 60)]);
     }
     return made;
   }
 
   logTicks(n) {
     const decades = Math.log10(this.high / this.low);
+    // Over less than a factor of three even steps read better.
+    if (decades < 0.5) return this.evenTicks(n);
     const made = [];
     const every = Math.max(1, Math.ceil(decades / n));
     const factors = decades > n ? [1] : decades > 0.4 * n ? [1, 3] : [1, 2, 5];
@@ -91,8 +97,13 @@ export class Axis {
         if (value >= this.low && value <= this.high) made.push([value, number(value, 1)]);
       }
     }
-    // Within one step of the ticks even spacing is as good.
-    if (made.length < 2) return [this.low, Math.sqrt(this.low * this.high), this.high].map((value) => [value, number(value, 3)]);
+    return made;
+  }
+
+  evenTicks(n) {
+    const step = roundStep((this.high - this.low) / n, this.whole);
+    const made = [];
+    for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; i++) made.push([i * step, fixed(i * step, step)]);
     return made;
   }
 }

@@ -6,7 +6,10 @@ import { BigNumbers } from "./facts.js";
 import { Histogram } from "./histogram.js";
 import { getJson, oneAtATime } from "./server.js";
 import { attempt } from "./session.js";
-import { ago, count, short } from "./words.js";
+import { ago, count, percent, short } from "./words.js";
+
+// What every campaign keeps of a shot.
+const COLUMNS = ["photons", "hit_score", "size_A", "brightness", "pulse_energy_J"];
 
 /** The view of the campaign's database. */
 export class CampaignView {
@@ -38,21 +41,19 @@ export class CampaignView {
       this.say(trouble.message);
       return;
     }
-    if (told.is_there === false) {
-      this.say("This dashboard was started without a campaign. Give orienteer serve --campaign URL to see one.");
-      return;
-    }
     this.missing.hidden = true;
     this.cards.hidden = false;
     const { samples = [], jobs = [], rules = [] } = told;
     this.numbers.show([
-      { words: "runs", value: count(told.n_runs) }, { words: "shots", value: short(told.n_shots) },
-      { words: "samples", value: count(samples.length) }, { words: "jobs", value: count(jobs.length) },
+      { words: "runs", value: count(told.n_runs) },
+      { words: "shots", value: short(told.n_shots) },
+      { words: "hits", value: short(told.n_hits), more: told.n_shots ? ` ${percent(told.n_hits / told.n_shots)}` : "" },
+      { words: "samples", value: count(samples.length) },
     ]);
-    fill(this.samples.body, table(["sample", "runs", "shots"], samples.map((one) => typeof one === "string" ? [sampleLink(one)] : [sampleLink(one.name), count(one.n_runs), count(one.n_shots)])));
-    fill(this.jobs.body, table(["job", "run", "state", "when"], jobs.map((job) => [job.name ?? job.id, job.run, statusChip(job.status), ago(job.at)])));
-    fill(this.rules.body, table(["rule", "does", "on"], rules.map((rule) => [rule.name, rule.words ?? "", rule.enabled === false ? "no" : "yes"])));
-    await this.showShots();
+    fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map((one) => [sampleLink(one.name), count(one.n_runs), count(one.n_shots), count(one.n_hits)])));
+    fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map((job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason])));
+    fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map((rule) => [rule.name, rule.sample || "any", (rule.steps ?? []).map(stepWords).join(", then "), rule.is_on ? "yes" : "no"])));
+    await this.showShots(told.columns ?? COLUMNS);
   }
 
   say(words) {
@@ -61,11 +62,11 @@ export class CampaignView {
     this.cards.hidden = true;
   }
 
-  async showShots() {
+  async showShots(names) {
+    setOptions(this.columns, names.map((name) => [name, name.replaceAll("_", " ")]), this.column);
+    this.column = this.columns.value;
     const told = await getJson("/api/campaign/shots", { column: this.column, bins: 80 });
-    const names = told.columns ?? (told.column ? [told.column] : []);
-    setOptions(this.columns, names.length ? names.map((name) => [name, name]) : [["", "no column yet"]], told.column ?? "");
-    this.shots.x.label = told.column ?? "value";
+    this.shots.x.label = this.column.replaceAll("_", " ");
     this.shots.show(told.edges ?? [], [{ name: "shots", colour: "curve-1", counts: told.counts ?? [] }]);
   }
 
@@ -79,6 +80,9 @@ export class CampaignView {
 function sampleLink(name) {
   return element("a", { href: `#/?${new URLSearchParams({ sample: name })}` }, name);
 }
+
+const stepWords = (step) => (Array.isArray(step) ? step.join(" ") : step);
+const when = ({ ended, started, created }) => ago(Date.parse(ended ?? started ?? created) / 1000);
 
 function table(heads, rows) {
   if (!rows.length) return element("p", { class: "quiet" }, "none yet");

@@ -1,10 +1,14 @@
 // A canvas that is as sharp as the screen, draws itself again when its size or the theme changes, and only then.
+// It is drawn in units that grow with the letters of the page: a projector and a phone need no other numbers.
+
+/** CSS pixels of a unit. */
+export const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
 /**
  * A canvas of full width.
  *
- * draw(context, width, height) : draws everything; in CSS pixels, on an empty canvas.
- * height : CSS pixels, or a function of the width.
+ * draw(context, width, height) : draws everything, on an empty canvas; all in units.
+ * height : units, or a function of the width.
  * label : what it shows, for those who do not see it.
  * Returns { canvas, redraw }; `redraw()` may be called often, it draws once a frame.
  */
@@ -17,13 +21,13 @@ export function sharpCanvas(draw, { height = 220, label = "", focusable = true }
 
   function paint() {
     isAsked = false;
-    const width = canvas.clientWidth;
-    if (!width) return;
+    if (!canvas.clientWidth) return;
+    const width = canvas.clientWidth / unit();
     const tall = typeof height === "function" ? height(width) : height;
-    const scale = window.devicePixelRatio || 1;
+    const scale = (window.devicePixelRatio || 1) * unit();
     const [columns, rows] = [Math.round(width * scale), Math.round(tall * scale)];
     if (canvas.width !== columns || canvas.height !== rows) {
-      canvas.style.height = `${tall}px`;
+      canvas.style.height = `${tall * unit()}px`;
       canvas.width = columns;
       canvas.height = rows;
     }
@@ -44,11 +48,11 @@ export function sharpCanvas(draw, { height = 220, label = "", focusable = true }
   return { canvas, redraw };
 }
 
-/** Where a pointer is on an element, CSS pixels from its upper left corner. */
+/** Where a pointer is on an element, units from its upper left corner. */
 export function placeOf(event, on) {
   const box = on.getBoundingClientRect();
-  return [event.clientX - box.left, event.clientY - box.top];
+  return [(event.clientX - box.left) / unit(), (event.clientY - box.top) / unit()];
 }
 
-/** The font of canvases, in CSS pixels. */
+/** The font of canvases; its size in units. */
 export const font = (size = 12, weight = "") => `${weight} ${size}px system-ui, -apple-system, "Segoe UI", sans-serif`;

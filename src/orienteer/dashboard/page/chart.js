@@ -22,14 +22,15 @@ export class Link {
  * A chart of curves.
  *
  * x, y : what Axis takes.
- * curves : [{ name, x, y, unit, bars }], lists of equal length with null where nothing is; `bars` fills steps
- *     from 0 up.
+ * curves : [{ name, x, y, unit, bars, joined, words }], lists of equal length with null where nothing is; `bars`
+ *     is the width of steps that are filled from 0 up, `joined` draws across what is missing, `words(value)` is the read-out.
  * marks : [{ value, words }], horizontal lines such as a threshold.
+ * tellsLast : whether the last value is told while nobody points at another; it means little on an axis of q.
  * also(x) : more words of the read-out, of a place on the x axis.
  */
 export class Chart {
-  constructor({ title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null }) {
-    Object.assign(this, { title, marks, empty, also, curves: [], pointed: null });
+  constructor({ title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null, tellsLast = true }) {
+    Object.assign(this, { title, marks, empty, also, tellsLast, curves: [], pointed: null });
     this.x = new Axis(x);
     this.y = new Axis(y);
     this.link = link ?? new Link();
@@ -66,7 +67,8 @@ export class Chart {
       drawWords(context, width, height, this.empty);
       return;
     }
-    this.x.fit(this.curves.map((one) => one.x), { margin: this.x.kind === "log" ? 0.02 : 0.01 });
+    const places = this.curves.map((one) => (one.bars ? [...one.x, one.x.at(-1) + one.bars] : one.x));
+    this.x.fit(places, { margin: this.x.kind === "log" ? 0.02 : 0.01 });
     const marked = this.marks.map((mark) => mark.value);
     this.y.fit([...this.curves.map((one) => one.y), marked]);
     const place = drawFrame(context, width, height, this.x, this.y);
@@ -113,7 +115,8 @@ export class Chart {
     });
     context.stroke();
     context.setLineDash([]);
-    if (drawn > 40) return;
+    // Few values are points, and so is one alone; dots on dashes would only be muddled.
+    if (drawn > 1 && (drawn > 40 || index % DASHES.length)) return;
     one.y.forEach((value, i) => {
       if (this.y.holds(value) && this.x.holds(one.x[i])) dot(context, place.atX(one.x[i]), place.atY(value), 2.5);
     });
@@ -121,11 +124,10 @@ export class Chart {
 
   drawSteps(context, place, one, index) {
     context.fillStyle = one.colour ? colour(one.colour) : curve(index);
-    const width = one.x.length > 1 ? one.x[1] - one.x[0] : this.x.high - this.x.low;
     one.y.forEach((value, i) => {
       if (!this.y.holds(value)) return;
       const left = place.atX(one.x[i]);
-      context.fillRect(left, place.atY(value), Math.max(1, place.atX(one.x[i] + width) - left - 0.5), place.bottom - place.atY(value));
+      context.fillRect(left, place.atY(value), Math.max(1, place.atX(one.x[i] + one.bars) - left - 0.5), place.bottom - place.atY(value));
     });
   }
 
@@ -149,8 +151,10 @@ export class Chart {
       const value = this.pointed === null ? lastOf(one.y) : one.y[i];
       const swatch = element("i", { class: "swatch" });
       swatch.style.background = one.colour ? `var(--${one.colour})` : `var(--curve-${1 + (index % 6)})`;
+      if (this.pointed === null && !this.tellsLast) return element("span", {}, swatch, one.name);
       const unit = one.unit ?? this.y.unit;
-      return element("span", {}, swatch, one.name, " ", element("b", {}, number(value ?? null, 4)), unit ? ` ${unit}` : "");
+      const words = one.words ? one.words(value ?? null) : number(value ?? null, 4);
+      return element("span", {}, swatch, one.name, " ", element("b", {}, words), unit ? ` ${unit}` : "");
     });
     fill(this.readOut, ...parts, this.pointed === null ? null : element("span", { class: "at" }, this.whereWords()));
   }

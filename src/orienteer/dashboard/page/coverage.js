@@ -17,6 +17,8 @@ export function auxiliary(sine) {
   return angle;
 }
 
+const CORNERS = 12;
+
 /** A map of directions in Mollweide's projection. */
 export class Coverage {
   constructor() {
@@ -33,7 +35,7 @@ export class Coverage {
     canvas.addEventListener("pointerleave", () => this.summarise());
   }
 
-  /** told : longitudes, latitudes, counts; bands of equal area from south to north. */
+  /** told : longitudes, latitudes, counts over even coverage, n_frames; bands of equal area from south to north. */
   show(told) {
     this.told = told;
     const { counts } = told;
@@ -47,9 +49,9 @@ export class Coverage {
   summarise() {
     if (!this.told) return;
     const seen = this.told.counts.filter((n) => n > 0).length;
-    const total = this.mean * this.told.counts.length;
-    this.readOut.textContent = total
-      ? `${count(total)} directions; ${number((100 * seen) / this.told.counts.length, 3)} % of the sphere seen; colours from 0 to ${number(this.high, 2)}`
+    const share = number((100 * seen) / this.told.counts.length, 3);
+    this.readOut.textContent = this.mean
+      ? `${count(this.told.n_frames)} frames; ${share} % of the sphere seen; colours from 0 to ${number(this.high, 2)}`
       : "";
   }
 
@@ -75,8 +77,8 @@ export class Coverage {
         context.beginPath();
         // The sides of a cell are curved: a few corners on each.
         const sides = [];
-        for (let i = 0; i <= 3; i++) sides.push(at(low + ((high - low) * i) / 3, east));
-        for (let i = 3; i >= 0; i--) sides.push(at(low + ((high - low) * i) / 3, west));
+        for (let i = 0; i <= CORNERS; i++) sides.push(at(low + ((high - low) * i) / CORNERS, east));
+        for (let i = CORNERS; i >= 0; i--) sides.push(at(low + ((high - low) * i) / CORNERS, west));
         sides.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
         context.closePath();
         context.fill();
@@ -108,6 +110,6 @@ export class Coverage {
     const cell = Math.min(longitudes - 1, Math.floor((longitude / (2 * Math.PI) + 0.5) * longitudes));
     const n = counts[band * longitudes + cell];
     const degrees = (radians) => `${Math.round((radians * 180) / Math.PI)}°`;
-    this.readOut.textContent = `latitude ${degrees(Math.asin(sine))}, longitude ${degrees(longitude)}: ${count(n)} directions, ${number(n / this.mean, 3)} of even`;
+    this.readOut.textContent = `latitude ${degrees(Math.asin(sine))}, longitude ${degrees(longitude)}: ${number(n / this.mean, 3)} of even`;
   }
 }

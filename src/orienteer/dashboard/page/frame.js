@@ -7,14 +7,14 @@ import { colour } from "./palette.js";
  * Draw axes on a canvas.
  *
  * x, y : Axis, fitted.
- * Returns the place of the data: { left, right, top, bottom, atX, atY } in CSS pixels.
+ * Returns the place of the data: { left, right, top, bottom, atX, atY } in units of the canvas.
  */
 export function drawFrame(context, width, height, x, y) {
   const rows = y.ticks(Math.max(2, Math.floor(height / 48)));
   context.font = font(12);
   const widest = Math.max(...rows.map(([, words]) => context.measureText(words).width), 12);
   const place = { left: Math.ceil(widest) + 30, right: width - 14, top: 10, bottom: height - 42 };
-  const columns = x.ticks(Math.max(2, Math.floor((place.right - place.left) / 84)));
+  const columns = x.ticks(Math.max(2, Math.floor((place.right - place.left) / 60)));
   place.atX = (value) => x.place(value, place.left, place.right);
   place.atY = (value) => y.place(value, place.bottom, place.top);
 

@@ -13,6 +13,7 @@ export class FrameBrowser {
   constructor(run) {
     this.run = run;
     this.first = 0;
+    this.excluded = [];
     this.gallery = new Gallery(run);
     this.where = element("span", { class: "quiet", role: "status" });
     this.back = button("‹ back", () => this.go(this.first - PAGE));
@@ -29,11 +30,11 @@ export class FrameBrowser {
     const told = await getJson(`/api/runs/${this.run}/frames`, { first: this.first, n: PAGE });
     const { columns = {} } = told;
     const frames = told.event_id.map((id, i) => {
-      const frame = { event_id: id, excluded: told.excluded?.[i] };
+      const frame = { event_id: id };
       for (const [name, values] of Object.entries(columns)) if (Array.isArray(values)) frame[name] = values[i];
       return frame;
     });
-    this.gallery.show(frames);
+    this.gallery.show(frames, this.excluded);
     this.back.disabled = this.first === 0;
     this.on.disabled = frames.length < PAGE || (told.total && this.first + PAGE >= told.total);
     const of = told.total ? ` of ${count(told.total)}` : "";

@@ -15,6 +15,7 @@ export class ShellCorrelation {
       x: { label: "q = 1/d", unit: "1/Å", low: 0 },
       y: { label: "correlation", low: -0.1, high: 1.02 },
       height: 260,
+      tellsLast: false,
       empty: "no halves to compare yet",
       also: (q) => (q > 0 ? `, d ${number(1 / q, 3)} Å` : ""),
     });

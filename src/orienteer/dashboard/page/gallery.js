@@ -1,8 +1,8 @@
-// Frames as thumbnails: to look at, enlarge, tag and leave out.
+// Frames as thumbnails: to look at, enlarge, note and leave out.
 
 import { ask, confirm, opened } from "./dialog.js";
 import { button, element, fill } from "./elements.js";
-import { Picture, paint, rangeOf } from "./picture.js";
+import { Picture, paint, rangeOf, upright } from "./picture.js";
 import { getArray, post } from "./server.js";
 import { attempt, session } from "./session.js";
 import { count, number } from "./words.js";
@@ -22,10 +22,13 @@ export class Gallery {
     this.whole = element("div", { class: "gallery" }, element("p", { class: "quiet" }, "nothing yet"));
   }
 
-  /** frames : [{ event_id, size_A, kind, photons, excluded, … }]; event ids are text. */
-  show(frames) {
+  /**
+   * frames : [{ event_id, size_A, kind, photons, … }], or event ids alone; ids are text.
+   * excluded : ids of frames that are left out.
+   */
+  show(frames, excluded) {
+    this.excluded = new Set(excluded);
     this.frames = frames.map((frame) => (typeof frame === "object" ? { ...frame, event_id: String(frame.event_id) } : { event_id: String(frame) }));
-    for (const frame of this.frames) if (frame.excluded) this.excluded.add(frame.event_id);
     if (!this.frames.length) return;
     const focused = document.activeElement?.dataset?.event;
     this.waiting = [];
@@ -41,7 +44,7 @@ export class Gallery {
         type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
         "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id}${words ? `: ${words}` : ""}`, onclick: () => this.enlarge(index),
       },
-      canvas, element("span", {}, words || frame.event_id),
+      canvas, element("span", {}, words || `…${frame.event_id.slice(-6)}`),
     );
     const drawn = (picture) => drawSmall(canvas, picture);
     const kept = this.pictures.get(frame.event_id);
@@ -73,7 +76,7 @@ export class Gallery {
     if (kept) return kept;
     const { bytes, shape } = await getArray(`/api/runs/${this.run}/frame/${id}`);
     const photons = Float32Array.from(new Uint16Array(bytes), (value) => (value === 65535 ? NaN : value));
-    const picture = { values: photons, rows: shape[0], columns: shape[1] };
+    const picture = { values: upright(photons, ...shape), rows: shape[0], columns: shape[1] };
     this.pictures.set(id, picture);
     if (this.pictures.size > KEPT) this.pictures.delete(this.pictures.keys().next().value);
     return picture;
@@ -88,7 +91,7 @@ export class Gallery {
     const heading = element("h2", {});
     const words = element("p", { class: "quiet" });
     const exclude = button("Exclude", () => this.exclude(frames[at]).then(show), { disabled: session.isReadOnly });
-    const tag = button("Tag", () => this.tag(frames[at]), { disabled: session.isReadOnly });
+    const note = button("Note", () => this.note(frames[at]), { disabled: session.isReadOnly });
     const show = async () => {
       const frame = frames[at];
       heading.textContent = `Frame ${frame.event_id}`;
@@ -107,7 +110,7 @@ export class Gallery {
       const content = element(
         "div", { class: "enlarged" }, heading, large.whole, words,
         element("div", { class: "actions" },
-          button("‹ before", () => go(-1)), button("next ›", () => go(1)), tag, exclude,
+          button("‹ before", () => go(-1)), button("next ›", () => go(1)), note, exclude,
           element("button", { type: "button", onclick: () => close() }, "Close")),
       );
       content.addEventListener("keydown", (event) => {
@@ -123,16 +126,17 @@ export class Gallery {
     const isOut = this.excluded.has(frame.event_id);
     const question = isOut ? `Take frame ${frame.event_id} back in?` : `Leave frame ${frame.event_id} out of reconstructions that are started from now on?`;
     if (!(await confirm(question, isOut ? "Take back in" : "Exclude"))) return;
-    const body = isOut ? { event_ids: [frame.event_id], undo: true } : { event_ids: [frame.event_id] };
+    const body = isOut ? { event_ids: [], remove: [frame.event_id] } : { event_ids: [frame.event_id], remove: [] };
     if (!(await attempt(() => post(`/api/runs/${this.run}/exclude`, body)))) return;
     if (isOut) this.excluded.delete(frame.event_id);
     else this.excluded.add(frame.event_id);
     this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`)?.classList.toggle("excluded", !isOut);
   }
 
-  async tag(frame) {
-    const tag = await ask(`Tag of frame ${frame.event_id}`, { action: "Tag", most: 60, suggestions: session.tags });
-    if (tag) await attempt(() => post(`/api/runs/${this.run}/frame-tags`, { event_ids: [frame.event_id], add: [tag], remove: [] }));
+  /** Notes on frames are notes of the run that name the frame, so that the search finds them. */
+  async note(frame) {
+    const text = await ask(`Note about frame ${frame.event_id}`, { most: 1000 });
+    if (text) await attempt(() => post(`/api/runs/${this.run}/note`, { text: `Frame ${frame.event_id}: ${text}` }));
   }
 }
 

@@ -34,9 +34,13 @@ export class Histogram {
    * kinds : [{ name, colour, counts }] from the bottom up, (B) each; `colour` a name of the style sheet.
    */
   show(edges, kinds) {
-    this.edges = edges;
-    this.kinds = kinds.filter((kind) => kind.counts.length === edges.length - 1);
-    this.totals = edges.slice(1).map((_, i) => this.kinds.reduce((sum, kind) => sum + kind.counts[i], 0));
+    const whole = kinds.filter((kind) => kind.counts.length === edges.length - 1);
+    // Bins beyond all that was seen say nothing, but for one on either side.
+    const isThere = edges.slice(1).map((_, i) => whole.some((kind) => kind.counts[i] > 0));
+    const [first, last] = [Math.max(0, isThere.indexOf(true) - 1), Math.min(isThere.length, isThere.lastIndexOf(true) + 2)];
+    this.edges = edges.slice(first, last + 1);
+    this.kinds = whole.map((kind) => ({ ...kind, counts: kind.counts.slice(first, last) }));
+    this.totals = this.edges.slice(1).map((_, i) => this.kinds.reduce((sum, kind) => sum + kind.counts[i], 0));
     const fullest = this.totals.indexOf(Math.max(...this.totals));
     const words = this.isEmpty ? this.empty : `most in ${this.rangeWords(fullest)}`;
     this.canvas.setAttribute("aria-label", `${this.title}: ${words}`);

@@ -7,7 +7,7 @@ import { BigNumbers } from "./facts.js";
 import { Gallery } from "./gallery.js";
 import { Histogram } from "./histogram.js";
 import { KIND_COLOURS } from "./palette.js";
-import { Picture } from "./picture.js";
+import { Picture, upright } from "./picture.js";
 import { RunActions } from "./run_actions.js";
 import { RunCurves } from "./run_curves.js";
 import { getArray, getJson, oneAtATime } from "./server.js";
@@ -15,6 +15,7 @@ import { attempt, learn } from "./session.js";
 import { VolumeView } from "./volume_view.js";
 import { count, percent, short, span, withUnit } from "./words.js";
 
+const MINUTE_s = 60;
 const COUNTERS = ["received", "filtered", "dropped", "processed"];
 
 /** The view of one live run. */
@@ -34,15 +35,15 @@ export class LiveView {
     this.rate = new Chart({
       title: "hit rate", x: { label: "time of day", kind: "time" }, y: { label: "hits per shot", unit: "%", low: 0 },
     });
-    this.sizes = new Histogram({ title: "size of the hits", x: { label: "diameter", unit: "Å" }, y: "hits" });
-    this.powder = new Picture({ title: "Powder", unit: "photons per frame" });
+    this.sizes = new Histogram({ title: "size of the hits", x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits" });
+    this.powder = new Picture({ title: "Powder", unit: "photons" });
     this.gallery = new Gallery(run);
     this.whole = this.layOut();
   }
 
   layOut() {
     this.powderOf = "hits";
-    const which = choice("Sum of which shots", [["hits", "hits"], ["background", "shots without particle"]], "hits", (of) => {
+    const which = choice("Sum of which shots", [["hits", "sum of the hits"], ["background", "mean without particle"]], "hits", (of) => {
       this.powderOf = of;
       this.refresh();
     });
@@ -82,18 +83,17 @@ export class LiveView {
     this.showCounters(live);
     this.showRate(live.hit_rate ?? {});
     this.showSizes(live.size_A ?? {});
-    this.gallery.show(live.recent_hits ?? []);
+    this.gallery.show(live.recent_hits ?? [], told.excluded ?? []);
     await Promise.all([this.showPowder(), this.showMap(told)]);
   }
 
-  showCounters({ counters = {}, now = {}, kinds = {} }) {
+  showCounters({ counters = {}, now = {}, kinds = {}, hits = 0 }) {
     this.numbers.show(COUNTERS.map((name) => ({ words: name, value: short(counters[name]), more: "" })));
     const missing = counters.received - counters.filtered - counters.dropped - counters.processed;
     const others = ["duplicates", "malformed", "gaps", "late"].filter((name) => counters[name]).map((name) => `${count(counters[name])} ${name}`);
     const adds = missing ? `${count(missing)} events are not accounted for. ` : "Received = filtered + dropped + processed. ";
     this.balance.className = missing ? "trouble" : "quiet";
     this.balance.textContent = adds + (others.length ? `Beside them ${others.join(", ")}.` : "");
-    const hits = counters.hits ?? Object.values(kinds).reduce((sum, n) => sum + n, 0);
     this.now.show([
       { words: "hits", value: short(hits), more: counters.processed ? ` ${percent(hits / counters.processed)}` : "" },
       { words: "single particles", value: short(kinds.single), more: hits && kinds.single ? ` ${percent(kinds.single / hits)} of hits` : "" },
@@ -104,7 +104,8 @@ export class LiveView {
   }
 
   showRate({ t_s = [], hits = [], shots = [] }) {
-    this.rate.show([{ name: "hit rate", x: t_s, y: hits.map((n, i) => (shots[i] ? (100 * n) / shots[i] : null)), bars: true }]);
+    const rate = hits.map((n, i) => (shots[i] ? (100 * n) / shots[i] : null));
+    this.rate.show([{ name: "hit rate", x: t_s, y: rate, bars: MINUTE_s }]);
   }
 
   showSizes({ edges = [], counts = [], by_kind: byKind }) {
@@ -116,7 +117,7 @@ export class LiveView {
   async showPowder() {
     try {
       const { bytes, shape } = await getArray(`/api/live/${this.run}/powder`, { of: this.powderOf });
-      this.powder.show(new Float32Array(bytes), shape[0], shape[1]);
+      this.powder.show(upright(new Float32Array(bytes), ...shape), ...shape);
     } catch (trouble) {
       if (trouble.status !== 404) throw trouble;
     }

@@ -3,14 +3,14 @@
 import { element } from "./elements.js";
 import { getJson, oneAtATime } from "./server.js";
 
-const FIRST_BYTES = 65536;
 const MOST_CHARACTERS = 400000;
 
 /** The log of a run; it follows its end as long as the end is in sight. */
 export class Log {
   constructor(run) {
     this.run = run;
-    this.next = -FIRST_BYTES;
+    this.next = 0;
+    this.file = "";
     this.text = "";
     this.whole = element("pre", { class: "log", tabIndex: 0, "aria-label": "Log of the run" }, "nothing yet");
     this.refresh = oneAtATime(() => this.load());
@@ -19,10 +19,12 @@ export class Log {
   async load() {
     // What has grown by much comes in several answers.
     for (let i = 0; i < 16; i++) {
-      const told = await getJson(`/api/runs/${this.run}/log`, { after: this.next });
-      const isNew = told.next !== this.next;
-      if (told.next < this.next) this.text = "";
+      const told = await getJson(`/api/runs/${this.run}/log`, { after: this.next, file: this.file });
+      const isNew = told.next !== this.next || told.file !== this.file;
+      // Another log is the newest now, or this one was begun again.
+      if (told.next < this.next || told.file !== this.file) this.text = "";
       this.next = told.next;
+      this.file = told.file;
       if (told.text) this.add(told.text);
       if (!isNew || !told.text) return;
     }

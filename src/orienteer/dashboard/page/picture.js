@@ -45,6 +45,13 @@ export function rangeOf(values, share = 0.999) {
   return [some[0], high > some[0] ? high : some[some.length - 1] > some[0] ? some[some.length - 1] : some[0] + 1];
 }
 
+/** The same image with its rows from the top down; those of a detector go from the lowest y up. */
+export function upright(values, rows, columns) {
+  const turned = new Float32Array(rows * columns);
+  for (let row = 0; row < rows; row++) turned.set(values.subarray(row * columns, (row + 1) * columns), (rows - 1 - row) * columns);
+  return turned;
+}
+
 /** An image that tells the value under the pointer. */
 export class Picture {
   constructor({ title, unit = "", height = null, empty = "nothing yet" }) {
@@ -108,6 +115,6 @@ export class Picture {
     }
     const value = this.values[at[0] * this.columns + at[1]];
     const words = Number.isFinite(value) ? `${number(value, 4)} ${this.unit}` : "masked";
-    this.readOut.textContent = `row ${at[0]}, column ${at[1]}: ${words}`;
+    this.readOut.textContent = `x ${at[1]}, y ${this.rows - 1 - at[0]}: ${words}`;
   }
 }

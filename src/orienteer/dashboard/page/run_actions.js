@@ -29,7 +29,7 @@ export class RunActions {
     for (const one of [this.start, this.stop, this.tag, this.note]) one.title = one.disabled ? why : "";
     fill(this.tags, (told.tags ?? []).map((tag) => tagChip(tag, session.isReadOnly ? null : () => this.removeTag(tag))));
     const notes = told.notes ?? (told.note ? [{ text: told.note }] : []);
-    fill(this.notes, notes.map((one) => element("blockquote", {}, one.text ?? one)));
+    fill(this.notes, notes.map((one) => element("blockquote", { title: one.time ?? "" }, one.text ?? one)));
   }
 
   async change(what, body) {

@@ -3,7 +3,10 @@
 import { Chart, Link } from "./chart.js";
 import { element } from "./elements.js";
 import { getJson, oneAtATime } from "./server.js";
+import { number } from "./words.js";
 
+// Where both halves choose the same pose of the grid the angle is 0 but for digits.
+const SMALLEST_deg = 0.01;
 const x = { label: "iteration", whole: true };
 
 /** Likelihood, sentinels, resolution and what else the steps of a run tell. */
@@ -15,8 +18,8 @@ export class RunCurves {
     this.refresh = oneAtATime(() => this.load());
     const link = new Link();
     const chart = (title, y, more = {}) => new Chart({ title, x, y, link, ...more });
-    this.likelihood = chart("log-likelihood", { label: "mean of ln P(frame | model)", unit: "nats" });
-    this.agreement = chart("sentinels: angle between the halves' poses", { label: "median angle", unit: "deg", kind: "log" });
+    this.likelihood = chart("log-likelihood", { label: "ln P of a frame", unit: "nats" });
+    this.agreement = chart("sentinels: angle between the halves' poses", { label: "median angle", unit: "°", kind: "log" });
     this.gain = chart("sentinels: gain over the radial mean", { label: "gain", unit: "nats" }, { marks: [{ value: 0, words: "nothing but noise below" }] });
     this.resolution = chart("resolution", { label: "full period", unit: "Å", kind: "log" });
     this.correlation = chart("correlation between the halves", { label: "mean over shells", low: 0, high: 1 });
@@ -57,7 +60,8 @@ export class RunCurves {
   draw() {
     const curve = (name, key, more = {}) => ({ name, x: this.columns.iteration, y: this.columns[key] ?? [], ...more });
     this.likelihood.show([curve("log-likelihood", "log_likelihood")]);
-    this.agreement.show([curve("agree to", "sentinel_agreement_deg", { joined: true })]);
+    const angles = (this.columns.sentinel_agreement_deg ?? []).map((angle) => angle && Math.max(angle, SMALLEST_deg));
+    this.agreement.show([{ ...curve("agree to", ""), y: angles, joined: true, words: (angle) => angleWords(angle) }]);
     this.gain.show([curve("gain", "sentinel_gain_nats", { joined: true })]);
     this.resolution.show([
       curve("halves agree to", "agrees_to_A", { joined: true }),
@@ -69,4 +73,9 @@ export class RunCurves {
     this.temperature.show([curve("β", "inverse_temperature")]);
     this.seconds.show([curve("time", "seconds")]);
   }
+}
+
+/** An angle in degrees, as far as it means something. */
+export function angleWords(angle_deg) {
+  return angle_deg !== null && angle_deg !== undefined && angle_deg <= SMALLEST_deg ? "< 0.01" : number(angle_deg, 3);
 }

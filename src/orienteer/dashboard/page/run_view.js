@@ -8,7 +8,7 @@ import { FrameBrowser } from "./frame_browser.js";
 import { ShellCorrelation } from "./fsc.js";
 import { Log } from "./log.js";
 import { RunActions } from "./run_actions.js";
-import { RunCurves } from "./run_curves.js";
+import { angleWords, RunCurves } from "./run_curves.js";
 import { getJson, oneAtATime } from "./server.js";
 import { attempt, learn } from "./session.js";
 import { VolumeView } from "./volume_view.js";
@@ -81,7 +81,9 @@ export class RunView {
     this.part("weather", "Weather", has.weather, true, () => new WeatherMap(), (weather) => async () => {
       weather.show(await getJson(`/api/runs/${this.run}/weather`));
     });
-    this.folded("frames", "Frames", has.frames ?? true, () => new FrameBrowser(this.run), (frames) => frames.load());
+    this.folded("frames", "Frames", has.orientations, () => new FrameBrowser(this.run), (frames) => frames.load());
+    const frames = this.parts.get("frames");
+    if (frames) frames.made.excluded = told.excluded ?? [];
     this.folded("log", "Log", has.log, () => new Log(this.run), (log) => log.refresh());
     this.folded("settings", "Settings and origin", true, () => ({ whole: element("div", {}) }), (made) => this.showFacts(made, told));
     if (has.report && !this.parts.has("report")) {
@@ -130,7 +132,7 @@ export class RunView {
       validated
         ? { words: "resolution", value: withUnit(validated, "Å"), more: " independent halves" }
         : { words: "halves agree to", value: withUnit(agrees, "Å"), more: agrees ? " not validated" : "" },
-      { words: "sentinels agree to", value: withUnit(last.sentinel_agreement_deg, "°"), more: "" },
+      { words: "sentinels agree to", value: `${angleWords(last.sentinel_agreement_deg)}°`, more: "" },
       { words: "sentinel gain", value: withUnit(last.sentinel_gain_nats, "nats"), more: "" },
       ...(last.seconds_left && !last.finished ? [{ words: "time left", value: span(last.seconds_left), more: "" }] : []),
       ...(last.log_likelihood !== undefined ? [{ words: "log-likelihood", value: number(last.log_likelihood, 5), more: " nats" }] : []),

@@ -20,12 +20,12 @@ async function asked(path, options = {}) {
   let words = "";
   try {
     const told = await answer.json();
-    words = told.error ?? told.detail ?? "";
+    words = [told.error, told.hint].filter(Boolean).join(" ");
   } catch {
     // Whatever stands between the page and the server may answer in its own way.
   }
   if (answer.status === 401) words = "This browser has no token. Open the address that orienteer serve has printed.";
-  throw new Refusal(typeof words === "string" && words ? words : `The server answers ${answer.status}.`, answer.status);
+  throw new Refusal(words || `The server answers ${answer.status}.`, answer.status);
 }
 
 /** A path with parameters; those that are empty are left out. */

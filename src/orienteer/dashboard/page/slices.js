@@ -1,6 +1,6 @@
 // Three planes through a volume that meet in one point: to move it in one moves it in all.
 
-import { placeOf, sharpCanvas } from "./canvas.js";
+import { placeOf, sharpCanvas, unit } from "./canvas.js";
 import { element } from "./elements.js";
 import { line } from "./frame.js";
 import { colour } from "./palette.js";
@@ -17,7 +17,7 @@ export class Slices {
     this.panels = [2, 1, 0].map((axis) => this.panel(axis));
     this.readOut = element("p", { class: "read-out", role: "status" }, "nothing yet");
     const figures = this.panels.map((panel) => element("figure", {}, element("figcaption", {}, panel.words), panel.canvas));
-    this.whole = element("div", { class: "slices" }, element("div", { class: "planes" }, ...figures), this.readOut);
+    this.whole = element("div", { class: "planes" }, ...figures, this.readOut);
   }
 
   /** Show another volume; the point stays where it is in space. */
@@ -41,13 +41,13 @@ export class Slices {
       }
       panel.redraw();
     }
-    const { n, voxel, unit } = this.volume;
+    const { n, voxel } = this.volume;
     const where = NAMES.map((name, axis) => {
       const away = point[axis] - Math.floor(n / 2);
       return `${name} ${voxel ? number(away * voxel, 3) : away}`;
     });
     const value = number(this.volume.value(this.volume.at(...point)));
-    this.readOut.textContent = `${where.join(", ")} ${voxel ? unit : "voxels"}: ${value}`;
+    this.readOut.textContent = `${where.join(", ")} ${voxel ? this.volume.unit : "voxels"}: ${value}`;
   }
 
   panel(axis) {
@@ -63,7 +63,7 @@ export class Slices {
       if (!this.volume || !(event.buttons & 1)) return;
       const [x, y] = placeOf(event, canvas);
       const { n } = this.volume;
-      const within = (at) => Math.min(n - 1, Math.max(0, Math.floor((at / canvas.clientWidth) * n)));
+      const within = (at) => Math.min(n - 1, Math.max(0, Math.floor(((at * unit()) / canvas.clientWidth) * n)));
       const point = [...this.point];
       point[right] = within(x);
       point[up] = n - 1 - within(y);

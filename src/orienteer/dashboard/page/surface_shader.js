@@ -59,7 +59,7 @@ void main() {
       float key = max(dot(normal, normalize(vec3(-0.5, 0.6, 0.65))), 0.0);
       float fillIn = max(dot(normal, normalize(vec3(0.7, -0.2, 0.4))), 0.0);
       float depth = 1.0 - 0.22 * clamp(within + 0.6, 0.0, 1.6);
-      vec3 lit = tint * (0.22 + 0.70 * key + 0.18 * fillIn) * depth + vec3(0.22) * pow(key, 30.0);
+      vec3 lit = tint * (0.30 + 0.82 * key + 0.22 * fillIn) * depth + vec3(0.25) * pow(key, 30.0);
       shade = vec4(min(lit, 1.0), 1.0);
       return;
     }

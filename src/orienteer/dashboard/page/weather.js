@@ -1,9 +1,8 @@
 // What every rank did when, and how fast: slow nodes are brown rows, stalls of a file system red stripes.
 
-import { placeOf, sharpCanvas } from "./canvas.js";
+import { font, placeOf, sharpCanvas } from "./canvas.js";
 import { element, fill } from "./elements.js";
 import { drawWords } from "./frame.js";
-import { font } from "./canvas.js";
 import { colour, RATE } from "./palette.js";
 import { number, span } from "./words.js";
 
@@ -27,22 +26,23 @@ export class WeatherMap {
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
     this.legend = element("p", { class: "legend" });
-    this.whole = element("figure", { class: "chart" }, canvas, this.readOut, this.legend);
+    this.findings = element("ul", {});
+    this.whole = element("figure", { class: "chart" }, canvas, this.readOut, this.legend, this.findings);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => (this.readOut.textContent = this.summary));
   }
 
-  /** told : ranks (R), t_s (C), rate (R, C) over the usual one, stages { names, what (R, C) }. */
+  /** told : ranks (R), t_s (C), rate (R, C) over the usual one, what (R, C) of stage_names, findings in words. */
   show(told) {
     this.told = told;
-    const names = told.stages?.names ?? [];
-    const seen = new Set((told.stages?.what ?? []).flat());
-    const parts = names.filter((name, i) => seen.has(i)).map((name) => {
+    const seen = new Set(told.what.flat());
+    const parts = told.stage_names.filter((name, i) => seen.has(i)).map((name) => {
       const swatch = element("i", { class: "swatch" });
       swatch.style.background = (STAGES[name] ?? ["#888"])[0];
       return element("span", {}, swatch, (STAGES[name] ?? ["", name])[1]);
     });
     fill(this.legend, ...parts);
+    fill(this.findings, (told.findings ?? []).map((words) => element("li", {}, words)));
     const n = told.ranks.length;
     this.summary = `${n} ${n === 1 ? "rank" : "ranks"}; while they orient, brown is slower and green faster than usual`;
     this.readOut.textContent = this.summary;
@@ -75,7 +75,7 @@ export class WeatherMap {
     context.textAlign = "right";
     const every = Math.ceil(12 / tall);
     for (let rank = 0; rank < n; rank += every) {
-      context.fillText(String(told.ranks[rank]), place.left - 5, place.top + (rank + 0.5) * tall, 58);
+      context.fillText(nameOf(told.ranks[rank]), place.left - 5, place.top + (rank + 0.5) * tall, 58);
     }
     context.textBaseline = "top";
     for (let i = 0; i <= 4; i++) {
@@ -92,7 +92,7 @@ export class WeatherMap {
       const i = 3 * Math.round(255 * share);
       return `rgb(${RATE[i]},${RATE[i + 1]},${RATE[i + 2]})`;
     }
-    const name = this.told.stages?.names[this.told.stages.what[rank]?.[cell]];
+    const name = this.told.stage_names[this.told.what[rank][cell]];
     return name ? (STAGES[name] ?? ["#888"])[0] : null;
   }
 
@@ -103,10 +103,12 @@ export class WeatherMap {
     const cell = Math.floor(((x - place.left) / (place.right - place.left)) * told.t_s.length);
     const rank = Math.floor(((y - place.top) / (place.bottom - place.top)) * told.ranks.length);
     if (cell < 0 || rank < 0 || cell >= told.t_s.length || rank >= told.ranks.length) return;
-    const name = told.stages?.names[told.stages.what[rank]?.[cell]];
+    const name = told.stage_names[told.what[rank][cell]];
     const rate = told.rate[rank]?.[cell];
     const doing = name ? (STAGES[name] ?? ["", name])[1] : "nothing";
     const speed = rate !== null && Number.isFinite(rate) ? `, ${number(rate, 2)} of the usual rate` : "";
-    this.readOut.textContent = `rank ${told.ranks[rank]}, after ${span(told.t_s[cell] - told.t_s[0] || 0)}: ${doing}${speed}`;
+    this.readOut.textContent = `rank ${nameOf(told.ranks[rank])}, after ${span(told.t_s[cell] - told.t_s[0] || 0)}: ${doing}${speed}`;
   }
 }
+
+const nameOf = ({ rank, host }) => (host ? `${rank} ${host}` : String(rank));

@@ -59,8 +59,10 @@ export function ago(time, now = Date.now() / 1000) {
 }
 
 /** The time of day of s since 1970, where the reader is. */
-export function clock(time) {
-  return new Date(1000 * time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+export function clock(time, hasSeconds = true) {
+  const at = new Date(1000 * time);
+  const parts = [at.getHours(), at.getMinutes(), ...(hasSeconds ? [at.getSeconds()] : [])];
+  return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
 /** Date and time of s since 1970, where the reader is. */
