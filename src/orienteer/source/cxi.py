@@ -7,7 +7,8 @@ per frame comes as the column ``frame_mask`` (N, P), three-level.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,25 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.hdf5_file import open_hdf5_for_reading
+from orienteer.compute.hdf5_file import LiveFile, open_hdf5_for_reading
 from orienteer.compute.hdf5_filters import load_filters
 from orienteer.compute.hdf5_reading import get_dataset, read_array, read_numbers
+from orienteer.compute.reading import reading
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.detector.polarisation import check_polarisation
 from orienteer.errors import FileError
 from orienteer.source.cxi_geometry import find_detector
-from orienteer.source.cxi_layout import find_columns, find_event_ids, find_frames, find_wavelength
+from orienteer.source.cxi_layout import (
+    find_columns,
+    find_event_ids,
+    find_frames,
+    find_wavelength,
+    rows_of_growing,
+)
 from orienteer.source.cxi_masks import find_masks, levels_of
 from orienteer.source.cxi_writer import FORMAT_NAME, METADATA, POLARISATION, CxiWriter
 from orienteer.source.file_source import FileSource
+from orienteer.source.finite_source import Result
 from orienteer.source.hdf5_growing import read_column, read_metadata
 from orienteer.source.patterns import FRAME_MASK
 
@@ -33,6 +42,8 @@ __all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "rec
 
 EXTENSIONS = (".cxi",)
 Writer = CxiWriter
+# A reader may meet a block at the moment in which a live writer replaces it.
+_LIVE_ATTEMPTS, _LIVE_PAUSE_S = 10, 0.03
 
 
 def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
@@ -60,9 +71,45 @@ class CxiSource(FileSource):
             self._file.close()
             raise
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a writer had the file open, or was killed, when it was last looked at."""
+        return isinstance(self._file, LiveFile)
+
+    def refresh(self) -> int:
+        """Look at the file again; how many frames it has now.  Half-written ones are left for later."""
+        for attempt in range(_LIVE_ATTEMPTS):
+            try:
+                with reading(self.path):
+                    fresh = CxiSource(self.path)
+                self.__dict__.update({**fresh.__dict__, "given": self.given})
+                self.apply_given()
+                break
+            except FileError:
+                if not self.is_live:
+                    raise
+                if attempt + 1 < _LIVE_ATTEMPTS:
+                    time.sleep(_LIVE_PAUSE_S)
+        return self.n_frames
+
+    def _attempt(self, read: Callable[[], Result]) -> Result:
+        with reading(self.path):
+            for _ in range(_LIVE_ATTEMPTS - 1):
+                try:
+                    return read()
+                except OSError:
+                    if not self.is_live:
+                        raise
+                    time.sleep(_LIVE_PAUSE_S)
+                    self.refresh()
+            return read()
+
     def _look(self, path: Path) -> None:
-        self._frames = find_frames(path, self._file)
+        rows = rows_of_growing(self._file) if self.is_live else None
+        self._frames = find_frames(path, self._file, rows)
         shape = tuple(int(n) for n in self._frames.shape)
+        if rows is not None:
+            shape = (rows, *shape[1:])
         self._is_one_image = len(shape) == 2
         self.n_frames, self.frame_shape = (1, shape) if self._is_one_image else (shape[0], shape[1:])
         if self.n_pixels > LARGEST_N_PIXELS:

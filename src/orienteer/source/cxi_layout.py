@@ -45,12 +45,15 @@ JOULE_PER_EV = 1.602176634e-19
 Rows = Callable[[slice], NDArray[Any]]
 
 
-def find_frames(path: Path, file: h5py.File) -> h5py.Dataset:
-    """The dataset of frames: (frames, slow, fast), (frames, panels, slow, fast) or one image (slow, fast)."""
+def find_frames(path: Path, file: h5py.File, rows: int | None = None) -> h5py.Dataset:
+    """The dataset of frames: (frames, slow, fast), (frames, panels, slow, fast) or one image (slow, fast).
+
+    rows : of a file that grows, how many must be stored; by default all.
+    """
     for place in FRAME_PATHS:
         found = _get(file, place)
         if isinstance(found, h5py.Dataset):
-            dataset = get_dataset(file, place, "iuf", foreign=True)
+            dataset = get_dataset(file, place, "iuf", rows=rows, foreign=True)
             if dataset.ndim < 2 or 0 in dataset.shape[-2:]:
                 raise FileError(path, f"'/{place}' has shape {dataset.shape}, which is no stack of frames.")
             check_virtual(path, dataset)
@@ -74,6 +77,32 @@ def check_virtual(path: Path, dataset: h5py.Dataset) -> None:
             )
 
 
+def rows_of_growing(file: h5py.File) -> int | None:
+    """Frames of a growing file that have all of their data: its shortest table that can grow; None: none can."""
+    groups = [*COLUMN_GROUPS, COLUMNS, "entry_1/data_1", "entry_1/image_1", f"{DETECTOR}/detector_corrected"]
+    tables = [dataset for group in groups for _, dataset in _datasets(_get(file, group))]
+    return min((len(table) for table in tables if _can_grow(table)), default=None)
+
+
+def has_rows(dataset: h5py.Dataset, n_frames: int) -> bool:
+    """Whether there is one row per frame, or more of them in a table that can grow ahead of the others."""
+    if not dataset.shape:
+        return False
+    return len(dataset) == n_frames or (
+        len(dataset) > n_frames and _can_grow(dataset) and is_growing(dataset)
+    )
+
+
+def is_growing(item: h5py.Group | h5py.Dataset) -> bool:
+    """Whether somebody writes to the file, or was killed while writing (see ``compute/hdf5_file.py``)."""
+    return bool(item.file.driver == "fileobj")
+
+
+def rows_to_check(item: h5py.Group | h5py.Dataset, n_frames: int) -> int | None:
+    """Rows that must be stored: those of the frames where the file grows, all (None) where it is complete."""
+    return n_frames if is_growing(item) else None
+
+
 def find_columns(path: Path, file: h5py.File, n_frames: int) -> dict[str, h5py.Dataset]:
     """Datasets with one row per frame, by column name; Orienteer's own group of columns excludes others."""
     own = _get(file, COLUMNS)
@@ -83,18 +112,16 @@ def find_columns(path: Path, file: h5py.File, n_frames: int) -> dict[str, h5py.D
     for group in COLUMN_GROUPS:
         for name, dataset in _datasets(_get(file, group)):
             if name not in NOT_COLUMNS and _is_column(dataset, n_frames):
-                check_stored(dataset, foreign=True)
+                check_stored(dataset, rows_to_check(dataset, n_frames), foreign=True)
                 found.setdefault(UNITS.get(name, name), dataset)
     return found
 
 
 def _own_column(path: Path, group: h5py.Group, name: str, n_frames: int) -> h5py.Dataset:
-    dataset = get_dataset(group, name, "biufcSO", foreign=True)
+    dataset = get_dataset(group, name, "biufcSO", rows=rows_to_check(group, n_frames), foreign=True)
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
-    if (
-        dataset.ndim == 0
-        or len(dataset) != n_frames
-        or (dataset.dtype.kind in "SO" and not (is_text and dataset.ndim == 1))
+    if not has_rows(dataset, n_frames) or (
+        dataset.dtype.kind in "SO" and not (is_text and dataset.ndim == 1)
     ):
         found = f"{dataset.dtype} of shape {dataset.shape}"
         raise FileError(path, f"has the column '{name}' as {found} for {n_frames} frames.")
@@ -120,12 +147,17 @@ def find_wavelength(file: h5py.File, n_frames: int) -> Rows | None:
         dataset = _get(file, place)
         if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "iuf" or dataset.shape is None:
             continue
-        check_stored(dataset, foreign=True)
-        if dataset.size == 1:
+        is_one = dataset.size == 1 and not _can_grow(dataset)
+        check_stored(dataset, None if is_one else rows_to_check(dataset, n_frames), foreign=True)
+        if is_one or (dataset.size == 1 and not is_growing(dataset)):
             one = convert(read_array(dataset).reshape(-1).astype(np.float64))
             if np.isfinite(one).all():
                 return lambda rows, one=one: np.repeat(one, rows.stop - rows.start)  # type: ignore[misc]
-        elif dataset.shape == (n_frames,) and np.isfinite(convert(read_array(dataset, slice(0, 1)))).all():
+        elif (
+            dataset.ndim == 1
+            and has_rows(dataset, n_frames)
+            and np.isfinite(convert(read_array(dataset, slice(0, 1)))).all()
+        ):
             return lambda rows, d=dataset, c=convert: c(read_array(d, rows))  # type: ignore[misc]
     return None
 
@@ -143,11 +175,12 @@ def find_event_ids(file: h5py.File, n_frames: int) -> Rows | None:
             dataset = _get(file, place)
             fits = (
                 isinstance(dataset, h5py.Dataset)
-                and dataset.shape == (n_frames,)
+                and dataset.ndim == 1
+                and has_rows(dataset, n_frames)
                 and dataset.dtype.kind in kinds
             )
             if fits:
-                check_stored(dataset, foreign=True)
+                check_stored(dataset, rows_to_check(dataset, n_frames), foreign=True)
                 return dataset
         return None
 
@@ -197,9 +230,13 @@ def _datasets(group: Any) -> Iterator[tuple[str, h5py.Dataset]]:
                 yield name, dataset
 
 
+def _can_grow(dataset: h5py.Dataset) -> bool:
+    return bool(dataset.shape) and dataset.maxshape[0] is None
+
+
 def _is_column(dataset: h5py.Dataset, n_frames: int) -> bool:
     shape = dataset.shape
-    if not shape or shape[0] != n_frames or len(shape) > 2 or dataset.dtype.fields is not None:
+    if not has_rows(dataset, n_frames) or len(shape) > 2 or dataset.dtype.fields is not None:
         return False
     is_text = h5py.check_string_dtype(dataset.dtype) is not None
     is_list = len(shape) == 2 and (is_text or shape[1] > LONGEST_ROW)

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from orienteer.compute.hdf5_reading import check_stored, get_dataset, read_array
 from orienteer.detector.masks import PixelUse, check_mask, combine_masks, mask_from_good
 from orienteer.errors import FileError
-from orienteer.source.cxi_layout import DETECTOR
+from orienteer.source.cxi_layout import DETECTOR, has_rows, rows_to_check
 
 PIXEL_IS_BAD, PIXEL_IS_OUT_OF_RESOLUTION = 0x80, 0x100
 _STATUS = 0x20 | 0x800 | 0x1000 | 0x2000 | 0x4000
@@ -79,11 +79,13 @@ def find_masks(
         mask = file.get(place)
         if not isinstance(mask, h5py.Dataset):
             continue
-        if mask.dtype.kind not in "biu" or mask.shape not in (frame_shape, (n_frames, *frame_shape)):
+        if mask.dtype.kind not in "biu" or (
+            mask.shape != frame_shape and not (mask.shape[1:] == frame_shape and has_rows(mask, n_frames))
+        ):
             raise FileError(
                 path, f"'/{place}' is {mask.dtype} of shape {mask.shape} for frames of {frame_shape}."
             )
-        check_stored(mask, foreign=True)
+        check_stored(mask, None if mask.shape == frame_shape else rows_to_check(mask, n_frames), foreign=True)
         if mask.shape == frame_shape:
             constant.append(levels_of(read_array(mask)))
         else:

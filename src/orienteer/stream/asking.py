@@ -22,7 +22,7 @@ class Asker:
         send(self._socket, encode(kind, fields, arrays))
 
     def answer(self, kind: str, seconds: float) -> Message | None:
-        """The next answer of this kind; None where none comes in time, ``Malformed`` where it is not sound."""
+        """The next answer of this kind; None where none comes in time; raises ``Malformed``."""
         if not is_ready(self._socket, seconds):
             return None
         try:

@@ -96,10 +96,8 @@ class PushSource:
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
         """The next batch; None where nothing came in this time."""
-        if self._held is not None:
-            events, self._held = self._held, None
-        else:
-            events = self._next(timeout_s)
+        events = self._held or self._next(timeout_s)
+        self._held = None
         if events is not None:
             self.counters.received += len(events)
         return events

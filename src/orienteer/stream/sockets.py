@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orienteer.errors import OrienteerError
 
 if TYPE_CHECKING:
     import zmq
+
+    Socket: TypeAlias = zmq.Socket[bytes]
 
 MOST_PARTS = 256
 MOST_BYTES = 1 << 28
@@ -23,15 +25,13 @@ def import_zmq() -> Any:
     return zmq
 
 
-def open_socket(
-    kind: str, address: str, *, is_server: bool, most_bytes: int = MOST_BYTES
-) -> zmq.Socket[bytes]:
+def open_socket(kind: str, address: str, *, is_server: bool, most_bytes: int = MOST_BYTES) -> Socket:
     """A socket of this kind ("DEALER", "ROUTER", "PULL", ...), bound or connected.
 
     most_bytes : a part of a message that is larger ends the connection before memory is taken for it.
     """
     zmq = import_zmq()
-    socket: zmq.Socket[bytes] = zmq.Context.instance().socket(getattr(zmq, kind))
+    socket: Socket = zmq.Context.instance().socket(getattr(zmq, kind))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, most_bytes)
     if kind == "SUB":
@@ -48,17 +48,17 @@ def open_socket(
     return socket
 
 
-def endpoint(socket: zmq.Socket[bytes]) -> str:
+def endpoint(socket: Socket) -> str:
     """Where a bound socket is reached; tells the port that a ``*`` stood for."""
     return bytes(socket.getsockopt(import_zmq().LAST_ENDPOINT)).rstrip(b"\0").decode()
 
 
-def is_ready(socket: zmq.Socket[bytes], seconds: float) -> bool:
+def is_ready(socket: Socket, seconds: float) -> bool:
     """Whether a message is there, waiting at most this long."""
     return bool(socket.poll(max(0, round(1000 * seconds))))
 
 
-def receive(socket: zmq.Socket[bytes]) -> list[memoryview] | None:
+def receive(socket: Socket) -> list[memoryview] | None:
     """The parts of the message that is there; None where it has more parts than any sound message."""
     zmq = import_zmq()
     parts: list[memoryview] = []
@@ -72,7 +72,7 @@ def receive(socket: zmq.Socket[bytes]) -> list[memoryview] | None:
     return parts if n_parts <= MOST_PARTS else None
 
 
-def send(socket: zmq.Socket[bytes], parts: list[Any]) -> bool:
+def send(socket: Socket, parts: list[Any]) -> bool:
     """Send the parts, large ones without a copy; False where nobody takes them now."""
     zmq = import_zmq()
     try:

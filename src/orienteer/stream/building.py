@@ -1,0 +1,257 @@
+"""EventBuilder: one event of the parts that several detectors and small-data streams send for it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.base import EventSource
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.distinct import RecentIds
+from orienteer.stream.events import Chosen, Events, Position
+from orienteer.stream.parts import Parts, side_by_side
+
+if TYPE_CHECKING:
+    from orienteer.detector.detector import Detector
+
+# A part that comes after its event was given up is known as late for so many of these.
+_DROPPED_KNOWN = 1024
+_PAUSE_S = 0.005
+
+
+class EventBuilder:
+    """Events that every source has sent its part of, matched by id; itself an event source.
+
+    sources : by name; the columns of the first keep their names, those of another that would hide them are
+        called ``source.column``.
+    frames : the sources whose frames make up that of the event, side by side in this order; by default all
+        that have pixels.
+    window : events that may wait for a part.  When more wait, those that wait longest are dropped, and
+        counted; so are those that are incomplete when every source has ended.
+    patience_s : a source that is ahead by half a window is not read further, unless the others have been
+        silent for so long.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, EventSource],
+        frames: Sequence[str] | None = None,
+        *,
+        window: int = 8192,
+        most_events: int = 256,
+        patience_s: float = 2.0,
+    ) -> None:
+        if not sources or window < 2:
+            raise OrienteerError("events are built of at least one source, in a window of at least 2.")
+        self.sources = dict(sources)
+        self.frames = tuple(frames or (n for n, s in sources.items() if s.frame_shape and s.n_pixels))
+        if not self.frames or not set(self.frames) <= set(sources):
+            raise OrienteerError(
+                f"no source gives the frames: {', '.join(self.frames) or 'none has pixels'}."
+            )
+        self.window, self.most_events, self.patience_s = window, most_events, patience_s
+        self.name = " + ".join(source.name for source in sources.values())
+        self._own = StreamCounters()
+        # Parts of events that are not complete, by event, in the order in which they were first heard of.
+        self._waiting: dict[int, dict[str, tuple[Events, int]]] = {}
+        self._complete: deque[int] = deque()
+        self._decided = RecentIds(8 * window)
+        self._dropped: deque[int] = deque(maxlen=_DROPPED_KNOWN)
+        self._n_dropped = 0
+        # Batches of each source of which some event is not decided, and the position behind those before.
+        self._outstanding: dict[str, deque[Events]] = {name: deque() for name in sources}
+        self._settled: dict[str, Position] = {}
+        # Events that a source sends again after a seek, though they were decided before it.
+        self._known: dict[str, set[int]] = {name: set() for name in sources}
+        self._heard_at = dict.fromkeys(sources, time.monotonic())
+
+    @property
+    def frame_shape(self) -> tuple[int, ...]:
+        """That of one detector; several of one shape are stacked, others are a flat list of pixels."""
+        shapes = [self.sources[name].frame_shape for name in self.frames]
+        if len(shapes) == 1:
+            return shapes[0]
+        if len(set(shapes)) == 1:
+            return (len(shapes), *shapes[0])
+        return (sum(math.prod(shape) for shape in shapes),)
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of all detectors."""
+        return math.prod(self.frame_shape)
+
+    @property
+    def detector(self) -> Detector | None:
+        """The pixels where one source gives all frames; several have no geometry of their own."""
+        return self.sources[self.frames[0]].detector if len(self.frames) == 1 else None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every source has ended and all events were handed out or dropped."""
+        return not self._waiting and not self._n_dropped and self._all_ended
+
+    @property
+    def counters(self) -> StreamCounters:
+        """Events received and dropped; what is malformed, missing, late or double, here and in the sources."""
+        total = StreamCounters(**self._own.as_dict())
+        for source in self.sources.values():
+            theirs = source.counters
+            total.duplicates += theirs.duplicates
+            total.malformed += theirs.malformed
+            total.gaps += theirs.gaps
+            total.late += theirs.late
+        return total
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The next batch of complete events; None where none became complete in this time."""
+        until = time.monotonic() + timeout_s
+        while True:
+            came = self._listen()
+            if self._all_ended:
+                self._drop(len(self._waiting) - len(self._complete))
+            if self._complete or self._n_dropped:
+                return self._hand_out()
+            left = until - time.monotonic()
+            if self._all_ended or left <= 0:
+                return None
+            if not came:
+                time.sleep(min(_PAUSE_S, left))
+
+    def seek(self, position: Position) -> None:
+        """Go on behind a batch; call it before the first ``next``.
+
+        Sources go back to their oldest event that was not decided; events behind it that were are left out.
+        """
+        self._dropped = deque(position["dropped"], maxlen=_DROPPED_KNOWN)
+        for name, place in position["sources"].items():
+            if place["behind"] is not None:
+                self.sources[name].seek(place["behind"])
+                self._settled[name] = place["behind"]
+            self._known[name] = set(place["known"])
+        for event_id in (*self._dropped, *(one for known in self._known.values() for one in known)):
+            self._decided.add(event_id)
+
+    def close(self) -> None:
+        """Close all sources."""
+        for source in self.sources.values():
+            source.close()
+
+    @property
+    def _all_ended(self) -> bool:
+        return all(source.is_finished for source in self.sources.values())
+
+    def _listen(self) -> bool:
+        """Take what the sources have now; whether any had something."""
+        came = False
+        for name, source in self.sources.items():
+            if source.is_finished or not self._may_read(name):
+                continue
+            events = source.next(0)
+            if events is not None:
+                came = True
+                self._heard_at[name] = time.monotonic()
+                self._file(name, events)
+        self._drop(len(self._waiting) - self.window)
+        return came
+
+    def _may_read(self, name: str) -> bool:
+        if sum(len(events) for events in self._outstanding[name]) < self.window // 2:
+            return True
+        others = [other for other in self.sources if other != name and not self.sources[other].is_finished]
+        now = time.monotonic()
+        return all(now - self._heard_at[other] > self.patience_s for other in others)
+
+    def _file(self, name: str, events: Events) -> None:
+        """Put the parts to their events."""
+        known = self._known[name]
+        self._n_dropped += events.n_dropped
+        self._own.received += events.n_dropped
+        self._own.dropped += events.n_dropped
+        for row, event_id in enumerate(events.event_id.tolist()):
+            parts = self._waiting.get(event_id)
+            if parts is None:
+                if event_id in known:
+                    known.discard(event_id)
+                elif event_id in self._decided:
+                    is_late = event_id in self._dropped
+                    self._own.late += is_late
+                    self._own.duplicates += not is_late
+                else:
+                    parts = self._waiting[event_id] = {}
+            if parts is None:
+                continue
+            if name in parts:
+                self._own.duplicates += 1
+                continue
+            parts[name] = (events, row)
+            if len(parts) == len(self.sources):
+                self._complete.append(event_id)
+        self._outstanding[name].append(events)
+        self._settle()
+
+    def _drop(self, n_events: int) -> None:
+        """Give up so many of the events that wait longest for a part."""
+        incomplete = (e for e, parts in self._waiting.items() if len(parts) < len(self.sources))
+        for event_id in [event_id for event_id, _ in zip(incomplete, range(max(0, n_events)), strict=False)]:
+            del self._waiting[event_id]
+            self._decided.add(event_id)
+            self._dropped.append(event_id)
+            self._n_dropped += 1
+            self._own.received += 1
+            self._own.dropped += 1
+
+    def _hand_out(self) -> Events:
+        ids = [self._complete.popleft() for _ in range(min(self.most_events, len(self._complete)))]
+        found = [self._waiting.pop(event_id) for event_id in ids]
+        for one in ids:
+            self._decided.add(one)
+        self._own.received += len(ids)
+        self._settle()
+        n_dropped, self._n_dropped = self._n_dropped, 0
+        event_id = np.array(ids, np.uint64)
+        if not ids:
+            empty = Patterns(np.empty((0, self.n_pixels), np.uint16), event_id)
+            return Events(event_id, {}, self._position(), empty.__getitem__, n_dropped)
+        parts = {name: Parts.of([places[name] for places in found]) for name in self.sources}
+        columns: dict[str, NDArray[Any]] = {}
+        for name, part in parts.items():
+            for column, values in part.columns().items():
+                columns[f"{name}.{column}" if column in columns else column] = values
+
+        def read(chosen: Chosen) -> Patterns:
+            rows = np.arange(len(event_id))[chosen]
+            frames = side_by_side([parts[name].patterns(rows) for name in self.frames]).frames
+            return Patterns(frames, event_id[rows], {name: c[rows] for name, c in columns.items()})
+
+        return Events(event_id, columns, self._position(), read, n_dropped)
+
+    def _settle(self) -> None:
+        """Let go of batches of which every event is decided: a restart begins behind them."""
+        for name, batches in self._outstanding.items():
+            while batches and not any(one in self._waiting for one in batches[0].event_id.tolist()):
+                self._settled[name] = batches.popleft().position
+
+    def _position(self) -> Position:
+        return {
+            "sources": {
+                name: {
+                    "behind": self._settled.get(name),
+                    "known": [
+                        one
+                        for events in batches
+                        for one in events.event_id.tolist()
+                        if one not in self._waiting
+                    ],
+                }
+                for name, batches in self._outstanding.items()
+            },
+            "dropped": list(self._dropped),
+        }
