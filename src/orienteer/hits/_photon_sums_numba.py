@@ -15,7 +15,7 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
         total = np.int64(0)
         lit = np.int32(0)
         # Sums of 1024 pixels in single precision, which the processor adds eight or more at a time.
-        sum_w = 0.0
+        sum_w = np.float64(0)
         for first in range(0, P, 1024):
             part = np.float32(0)
             for p in range(first, min(first + 1024, P)):
@@ -24,7 +24,7 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
                 total += np.int64(k) * used[p]
                 lit += np.int32(value >= lit_from[p]) * used[p]
                 part += value * weight[p]
-            sum_w += part
+            sum_w += np.float64(part)
         photons[d] = total
         n_lit[d] = lit
         weighted[d] = sum_w

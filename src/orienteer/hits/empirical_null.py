@@ -1,8 +1,8 @@
 """What scores of empty shots look like, learned from shots of which nobody knows whether they are empty.
 
 After B. Efron, Large-scale simultaneous hypothesis testing: the choice of a null hypothesis, J. Am. Stat.
-Assoc. 99, 96 (2004), and Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc. B
-57, 289 (1995).
+Assoc. 99, 96 (2004), and Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc.
+B 57, 289 (1995).
 """
 
 from dataclasses import dataclass

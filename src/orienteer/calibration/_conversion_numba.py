@@ -1,0 +1,97 @@
+"""From read-out to photons on the CPU; the twin of ``conversion.cu``."""
+
+import numpy as np
+from numba import njit
+
+N_BINS = 64  # of a sixteenth of a photon
+
+
+@njit(nogil=True, cache=True)
+def convert(raw, pedestal, inverse_gain, lift, out):  # type: ignore[no-untyped-def]
+    """out[d, p] = whole part of x + lift, from 0 to 65535, where x = (raw - pedestal) / gain is in photons.
+
+    raw : (D, P);  pedestal, inverse_gain : (P,) float32;  out : (D, P) uint16
+    """
+    D, P = raw.shape
+    for d in range(D):
+        for p in range(P):
+            x = (np.float32(raw[d, p]) - pedestal[p]) * inverse_gain[p]
+            # NaN becomes 0, as it is neither side of a comparison.
+            x = x + lift
+            x = x if x > np.float32(0) else np.float32(0)
+            x = x if x < np.float32(65535) else np.float32(65535)
+            out[d, p] = np.uint16(np.int32(x))
+
+
+@njit(nogil=True, cache=True)
+def convert_stages(raw, stage, pedestal, inverse_gain, panel, offset, lift, count, out):  # type: ignore[no-untyped-def]
+    """The same with a gain stage for each value and an offset for each panel.
+
+    stage : (D, P) uint8, or (1, 1) for the first everywhere;  pedestal, inverse_gain : (S, P) float32
+    panel : (P,) int32, -1 for none;  offset : (D, L) float32 in photons
+    count : whether photons are counted; otherwise out is float32 and gets x itself
+    """
+    D, P = raw.shape
+    one_stage = stage.shape[1] != P
+    for d in range(D):
+        for p in range(P):
+            s = np.int64(0) if one_stage else min(np.int64(stage[d, p]), len(pedestal) - 1)
+            x = (np.float32(raw[d, p]) - pedestal[s, p]) * inverse_gain[s, p]
+            if panel[p] >= 0:
+                x -= offset[d, panel[p]]
+            if count:
+                x = x + lift
+                x = x if x > np.float32(0) else np.float32(0)
+                x = x if x < np.float32(65535) else np.float32(65535)
+                out[d, p] = np.int32(x)
+            else:
+                out[d, p] = x
+
+
+@njit(nogil=True, cache=True)
+def find_offsets(raw, stage, pedestal, inverse_gain, order, first, offset):  # type: ignore[no-untyped-def]
+    """offset[d, l] = median signal, in photons, of the dark pixels of panel l.
+
+    order, first : the pixels of panel l are order[first[l] : first[l + 1]]
+    Dark pixels are the fullest heap of signals within 2 photons of 0, a photon wide.
+    """
+    D, P = raw.shape
+    one_stage = stage.shape[1] != P
+    bins = np.zeros(N_BINS, np.int32)
+    for d in range(D):
+        for l in range(len(first) - 1):  # noqa: E741
+            bins[:] = 0
+            for i in range(first[l], first[l + 1]):
+                p = order[i]
+                s = np.int64(0) if one_stage else min(np.int64(stage[d, p]), len(pedestal) - 1)
+                x = (np.float32(raw[d, p]) - pedestal[s, p]) * inverse_gain[s, p]
+                b = np.floor((x + np.float32(2)) * np.float32(16))
+                if b >= 0 and b < N_BINS:
+                    bins[np.int32(b)] += 1
+            offset[d, l] = middle_of_fullest(bins)
+
+
+@njit(nogil=True, cache=True)
+def middle_of_fullest(bins):  # type: ignore[no-untyped-def]
+    """Median of the 16 bins in a row around the 8 that hold most; between bins by proportion."""
+    inside = 0
+    for b in range(8):
+        inside += bins[b]
+    most, best = inside, 0
+    for b in range(1, N_BINS - 7):
+        inside += bins[b + 7] - bins[b - 1]
+        if inside > most:
+            most, best = inside, b
+    low, high = max(best - 4, 0), min(best + 12, N_BINS)
+    total = 0
+    for b in range(low, high):
+        total += bins[b]
+    if total == 0:
+        return np.float32(0)
+    below = 0
+    for b in range(low, high):
+        if 2 * (below + bins[b]) >= total:
+            part = (np.float32(0.5) * total - below) / bins[b]
+            return np.float32((b + part) / 16 - 2)
+        below += bins[b]
+    return np.float32(0)

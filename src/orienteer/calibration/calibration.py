@@ -1,0 +1,102 @@
+"""Calibration: from what a detector reads out to photons, step by step as the settings ask."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.calibration.constants import Constants, read_constants
+from orienteer.calibration.conversion import Conversion
+from orienteer.calibration.settings import CalibrationSettings
+from orienteer.detector.detector import Detector
+from orienteer.detector.masks import PixelUse
+from orienteer.errors import GeometryMismatch, OrienteerError, SettingsError
+from orienteer.source.patterns import Patterns
+
+GAIN_STAGE = "gain_stage"
+
+
+class Calibration:
+    """Pedestal, gain, common mode and photons of raw frames.
+
+    Frames that are counts already pass untouched, unless the settings name constants, a gain or a common
+    mode; float signal becomes photons, unless the settings say otherwise.
+
+    detector : its panels have a common mode each, and masked pixels none; None: the frame is one panel.
+    constants : instead of those that the settings name.
+    """
+
+    def __init__(
+        self,
+        settings: CalibrationSettings,
+        n_pixels: int,
+        detector: Detector | None = None,
+        constants: Constants | None = None,
+    ) -> None:
+        self.settings, self.n_pixels = settings, n_pixels
+        if constants is None and settings.constants:
+            constants = read_constants(settings.constants, n_pixels)
+        self.is_asked = constants is not None or settings.adu_per_photon > 0 or settings.common_mode
+        pedestal, inverse_gain = _stages(settings, constants or Constants(), n_pixels)
+        panel = np.full(n_pixels, -1, np.int32)
+        if settings.common_mode:
+            panel = _panels(n_pixels, detector)
+        threshold = settings.photon_threshold if settings.count_photons else None
+        self._conversion = Conversion(pedestal, inverse_gain, panel, threshold)
+
+    def __call__(self, raw: Patterns) -> Patterns:
+        """The same shots in photons, (N, P) uint16, or as signal in photons, (N, P) float32."""
+        if raw.n_pixels != self.n_pixels:
+            raise GeometryMismatch(
+                f"frames have {raw.n_pixels} pixels, but the calibration is for {self.n_pixels}.",
+                "Give the constants of this detector.",
+            )
+        if raw.is_sparse:
+            if self.is_asked:
+                raise OrienteerError(
+                    "lists of photons cannot be calibrated: they are counts already.",
+                    "Leave the settings of [calibration] out for these data.",
+                )
+            return raw
+        is_signal = raw.frames.dtype.kind == "f"
+        if not self.is_asked and not (is_signal and self.settings.count_photons):
+            return raw
+        stage = raw.columns.get(GAIN_STAGE) if len(self._conversion.pedestal) > 1 else None
+        columns = {name: column for name, column in raw.columns.items() if name != GAIN_STAGE}
+        return Patterns(self._conversion(raw.frames, stage), raw.event_id, columns, raw.has_event_ids)
+
+
+def _stages(
+    settings: CalibrationSettings, constants: Constants, n_pixels: int
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Pedestal and inverse gain, (S, P) each, for as many gain stages as any of the constants has."""
+    given_gain = constants.gain_adu
+    if settings.adu_per_photon > 0:
+        if given_gain is not None and settings.divide_by_gain:
+            raise SettingsError(
+                "both adu_per_photon and the constants give the gain.",
+                "Leave out adu_per_photon, or the gain in the file of constants.",
+            )
+        given_gain = np.full((1, n_pixels), settings.adu_per_photon, np.float32)
+    pedestal = constants.pedestal_adu if settings.subtract_pedestal else None
+    gain = given_gain if settings.divide_by_gain else None
+    pedestal = np.zeros((1, n_pixels), np.float32) if pedestal is None else pedestal
+    gain = np.ones((1, n_pixels), np.float32) if gain is None else gain
+    n_stages = max(len(pedestal), len(gain))
+    if {len(pedestal), len(gain)} - {1, n_stages}:
+        raise SettingsError(
+            f"the constants have {len(pedestal)} stages of pedestal and {len(gain)} of gain.",
+            "Give one for all, or one for each.",
+        )
+    shape = (n_stages, n_pixels)
+    pedestal, gain = np.broadcast_to(pedestal, shape), np.broadcast_to(gain, shape)
+    return np.ascontiguousarray(pedestal), np.ascontiguousarray(1 / gain, dtype=np.float32)
+
+
+def _panels(n_pixels: int, detector: Detector | None) -> NDArray[np.int32]:
+    """The number (P,) of the panel of each pixel."""
+    if detector is None or not detector.panels:
+        return np.zeros(n_pixels, np.int32)
+    panel = np.full(n_pixels, -1, np.int32)
+    for number, one in enumerate(detector.panels):
+        panel[one.frame_indices().reshape(-1)] = number
+    panel[detector.mask >= PixelUse.NEVER] = -1
+    return panel

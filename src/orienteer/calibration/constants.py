@@ -1,0 +1,89 @@
+"""Constants of a calibration: what each pixel shows in the dark, and how much for a photon.
+
+The HDF5 file holds ``pedestal_adu`` and ``gain_adu`` (ADU per photon), one of which may be missing, and
+``noise_adu`` where it was measured.  Each has one value for each pixel, in the shape of a frame or flat, or,
+for detectors that switch their gain, one such array for each stage: (S, P).
+"""
+
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.errors import FileError, GeometryMismatch, OrienteerError
+from orienteer.source.patterns import Patterns
+
+PEDESTAL, GAIN, NOISE = "pedestal_adu", "gain_adu", "noise_adu"
+LARGEST_N_STAGES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """What a calibration knows of S gain stages of P pixels.
+
+    pedestal_adu : (S, P) float32, or None where frames have none.
+    gain_adu : (S, P) float32, ADU per photon, or None where it is not known for each pixel.
+    noise_adu : (S, P) float32, root mean square in the dark, or None where it was not measured.
+    """
+
+    pedestal_adu: NDArray[np.float32] | None = None
+    gain_adu: NDArray[np.float32] | None = None
+    noise_adu: NDArray[np.float32] | None = None
+
+
+def measure_pedestal(dark: Patterns) -> Constants:
+    """Pedestal and noise (1, P) of dark frames.
+
+    The noise follows from the quartiles, and the pedestal is the mean of what lies within four times the
+    noise of the median: a few cosmic rays or photons change neither.
+    """
+    if len(dark) < 2:
+        raise OrienteerError(
+            f"a pedestal and its noise cannot be measured from {len(dark)} dark frames.",
+            "Take at least a hundred.",
+        )
+    frames = dark.dense()
+    low, middle, high = np.percentile(frames, (25, 50, 75), axis=0)
+    noise = (high - low) / 1.349
+    # Whole numbers have no quartiles between them, so that one more is allowed.
+    near = np.abs(frames - middle) <= 4 * noise + 1
+    pedestal = np.where(near, frames, 0).sum(axis=0, dtype=np.float64) / near.sum(axis=0)
+    return Constants(pedestal[None].astype(np.float32), None, noise[None].astype(np.float32))
+
+
+def write_constants(path: str | os.PathLike[str], constants: Constants) -> None:
+    """Write the constants to an HDF5 file."""
+    from orienteer.compute.hdf5_writing import new_hdf5
+
+    with new_hdf5(path, libver="latest") as file:
+        for name in (PEDESTAL, GAIN, NOISE):
+            values = getattr(constants, name)
+            if values is not None:
+                file.create_dataset(name, data=values, chunks=values.shape, fletcher32=True)
+
+
+def read_constants(path: str | os.PathLike[str], n_pixels: int) -> Constants:
+    """The constants of an HDF5 file for frames of so many pixels."""
+    from orienteer.compute.hdf5_reading import open_hdf5, read_whole
+
+    found: dict[str, NDArray[np.float32]] = {}
+    with open_hdf5(path, "calibration file") as file:
+        for name in (PEDESTAL, GAIN, NOISE):
+            if name in file:
+                values = read_whole(file, name, "iuf", None, n_pixels * LARGEST_N_STAGES)
+                if values.size == 0 or values.size % n_pixels:
+                    raise GeometryMismatch(
+                        f"{path} has '{name}' of shape {values.shape}, but frames have {n_pixels} pixels.",
+                        "Give the constants of this detector.",
+                    )
+                found[name] = values.reshape(-1, n_pixels).astype(np.float32)
+    if PEDESTAL not in found and GAIN not in found:
+        raise FileError(
+            path,
+            f"has neither '{PEDESTAL}' nor '{GAIN}'.",
+            "Measure a pedestal from dark frames with measure_pedestal of orienteer.calibration.constants.",
+        )
+    if GAIN in found and not (found[GAIN] > 0).all():
+        raise FileError(path, f"has values in '{GAIN}' that are not positive.")
+    return Constants(found.get(PEDESTAL), found.get(GAIN), found.get(NOISE))
