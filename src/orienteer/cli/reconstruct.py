@@ -61,6 +61,12 @@ def reconstruct(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0)] = 0,
     device: Device = "auto",
+    from_map: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", metavar="FOLDER", help="Begin with the map of a live run (RUN/map), not at random."
+        ),
+    ] = None,
     restart: Annotated[
         bool,
         typer.Option("--restart", metavar="", help="Begin anew; what the folder's run has done is lost."),
@@ -96,6 +102,10 @@ def reconstruct(
                 source = team.together(lambda: without_events(source, read_excluded(exclude)))
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             run.notice_s, run.hang_s = notice_s, hang_s
+            if from_map is not None:
+                from orienteer.online.handover import hand_over
+
+                hand_over(run, from_map)
             if team.leads and method == "auto":
                 messages.print(escape(run.described["method_because"]), soft_wrap=True)
             if team.leads and (known := known_orientations_in_words(dict(run.settings))):

@@ -1,4 +1,4 @@
-"""What earlier rounds have merged, remembered and slowly forgotten: the sums of stepwise expectation maximisation.
+"""What earlier rounds have merged, remembered and slowly forgotten: the sums of stepwise EM.
 
 A round sees a part of the hits.  What it has merged is joined with what is remembered of earlier rounds,
 S <- (1 - g) S + s, where g is the share of all hits that the round has seen: then the memory comes to weigh

@@ -9,7 +9,7 @@ through with all of them, from the map that has grown.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from orienteer.online.round_emc import RoundEmc
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.model.halves import half_of_events, hash_of_events, sentinels_of_events
 from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.orienting.sentinels import watch_of
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
 from orienteer.run.online_settings import OnlineSettings
@@ -76,7 +77,7 @@ class OnlineEmc:
         needed = (settings.known_poses_column,) if settings.known_poses_column else ()
         self.reservoir, self.memory = Reservoir(source, needed), Memory()
         self.round_hits = online.round_hits or _ROUND[self.device]
-        self.remarks: list[str] = []
+        self._remarks: list[str] = []
         self.is_over = False
         self._n_rounds = self._n_starts = self._n_prepared = self._failed_at = 0
         self._slow_stage = 0
@@ -91,7 +92,7 @@ class OnlineEmc:
     # The stream -------------------------------------------------------------------------------------------
 
     def look(self, is_over: bool) -> None:
-        """Look for hits.  is_over : nothing has come since the last hit that the source has, and never will."""
+        """Look for hits.  is_over : the source has all that will ever come."""
         if self._final is None:
             self.arrivals.look()
             self.is_over = is_over
@@ -157,12 +158,11 @@ class OnlineEmc:
         """One round; or, when the last hit has come, one iteration with all of them."""
         if self._final is not None or self._ends:
             return self._final_step()
-        n_before = len(self.arrivals.chosen)
-        self._take_in(self.round_hits)
-        n_new = len(self.arrivals.chosen) - n_before
+        self._take_in(self.round_hits - int((self.reservoir.visited < 0).sum()))
         if not self._carried or len(self.reservoir) >= _GROWTH * self._n_prepared:
             self._prepare()
         rows = self._choose()
+        n_new = int((self.reservoir.visited[rows] < 0).sum())
         emc = self._make(rows)
         emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
         if n_new and self._is_settled:  # there is something to learn again
@@ -194,9 +194,9 @@ class OnlineEmc:
             room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
             per_hit = self.reservoir.nbytes / len(self.reservoir)
             self.reservoir.capacity = max(self.round_hits, int(room / max(per_hit, 1.0)))
-            self.remarks.append(
-                f"hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, and "
-                "of more a fair sample."
+            self._remarks.append(
+                f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
+                "and of more a fair sample."
             )
 
     def _choose(self) -> NDArray[np.int64]:
@@ -227,11 +227,12 @@ class OnlineEmc:
             self._diameter_A = before
             emc = self._make(rows)
         self._diameter_A = emc.diameter_A
-        self.remarks = [*self.remarks, *(remark for remark in emc.remarks if remark not in self.remarks)]
+        self._remarks += emc.remarks
         if self._carried and self._learnt is not None:
             stage = min(int(self._carried["course/stage"]), len(emc.stages) - 1)
             begin_from(emc, self._learnt, stage)
             emc.annealing.restore(self._carried)
+            emc.watch = watch_of(self._carried)
             emc.course.restore({**self._carried, "course/stage": stage, "course/n_stages": len(emc.stages)})
             self.memory.forget()
         self._carried, self._profile, self._n_prepared = emc.carried(), emc.profile, n
@@ -263,7 +264,8 @@ class OnlineEmc:
 
     def _told(self, step: Step, note: str, n_new: int, n_round: int) -> OnlineStep:
         told = {field.name: getattr(step, field.name) for field in fields(step)}
-        told |= {"iteration": self.iteration, "note": " ".join(part for part in (step.note, note) if part)}
+        notes, self._remarks = [step.note, note, *self._remarks], []
+        told |= {"iteration": self.iteration, "note": " ".join(part for part in notes if part)}
         if self._final is None:
             told |= {"finished": False, "reason": "", "seconds_left": None, "start": self._n_starts + 1}
         return OnlineStep(

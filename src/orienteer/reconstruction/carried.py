@@ -16,7 +16,7 @@ from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.model.symmetry import symmetric_start
 from orienteer.reconstruction.nuisances.updating import take_off_background
-from orienteer.reconstruction.orienting.sentinels import Watch
+from orienteer.reconstruction.orienting.sentinels import Watch, watch_of
 from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.results import intensity_volumes
@@ -251,10 +251,7 @@ class Carried(Preparation):
         self.models, self.n_models = None, len(state["full"])
         self.enter(int(state["course/stage"]))
         self._take(state)
-        self.watch = None
-        if state["watch"] is not None:
-            agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
-            self.watch = Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
+        self.watch = watch_of(state)
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,12 @@ def begin_or_resume(
     device: DeviceName,
     restart: bool,
     because: str = "",
+    given: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """What ``run.json`` says of the run that is there now; one begun with something else is refused.
 
     because : why the method was chosen, where nobody has named it.
+    given : the facts of a source that must not change, where they are other ones than ``describe_input`` has.
     """
     facts: dict[str, Any] = {
         "method": kind.name,
@@ -44,7 +46,7 @@ def begin_or_resume(
         "seed": seed,
         "device": device,
         "device_used": choose_device(device),
-        "input": describe_input(source),
+        "input": dict(given) if given is not None else describe_input(source),
         "files": hash_named_files(section),
     }
     if restart or not directory.is_run:

@@ -197,6 +197,12 @@ class RunDirectory:
                 raise FileError(self._description, f"is incomplete: '{min(missing)}' is missing.")
             return described
 
+    def note(self, **facts: Any) -> None:
+        """Put facts into the description that were not known when the run was begun."""
+        described = {**self.describe(), **facts}
+        with atomic_path(self._description) as temporary:
+            temporary.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
     def write_settings(self, method: str, section: Section) -> None:
         """Put the settings in place, as they are used from now on."""
         write_settings(self.settings, settings_tree(method, section))

@@ -23,15 +23,15 @@ class OnlineSettings(Section):
         default=0.0,
         ge=0,
         le=1e5,
-        description="Memory of the hits that are kept; of more, a fair sample is.  0: a quarter of what is free.",
+        description="Memory of the hits that are kept, a fair sample of more; 0: a quarter of what is free.",
     )
     forgetting: float = Field(
         default=0.2,
         gt=0,
         le=1,
-        description="Share of what a round has merged in what all rounds have, at least; 1: only the last counts.",
+        description="Least share of a round in what all rounds have merged; 1: only the last counts.",
     )
     finish: Literal["continue", "both", "no"] = Field(
         default="continue",
-        description="After the last hit: all stages with all hits, from the map; or from a new start, too; or not.",
+        description="All stages with all hits at the end: from the map; also from a random start; or not.",
     )

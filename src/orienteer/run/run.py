@@ -21,7 +21,7 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.beginning import begin_or_resume, leave_earlier_loop, under_way
-from orienteer.run.checkpoint import LAST
+from orienteer.run.checkpoint import LAST, Checkpoint, save_checkpoint
 from orienteer.run.choice_of_method import AUTO, choose_method, shared_settings
 from orienteer.run.crew import OthersAreElsewhere, crew
 from orienteer.run.crew_checks import check_crew, check_source
@@ -242,6 +242,17 @@ class Run:
         steps = self._iterate(n_most)
         under_way[os.path.realpath(self.path)] = steps
         return steps
+
+    def begin_with(self, change: Callable[[Method], None]) -> None:
+        """Let a run that has not begun yet begin with a method that is changed so, and keep that."""
+        if self._crew.by_leader(lambda: self.iteration > 0 or (self.path / LAST).exists()):
+            return
+        with self._lock():
+            method = self._make()
+            self._crew.together(lambda: change(method))
+            start = Checkpoint(self.described["run_id"], 0, False, "", method.state())
+            save_checkpoint(self.path, start, self._crew)
+            self._kept = method, _stamp(self.path / LAST) or (0, 0)
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
         if self._crew.by_leader(lambda: self.finished and not self._may_reopen):

@@ -183,6 +183,11 @@ class Session:
             self._fail(error)
             raise
 
+    def keep(self) -> None:
+        """Save what is not saved yet, because the next step has to wait for something."""
+        if self.method.iteration and not self.method.finished:
+            self._save()
+
     def leave(self) -> None:
         """Save what is not saved yet, because nobody wants more steps for now."""
         if self.method.finished:

@@ -1,7 +1,8 @@
 """Frames that are never merged watch whether orientations are learnt or made up."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +68,14 @@ class Watch:
     def is_worse(self) -> bool:
         """Whether they surely explain them worse."""
         return self.n_sentinels >= _FEWEST and self.gain_nats < -_ERRORS * self.error_nats
+
+
+def watch_of(state: Mapping[str, Any]) -> Watch | None:
+    """What the sentinels said last, from a state of the run."""
+    if state["watch"] is None:
+        return None
+    agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
+    return Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
 
 
 def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:

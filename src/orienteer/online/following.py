@@ -1,0 +1,125 @@
+"""follow: a growing reconstruction in a folder, from the first hit to the last."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from orienteer.compute.arrays import DeviceName, choose_device
+from orienteer.errors import OrienteerError
+from orienteer.online.arrivals import Select
+from orienteer.online.chosen_frames import ChosenFrames
+from orienteer.online.online_emc import OnlineEmc
+from orienteer.run.arguments import as_folder, as_seed
+from orienteer.run.beginning import begin_or_resume
+from orienteer.run.directory import RunDirectory
+from orienteer.run.events import EventLog, read_events
+from orienteer.run.input import describe_input, hash_detector
+from orienteer.run.lock import RunLock
+from orienteer.run.method import Step, find_method
+from orienteer.run.session import Session
+from orienteer.run.settings import Settings
+from orienteer.source.base import Source
+
+# How long to wait before looking again for hits, when there is nothing else to do.
+PAUSE_S = 0.5
+_TURNS = ("started", "resumed", "finished")
+
+
+def follow(
+    source: Source,
+    folder: str | os.PathLike[str],
+    settings: Settings | None = None,
+    *,
+    seed: int = 0,
+    device: DeviceName = "auto",
+    is_over: Callable[[], bool] = lambda: True,
+    select: Select | None = None,
+    on_step: Callable[[Step], None] | None = None,
+    is_stopping: Callable[[], bool] = lambda: False,
+    pause_s: float = PAUSE_S,
+) -> None:
+    """Reconstruct what a source has, and what it is still to get, until it is over.
+
+    The folder is a run like any other: whatever shows a run shows it while it grows.  Killed at any instant,
+    the same call goes on from its last checkpoint.
+
+    Parameters
+    ----------
+    source : hits with a detector; new ones come behind the others.
+    settings : of which ``[emc]`` and ``[online]`` count.
+    is_over : whether the source has all that will ever come; by default it has.
+    select : columns (n, ...) by name in, (n,) bool out: the hits that are taken.
+    on_step : is told of every step.
+    is_stopping : whether to leave for now, between two steps or while nothing comes.
+    """
+    settings = settings or Settings()
+    directory = RunDirectory(as_folder(folder))
+    if source.detector is None:
+        raise OrienteerError(
+            "nobody has said where the pixels of these hits are.", "Give the detector: --geometry FILE."
+        )
+    if _is_finished(directory):
+        return
+    described = begin_or_resume(
+        directory, find_method("emc"), settings.emc, source, as_seed(seed), device, restart=False,
+        given=_what_stays(source),
+    )  # fmt: skip
+    used = choose_device(device)
+    with RunLock(directory.path):
+        method = OnlineEmc(
+            source, settings.emc, settings.online, seed=seed, device=used, select=select
+        )  # fmt: skip
+        session = Session(directory, described["run_id"], method, settings.emc)
+        session.begin(False, used)
+        while not is_stopping():
+            # Asked first: what comes between the question and the look is then seen.
+            over = is_over()
+            method.look(over)
+            if method.has_work:
+                step = session.advance()
+                if on_step is not None:
+                    on_step(step)
+            elif not method.finished:
+                session.keep()
+                time.sleep(pause_s)
+            if method.finished:
+                _end(directory, session, method)
+                return
+        session.leave()
+
+
+def _is_finished(directory: RunDirectory) -> bool:
+    turns = [event["event"] for event in read_events(directory.events) if event["event"] in _TURNS]
+    return bool(turns) and turns[-1] == "finished"
+
+
+def _what_stays(source: Source) -> dict[str, Any]:
+    """The facts of a source that do not change while it grows."""
+    assert source.detector is not None
+    return {
+        "path": None if source.path is None else os.path.abspath(source.path),
+        "format": source.format,
+        "frames": None,
+        "frame_shape": list(source.frame_shape),
+        "data": None,
+        "detector": hash_detector(source.detector),
+        "polarisation": source.polarisation,
+        "wavelength_A": None,
+        "grows": True,
+    }
+
+
+def _end(directory: RunDirectory, session: Session, method: OnlineEmc) -> None:
+    """Leave a run behind that has its data, as if it had had them from the beginning."""
+    if not _is_finished(directory):
+        if method.iteration:
+            session.finish()
+        else:
+            EventLog(directory.events).append("finished", iteration=0, reason=method.reason)
+    chosen, source = method.arrivals.chosen, method.source
+    if len(chosen):
+        is_all = len(chosen) == source.n_frames
+        directory.note(input=describe_input(source if is_all else ChosenFrames(source, chosen)))

@@ -1,0 +1,45 @@
+"""From a map that has grown to a batch run: it begins with the map instead of at random."""
+
+from __future__ import annotations
+
+import os
+
+from orienteer.errors import FileError, OrienteerError
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.handing_over import LearntMap, begin_from
+from orienteer.run.arguments import as_folder
+from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.directory import RunDirectory
+from orienteer.run.method import Method
+from orienteer.run.run import Run
+
+
+def read_map(folder: str | os.PathLike[str]) -> LearntMap:
+    """What a growing reconstruction has learnt until its last checkpoint; it may be at work."""
+    directory = RunDirectory(as_folder(folder))
+    checkpoint, _ = load_checkpoint(directory.path, directory.describe()["run_id"])
+    if checkpoint is None or "map/models" not in checkpoint.state:
+        raise FileError(
+            directory.path,
+            "holds no map that has grown with its data." if checkpoint else "has no map yet.",
+            "Give the map of a live run, RUN/map.",
+        )
+    return LearntMap.from_state(checkpoint.state)
+
+
+def hand_over(run: Run, folder: str | os.PathLike[str]) -> None:
+    """Let a run of EMC that has not begun yet begin with the map of a folder; one that has begun goes on.
+
+    The map itself goes on, too, if it is at work: nothing of it is touched.
+    """
+    if run.method != "emc":
+        raise OrienteerError(
+            f"a map can be handed over to EMC, and this run is one of {run.method}.", "Give --method emc."
+        )
+    learnt = read_map(folder)
+
+    def begin(method: Method) -> None:
+        assert isinstance(method, Emc)
+        begin_from(method, learnt)
+
+    run.begin_with(begin)
