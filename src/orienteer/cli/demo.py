@@ -62,12 +62,12 @@ def demo(
     common = ["--settings", settings, "--device", device]
     with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
         if not frames.exists():
-            _do("simulate", *common, "--out", frames)
-            _do("inspect", frames, "--picture", out / "frames.png")
-        _do("reconstruct", frames, *common, "--seed", seed, "--out", run)
-        _do("phase", run, *common)
-        _do("validate", run, *common)
-        _do("report", run)
+            carry_out("simulate", *common, "--out", frames)
+            carry_out("inspect", frames, "--picture", out / "frames.png")
+        carry_out("reconstruct", frames, *common, "--seed", seed, "--out", run)
+        carry_out("phase", run, *common)
+        carry_out("validate", run, *common)
+        carry_out("report", run)
     _tell(run, time.monotonic() - begun, as_json)
 
 
@@ -87,7 +87,7 @@ def _begin(out: Path, seed: int) -> Path:
     return settings
 
 
-def _do(command: str, *arguments: object) -> None:
+def carry_out(command: str, *arguments: object) -> None:
     """Carry out a command as if it had been typed, and show it, so that people can type it themselves."""
     from orienteer.cli.main import app
 

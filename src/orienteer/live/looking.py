@@ -122,15 +122,16 @@ class Looking:
 def looking_of(settings: Settings, n_pixels: int, detector: Detector | None) -> Looking:
     """Calibration, hit finding and analysis as the settings ask for them."""
     from orienteer.calibration.calibration import Calibration
-    from orienteer.hits.analysis import HitAnalysis
     from orienteer.hits.finding import HitFinder
 
     def make_analysis(wavelength_A: float) -> Analysis:
+        from orienteer.hits.analysis import HitAnalysis
+
         assert detector is not None
         return HitAnalysis(settings.hits, detector, wavelength_A)
 
     return Looking(
-        Calibration(settings.calibration, n_pixels),
+        Calibration(settings.calibration, n_pixels, detector),
         HitFinder(settings.hits, n_pixels, detector),
         None if detector is None else make_analysis,
         settings.run.wavelength_A,

@@ -90,6 +90,8 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
         raise NoUse("the stream tells no wavelength, so that there is no map.", "Give --wavelength-A.")
 
     def is_over() -> bool:
+        if stop.is_requested:  # while it waits for hits, nobody else looks
+            raise stop.exception("Stopped.", "")
         counters = folder.read_counters()
         return bool(counters.get("is_finished")) and source.n_frames >= int(counters.get("hits", 0))
 

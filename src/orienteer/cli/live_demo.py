@@ -1,0 +1,126 @@
+"""``orienteer live --demo``: a simulated experiment, replayed as a stream, from the first shot to a map."""
+
+import contextlib
+import io
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from orienteer.cli.console import messages
+from orienteer.cli.demo import carry_out
+from orienteer.cli.live import receive, tell
+from orienteer.compute.atomic import atomic_path
+from orienteer.errors import FileError
+
+# Shots per second: the whole stream lasts half a minute.
+RATE_HZ = 300
+SETTINGS = """\
+# The experiment of the live demo: a virus-like particle, which one shot in eight meets.
+[particle]
+structure = "virus"
+diameter_A = 300
+
+[beam]
+photon_energy_eV = 4600
+
+[detector]
+pixels = 64
+edge_resolution_A = 30
+beam_stop_radius_pixels = 2
+
+[simulate]
+frames = 9000
+photons_per_frame = 8000
+fluence_jitter = 0.3
+empty_fraction = 0.85
+junk_fraction = 0.015
+multiple_fraction = 0.015
+background_photons = 1000
+
+# What is known before: viruses are icosahedral.  Nothing else is.
+[emc]
+symmetry = "I"
+resolution_A = 30
+"""
+
+
+def run_demo(
+    out: Path,
+    overrides: Sequence[str],
+    seed: int,
+    device: str,
+    seconds: float,
+    notice_s: float,
+    as_json: bool,
+) -> None:
+    """Simulate (once), replay from another process, receive, and end with a picture of the map."""
+    from orienteer.run.settings import Settings
+    from orienteer.settings.loading import load_settings
+
+    file = _begin(out, seed)
+    settings = load_settings(Settings, file, overrides)
+    frames, run = out / "frames.h5", out / "run"
+    with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
+        if not frames.exists():
+            carry_out("simulate", "--settings", file, "--device", device, "--out", frames)
+        with _replayed(frames) as address:
+            command = ["orienteer", "live", "--source", address, "--out", str(run)]
+            messages.print(f"\n$ {shlex.join(command)}", style="bold cyan", markup=False, soft_wrap=True)
+            if find_spec("fastapi") is not None:
+                page = f"orienteer serve {shlex.quote(str(out))}"
+                messages.print(f"On a page, from another terminal: {page}", markup=False, soft_wrap=True)
+            facts = {"source": address, "filter": "", "seed": seed, "device": device}
+            folder = receive(run, facts, settings, "", seconds, notice_s, as_json)
+        more: dict[str, Any] = {}
+        if (folder.map / "intensity.h5").exists():
+            more = {"map": str(folder.map), "picture": str(out / "map.png")}
+            carry_out("plot", folder.map, "--out", out / "map.png")
+    tell(folder, as_json, **more)
+
+
+def _begin(out: Path, seed: int) -> Path:
+    """The settings in the folder; a demo that was begun in the same way goes on."""
+    file = out / "demo.toml"
+    text = SETTINGS.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if file.exists() and file.read_text() != text:
+            raise FileError(out, "holds a demo of another seed or version.", "Give another --out.")
+        with atomic_path(file) as path:
+            path.write_text(text)
+    except OSError as error:
+        why = f"cannot be used as a folder ({error.strerror})."
+        raise FileError(out, why, "Give another --out.") from error
+    return file
+
+
+@contextmanager
+def _replayed(frames: Path) -> Iterator[str]:
+    """The address at which another process serves the frames, as long as the block lasts."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    words = ["replay", str(frames), "--to", address, "--rate", str(RATE_HZ), "--dense"]
+    messages.print(f"\n$ orienteer {shlex.join(words)}", style="bold cyan", markup=False, soft_wrap=True)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orienteer", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
