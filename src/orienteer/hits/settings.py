@@ -27,3 +27,16 @@ class HitSettings(Section):
     background: str = Field(
         default="", description="File of shots without particle to begin with; empty: learned on the way."
     )
+    judge_kinds: bool = Field(
+        default=True,
+        description="Tell single particles from several and from junk; false leaves hits unsure.",
+    )
+    keep_singles: float = Field(
+        default=0.9995,
+        ge=0.5,
+        lt=1,
+        description="Share of single hits that each test of the kind would keep if they scattered normally.",
+    )
+    window_hits: int = Field(
+        default=2000, ge=240, le=10**5, description="Recent hits from which the particle is known."
+    )

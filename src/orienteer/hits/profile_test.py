@@ -1,0 +1,89 @@
+"""Whether the radial profile of a hit is one that the particle has in some orientation.
+
+Photons of a single hit in rings are f (p + z) + b: brightness f, mean profile p, a deviation z with covariance
+C that orientation and spread of sizes bring, and background b.  Counting adds Poisson noise, which is known, so
+that faint hits are not asked for more than they can show.  Brightness and strength of the background are free.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.hits.evidence import Evidence
+
+N_GROUPS = 12
+# Relative standard deviations of what is left free.
+_BRIGHTNESS_FREE, _BACKGROUND_FREE = 1.0, 0.1
+# Profiles are never taken to be more alike than this.
+_LEAST_SPREAD = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class ProfileTest:
+    """The profiles of a particle.
+
+    group : (G,) which rings are taken together, so that each group has about as much to say.
+    profile : (R,) share of the photons in each group.
+    covariance : (R, R) of the deviations from it.
+    """
+
+    group: NDArray[np.int64]
+    profile: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, group: NDArray[np.int64], core: Evidence) -> "ProfileTest":
+        """Learned from hits that are of the particle."""
+        seen, background = _grouped(core.rings, group), _grouped(core.background, group)
+        f = np.maximum(core.brightness, 1).astype(np.float64)
+        profile = (seen - background).sum(axis=0) / f.sum()
+        floor = 1e-3 / len(profile)
+        profile = np.maximum(profile, floor)
+        rest = seen - background - f[:, None] * profile
+        # What is left free must not be taken for spread: only deviations across the mean profile count.
+        across = np.eye(len(profile)) - np.outer(profile, profile) / (profile @ profile)
+        rest = rest @ across
+        noise = np.maximum(f[:, None] * profile + background, 1e-9)
+        weight = 1 / (f**2 + f * noise.sum(axis=1))
+        spread = np.einsum("n,ni,nj->ij", weight, rest, rest)
+        spread -= across @ np.diag((weight[:, None] * noise).sum(axis=0)) @ across
+        values, vectors = np.linalg.eigh(spread / (weight * f**2).sum())
+        covariance = (vectors * np.maximum(values, 0)) @ vectors.T
+        return cls(group, profile, covariance + np.diag((_LEAST_SPREAD * profile) ** 2))
+
+    @property
+    def n_free(self) -> int:
+        """Degrees of freedom of the distance."""
+        return len(self.profile) - 2
+
+    def distance(self, hits: Evidence) -> NDArray[np.float64]:
+        """(N,) squared distance from the particle, in units of what chance and orientation explain."""
+        seen, background = _grouped(hits.rings, self.group), _grouped(hits.background, self.group)
+        f = np.maximum(hits.brightness, 1).astype(np.float64)
+        p = self.profile
+        rest = seen - background - f[:, None] * p
+        R = len(p)
+        of_signal = self.covariance + _BRIGHTNESS_FREE**2 * np.outer(p, p)
+        total = f[:, None, None] ** 2 * of_signal
+        total += _BACKGROUND_FREE**2 * background[:, :, None] * background[:, None, :]
+        total[:, np.arange(R), np.arange(R)] += np.maximum(f[:, None] * p + background, 0.1)
+        return np.asarray((rest * np.linalg.solve(total, rest[..., None])[..., 0]).sum(axis=1))
+
+
+def ring_groups(hits: Evidence, n: int = N_GROUPS) -> NDArray[np.int64]:
+    """Neighbouring rings (G,) taken together: each group has about as much of the summed root of light."""
+    # Few bright hits of something else decide nothing in a median, which is nought where most rings are dark.
+    middle, mean = np.median(hits.signal, axis=0), hits.signal.mean(axis=0)
+    light = np.sqrt(np.maximum(middle, 0)) + 0.02 * np.sqrt(np.maximum(mean, 0))
+    if not light.sum() > 0:
+        light = np.ones_like(light)
+    place = np.cumsum(light) - light / 2
+    _, group = np.unique(np.minimum((place / light.sum() * n).astype(np.int64), n - 1), return_inverse=True)
+    return np.asarray(group)
+
+
+def _grouped(values: NDArray[np.float32], group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums (N, R) of values (N, G) over groups of rings."""
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    return np.asarray(np.add.reduceat(values, starts, axis=1, dtype=np.float64))

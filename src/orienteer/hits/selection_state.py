@@ -1,0 +1,32 @@
+"""What is known of a particle as plain arrays, and back: so that judging goes on after a restart."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.hits.fringe_test import FringeTest
+from orienteer.hits.profile_test import ProfileTest
+from orienteer.hits.selection import Selection
+
+_PROFILE = ("group", "profile", "covariance")
+_FRINGE = ("noise", "slope", "mean", "covariance")
+
+
+def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
+    """A selection as arrays."""
+    state = {f"profile_{name}": np.array(getattr(selection.profile, name)) for name in _PROFILE}
+    state |= {f"fringe_{name}": np.array(getattr(selection.fringe, name)) for name in _FRINGE}
+    numbers = (*selection.scales, *selection.brightness, selection.size_A, selection.keep)
+    return state | {"numbers": np.array(numbers)}
+
+
+def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
+    """The selection of these arrays; None where they hold none."""
+    if "numbers" not in state:
+        return None
+    profile = ProfileTest(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
+    fringe = FringeTest(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
+    a, b, middle, spread, size_A, keep = (float(number) for number in state["numbers"])
+    return Selection(profile, fringe, (a, b), (middle, spread), size_A, keep)
