@@ -8,12 +8,16 @@ import socket
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orienteer.compute.atomic import unwritable
 from orienteer.dashboard.access import LOOPBACK, Gate
 from orienteer.dashboard.access_log import AccessLog
 from orienteer.dashboard.roots import Roots
 from orienteer.errors import FileError, OrienteerError
+
+if TYPE_CHECKING:
+    import uvicorn
 
 _SHORTEST_TOKEN = 20
 
@@ -53,6 +57,8 @@ class Server:
         self.app = make_app(Roots(folders), self.gate, self.log, campaign)
         self._socket = _listen(host, port)
         self.port = int(self._socket.getsockname()[1])
+        self._is_wanted = True
+        self._uvicorn: uvicorn.Server | None = None
 
     @property
     def address(self) -> str:
@@ -74,7 +80,15 @@ class Server:
             self.app, log_level="warning", access_log=False, server_header=False, limit_concurrency=200,
             ws="websockets-sansio", ws_max_size=4096, timeout_graceful_shutdown=2, lifespan="off",
         )  # fmt: skip
-        uvicorn.Server(config).run(sockets=[self._socket])
+        self._uvicorn = uvicorn.Server(config)
+        if self._is_wanted:
+            self._uvicorn.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Let :meth:`run` end, from another thread."""
+        self._is_wanted = False
+        if self._uvicorn is not None:
+            self._uvicorn.should_exit = True
 
     def close(self) -> None:
         """Let go of port and log."""
@@ -114,7 +128,8 @@ def _read_token(path: Path) -> str:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP: else asyncio does not know that small answers are not to wait for company.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
