@@ -100,7 +100,7 @@ class EventBuilder:
 
     @property
     def counters(self) -> StreamCounters:
-        """Events received and dropped; what is malformed, missing, late or double, here and in the sources."""
+        """Events received and dropped; what is malformed, missing, late or double, here and in sources."""
         total = StreamCounters(**self._own.as_dict())
         for source in self.sources.values():
             theirs = source.counters

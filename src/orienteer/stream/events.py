@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,13 +26,15 @@ class Events:
     read : gives the frames of the chosen events, a slice or indices (n,) into the batch.
     n_dropped : events that the source gave up between the batch before and this one; they count as received
         and as dropped, and are not among the N.
+    n_filtered : likewise, events that the user's filter left out already inside the source.
     """
 
     event_id: NDArray[np.uint64]
     columns: Mapping[str, NDArray[Any]]
     position: Position
     read: Callable[[Chosen], Patterns]
-    n_dropped: int = field(default=0)
+    n_dropped: int = 0
+    n_filtered: int = 0
 
     def __post_init__(self) -> None:
         for name, column in self.columns.items():
@@ -64,6 +66,7 @@ class Events:
             self.position,
             lambda some: self.read(rows[some]),
             self.n_dropped,
+            self.n_filtered,
         )
 
 

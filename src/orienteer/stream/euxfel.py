@@ -1,0 +1,254 @@
+"""EuxfelSource: a run of the European XFEL, complete or still being recorded, as events, one a pulse."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.errors import FileError, OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.euxfel_files import RunFiles
+from orienteer.stream.euxfel_values import TrainValues
+from orienteer.stream.events import Chosen, Events, Position
+from orienteer.stream.trains import module_of, train_event_id
+
+_LOOK_EVERY_S = 1.0
+
+
+class EuxfelSource:
+    """Events of a run, matched over the modules of a detector by train and pulse; small data come first.
+
+    run : the folder of a run, its files, or a run that EXtra-data has opened (``open_run``).
+    detector_name : such as "SPB_DET_AGIPD1M-1"; may be left out where the run has one detector of modules.
+    key : the data of a module below its source; where they have an axis of 1 or 2 behind that of the rows
+        (raw data and gain), the first is taken.
+    columns : further columns by name, each a (source, key) as EXtra-data names them, with one value per train
+        or per pulse; NaN where a train has none.
+    follow : the run is still being recorded: wait for new sequence files.
+    quiet_s : nothing more is expected after so many seconds without a new file.
+
+    Trains come in order.  A pulse that only some modules have is dropped and counted, once all modules have
+    later trains, or the run is complete.
+    """
+
+    detector: Detector | None = None
+
+    def __init__(
+        self,
+        run: str | PathLike[str] | Iterable[Path] | Any,
+        most_events: int = 256,
+        *,
+        detector_name: str | None = None,
+        key: str = "image.data",
+        columns: Mapping[str, tuple[str, str]] | None = None,
+        follow: bool = False,
+        quiet_s: float | None = None,
+    ) -> None:
+        self.name = str(run) if isinstance(run, str | PathLike) else "run"
+        self._files = RunFiles(_paths_of(run))
+        self._files.look()
+        root, _, self._key = key.partition(".")
+        self._root = root
+        self.modules = self._find_modules(detector_name)
+        self._values = {name: TrainValues(self._files, *place) for name, place in (columns or {}).items()}
+        self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
+        self.counters = StreamCounters()
+        self.is_finished = False
+        self._train = 0
+        self._n_dropped = 0
+        self._grew_at = self._look_at = time.monotonic()
+        shape = self._module_shape()
+        self.frame_shape = (len(self.modules), *shape) if len(self.modules) > 1 else shape
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of all modules."""
+        return math.prod(self.frame_shape)
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The events of the next trains; None where nothing came in this time."""
+        until = time.monotonic() + timeout_s
+        while not self.is_finished:
+            events = self._take()
+            if events is not None:
+                return events
+            now = time.monotonic()
+            is_quiet = self.quiet_s is not None and now - self._grew_at > self.quiet_s
+            if self.follow and is_quiet:
+                self.follow = False  # what waits for other modules is decided now
+            elif not self.follow:
+                self.is_finished = True
+            elif now >= self._look_at:
+                self._look_at = now + _LOOK_EVERY_S
+                self._grew_at = now if self._files.look() else self._grew_at
+            elif now >= until:
+                break
+            else:
+                time.sleep(min(until - now, 0.05))
+        return None
+
+    def seek(self, position: Position) -> None:
+        """Go on behind the train of this position."""
+        train = position.get("train")
+        if not isinstance(train, int) or train < 0:
+            raise OrienteerError(f"{self.name}: {dict(position)} is no position in a run.")
+        self._train, self.is_finished = train, False
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._files.close()
+
+    def _take(self) -> Events | None:
+        """Events of whole trains behind the last ones, until there are enough; None where there are none."""
+        trains = np.unique(np.concatenate([self._files.sources[m].train for m in self.modules]))
+        trains = trains[trains > np.uint64(self._train)]
+        if self.follow:
+            horizon = min(int(self._files.sources[m].train.max(initial=0)) for m in self.modules)
+            trains = trains[trains <= np.uint64(horizon)]
+        ids: list[NDArray[np.uint64]] = []
+        places: list[tuple[int, int, NDArray[np.int64]]] = []
+        n_dropped, n_events = 0, 0
+        for train in trains.tolist():
+            pulse, rows, n_incomplete = self._pulses(train)
+            n_dropped += n_incomplete
+            self._train = train
+            ids.append(pulse)
+            places += [(train, k, rows[:, k]) for k in range(len(pulse))]
+            n_events += len(pulse)
+            if n_events >= self.most_events:
+                break
+        if not n_events and not n_dropped:
+            return None
+        self.counters.received += n_events + n_dropped
+        self.counters.dropped += n_dropped
+        train_id = np.array([train for train, _, _ in places], np.uint64)
+        pulse_id = np.concatenate(ids)
+        event_id = train_event_id(train_id, pulse_id)
+        columns = self._columns(train_id, np.array([k for _, k, _ in places], np.int64), pulse_id)
+        row = np.array([row for _, _, row in places], np.int64).reshape(-1, len(self.modules))
+
+        def read(chosen: Chosen) -> Patterns:
+            frames = self._frames(train_id[chosen], row[chosen])
+            return Patterns(frames, event_id[chosen], {name: c[chosen] for name, c in columns.items()})
+
+        return Events(event_id, columns, {"train": self._train}, read, n_dropped)
+
+    def _pulses(self, train: int) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
+        """Pulses that all modules have, their rows in the files (modules, n), and how many only some have."""
+        rows: list[dict[int, int]] = []
+        for module in self.modules:
+            place = self._files.sources[module].of(train)
+            if place is None:
+                rows.append({})
+                continue
+            file, span = place
+            name = f"INSTRUMENT/{module}/"
+            number = next((k for k in ("pulseId", "cellId") if self._files.shape(file, name + k)), None)
+            if number is None:
+                pulses = list(range(span.stop - span.start))
+            else:
+                pulses = self._files.read(file, name + number, span).reshape(-1).astype(np.int64).tolist()
+            rows.append({pulse: span.start + k for k, pulse in enumerate(pulses)})
+        every = set().union(*rows)
+        common = sorted(set(rows[0]).intersection(*rows[1:]))
+        found = np.array([[one[pulse] for pulse in common] for one in rows], np.int64)
+        return np.array(common, np.uint64), found.reshape(len(rows), -1), len(every) - len(common)
+
+    def _frames(self, train_id: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Frames (n, P) at these rows of the files, module by module and train by train."""
+        frames: NDArray[Any] | None = None
+        for m, module in enumerate(self.modules):
+            for train in np.unique(train_id).tolist():
+                at = np.flatnonzero(train_id == np.uint64(train))
+                place = self._files.sources[module].of(train)
+                if place is None:
+                    raise FileError(self.name, f"no longer has train {train} of {module}.")
+                found = self._files.read(place[0], f"INSTRUMENT/{module}/{self._key_path}", rows[at, m])
+                if found.ndim == 4:
+                    found = found[:, 0]
+                if frames is None:
+                    n_module = math.prod(found.shape[1:])
+                    frames = np.empty((len(train_id), len(self.modules), n_module), found.dtype)
+                frames[at, m] = found.reshape(len(at), -1)
+        return (
+            np.empty((0, self.n_pixels), np.uint16) if frames is None else frames.reshape(len(train_id), -1)
+        )
+
+    def _columns(
+        self, train_id: NDArray[np.uint64], number: NDArray[np.int64], pulse_id: NDArray[np.uint64]
+    ) -> dict[str, NDArray[Any]]:
+        columns: dict[str, NDArray[Any]] = {"train_id": train_id, "pulse_id": pulse_id}
+        known = self._files.sources[self.modules[0]]
+        at = np.minimum(np.searchsorted(known.train, train_id), max(0, len(known.train) - 1))
+        if len(known.train):
+            columns["time_s"] = known.time_s[at]
+        for name, values in self._values.items():
+            columns[name] = values.of_pulses(train_id, number)
+        return columns
+
+    @property
+    def _key_path(self) -> str:
+        return self._key.replace(".", "/")
+
+    def _find_modules(self, detector_name: str | None) -> list[str]:
+        """The sources of the modules with their root, in the order of their numbers."""
+        found: dict[str, dict[int, str]] = {}
+        for source in self._files.sources:
+            device, _, root = source.rpartition("/")
+            module = module_of(device)
+            if module is not None and root == self._root:
+                found.setdefault(module[0], {})[module[1]] = source
+        if detector_name is not None:
+            found = {name: modules for name, modules in found.items() if name == detector_name}
+        if len(found) != 1:
+            why = f"has the detectors {', '.join(sorted(found))}" if found else "has no modules of a detector"
+            skipped = "".join(f" {n}: {r}" for n, r in list(self._files.skipped.items())[:1])
+            raise FileError(self.name, f"{why} (looked for '{self._root}').{skipped}", "Give detector_name.")
+        (modules,) = found.values()
+        return [modules[number] for number in sorted(modules)]
+
+    def _module_shape(self) -> tuple[int, ...]:
+        for module in self.modules:
+            rows = self._files.sources[module]
+            for file in np.unique(rows.file).tolist():
+                shape = self._files.shape(file, f"INSTRUMENT/{module}/{self._key_path}")
+                if shape is not None and len(shape) in (3, 4):
+                    return shape[-2:]
+        raise FileError(self.name, f"has no frames at '{self._root}.{self._key}' of {self.modules[0]}.")
+
+
+def _paths_of(run: Any) -> Path | list[Path]:
+    """The folder or the files of what was given; "proposal=7927,run=42" is opened by EXtra-data."""
+    if isinstance(run, str) and run.startswith("proposal="):
+        run = _open_run(run)
+    if isinstance(run, str | PathLike):
+        path = Path(run)
+        if not path.exists():
+            raise FileError(path, "does not exist.", "Give the folder of a run.")
+        return path if path.is_dir() else [path]
+    files = getattr(run, "files", run)
+    return [Path(getattr(file, "filename", file)) for file in files]
+
+
+def _open_run(text: str) -> Any:
+    try:
+        from extra_data import open_run
+    except ImportError as error:
+        raise OrienteerError(
+            "runs are found by proposal and number with EXtra-data, which is not installed.",
+            "Run: pip install extra_data, or give the folder of the run.",
+        ) from error
+    try:
+        named = dict(part.split("=", 1) for part in text.split(","))
+        return open_run(proposal=int(named.pop("proposal")), run=int(named.pop("run")), **named)
+    except (KeyError, ValueError) as error:
+        raise OrienteerError(f"'{text}' names no run.", "Write: proposal=7927,run=42") from error

@@ -1,0 +1,227 @@
+"""KaraboSource: trains of a Karabo bridge as events, one for each pulse."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.distinct import RecentIds
+from orienteer.stream.events import Events, Position, events_of
+from orienteer.stream.karabo_message import KaraboData, decode_karabo
+from orienteer.stream.message import Malformed
+from orienteer.stream.sockets import MOST_BYTES, import_zmq, is_ready, open_socket, receive, send
+from orienteer.stream.trains import module_of, train_event_id
+
+_MOST_PULSES = 4096
+
+
+class KaraboSource:
+    """Events of a bridge that answers "next" (``kind="REQ"``) or publishes (``"SUB"``), one batch a train.
+
+    image_source : the source of the frames; by default the one that has ``image_key``, or all modules of one
+        detector, which become one frame (modules, slow, fast) in the order of their numbers.
+    image_key : where the frames are: (pulses, ...), or one frame where no ``image.pulseId`` goes with it.
+    pulse_axis : the axis of pulses.
+    columns : further columns by name, each a (source, key) whose values are one per train or per pulse.
+    n_modules : by default as many as the first train has; pulses of trains with fewer are dropped.
+
+    There are no positions.  ``counters.gaps`` tells trains that were skipped, ``counters.dropped`` pulses
+    that only some modules have.
+    """
+
+    detector: Detector | None = None
+    is_finished = False
+
+    def __init__(
+        self,
+        address: str,
+        kind: str = "REQ",
+        *,
+        image_source: str | None = None,
+        image_key: str = "image.data",
+        pulse_axis: int = 0,
+        columns: Mapping[str, tuple[str, str]] | None = None,
+        n_modules: int | None = None,
+        patience_s: float = 10.0,
+        connect_s: float = 10.0,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.name, self.kind, self.patience_s = address, kind, patience_s
+        self.image_source, self.image_key, self.pulse_axis = image_source, image_key, pulse_axis
+        self.extra_columns = dict(columns or {})
+        self.counters = StreamCounters()
+        self.frame_shape: tuple[int, ...] = ()
+        self._n_modules = n_modules
+        self._recent = RecentIds()
+        self._last_train: int | None = None
+        self._asked_at: float | None = None
+        self._socket = open_socket(kind, address, is_server=False, most_bytes=most_bytes)
+        if kind == "REQ":  # a question may be asked again when the bridge was started anew
+            self._socket.setsockopt(import_zmq().REQ_RELAXED, 1)
+        self._held = self._next(connect_s)
+        if self._held is None:
+            self.close()
+            raise OrienteerError(
+                f"{address}: no train with '{image_key}' came within {connect_s:g} s.",
+                "Check the address, the socket (REQ or SUB) and the sources of the bridge.",
+            )
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        return math.prod(self.frame_shape)
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The events of the next train; None where nothing came in this time."""
+        events, self._held = self._held or self._next(timeout_s), None
+        if events is not None:
+            self.counters.received += len(events) + events.n_dropped
+            self.counters.dropped += events.n_dropped
+        return events
+
+    def seek(self, position: Position) -> None:
+        """A bridge cannot go back: trains between are counted as gaps."""
+        train = position.get("train")
+        if isinstance(train, int) and self._held is not None:
+            self.counters.gaps += max(0, int(self._held.position["train"]) - train - 1)
+
+    def close(self) -> None:
+        """Leave the bridge."""
+        self._socket.close()
+
+    def _next(self, timeout_s: float) -> Events | None:
+        until = time.monotonic() + timeout_s
+        while True:
+            now = time.monotonic()
+            is_due = self._asked_at is None or now - self._asked_at > self.patience_s
+            if self.kind == "REQ" and is_due:
+                send(self._socket, [b"next"])
+                self._asked_at = now
+            if is_ready(self._socket, min(until - now, self.patience_s)):
+                self._asked_at = None
+                try:
+                    parts = receive(self._socket)
+                    events = self._take(decode_karabo(parts or []))
+                except (Malformed, ValueError, TypeError, OverflowError):
+                    self.counters.malformed += 1
+                    events = None
+                if events is not None:
+                    return events
+            if time.monotonic() >= until:
+                return None
+
+    def _take(self, message: Mapping[str, KaraboData]) -> Events | None:
+        images = self._images(message)
+        if not images:
+            return None  # a train without frames of ours
+        train = images[0].train_id
+        if any(image.train_id != train for image in images):
+            raise Malformed("modules of one message belong to different trains.")
+        frames, pulse, n_dropped = self._frames(images)
+        self._n_modules = self._n_modules or len(images)
+        if len(images) > self._n_modules:
+            raise OrienteerError(
+                f"{self.name}: {len(images)} modules came where {self._n_modules} were expected.",
+                "Start again now that all are there, or give n_modules.",
+            )
+        if len(images) < self._n_modules:
+            nothing = Patterns(np.empty((0, self.n_pixels), frames[0].dtype), np.empty(0, np.uint64))
+            return events_of(nothing, {"train": train}, n_dropped + len(pulse))
+        shape = (*((len(images),) if len(images) > 1 else ()), *frames[0].shape[1:])
+        if self.frame_shape and shape != self.frame_shape:
+            raise Malformed(f"frames are {shape}; those before were {self.frame_shape}.")
+        self.frame_shape = shape
+        if self._last_train is not None:
+            self.counters.gaps += max(0, train - self._last_train - 1)
+        self._last_train = max(train, self._last_train or 0)
+        n_pulses = len(pulse)
+        joined = frames[0] if len(frames) == 1 else np.stack(frames, axis=1)
+        train_id = np.full(n_pulses, train, np.uint64)
+        columns: dict[str, NDArray[Any]] = {"train_id": train_id, "pulse_id": pulse}
+        stamp = images[0].metadata.get("timestamp")
+        if isinstance(stamp, float):
+            columns["time_s"] = np.full(n_pulses, stamp)
+        for name, (source, key) in self.extra_columns.items():
+            columns[name] = _per_pulse(message, source, key, n_pulses)
+        event_id = train_event_id(train_id, pulse)
+        events = events_of(
+            Patterns(joined.reshape(n_pulses, -1), event_id, columns), {"train": train}, n_dropped
+        )
+        is_new = self._recent.is_new(event_id)
+        self.counters.duplicates += int((~is_new).sum())
+        return events if is_new.all() else events.take(is_new) if is_new.any() else None
+
+    def _images(self, message: Mapping[str, KaraboData]) -> list[KaraboData]:
+        """The sources that have the frames, modules in order."""
+        if self.image_source is not None:
+            found = message.get(self.image_source)
+            return [] if found is None or self.image_key not in found.values else [found]
+        having = {name: data for name, data in message.items() if self.image_key in data.values}
+        modules = {name: module for name in having if (module := module_of(name)) is not None}
+        if (len(modules) < len(having) and len(having) > 1) or len({d for d, _ in modules.values()}) > 1:
+            names = ", ".join(sorted(having))
+            raise OrienteerError(
+                f"{self.name}: several sources have '{self.image_key}': {names}.", "Give image_source."
+            )
+        return [having[name] for name in sorted(having, key=lambda name: modules.get(name, ("", 0)))]
+
+    def _frames(self, images: list[KaraboData]) -> tuple[list[NDArray[Any]], NDArray[np.uint64], int]:
+        """Frames (pulses, ...) of each module, of the pulses that all have; how many only some have."""
+        frames, pulses = zip(*(self._module(image) for image in images), strict=True)
+        if len({one.shape[1:] for one in frames}) > 1:
+            raise Malformed("modules of a detector have different shapes.")
+        common, every = pulses[0], np.unique(np.concatenate(pulses))
+        for pulse in pulses[1:]:
+            common = common[np.isin(common, pulse)]
+        if not len(common):
+            raise Malformed("modules of a detector have no pulse in common.")
+        if len(common) == len(every) and all(np.array_equal(pulse, common) for pulse in pulses):
+            return list(frames), common, 0
+        rows = [
+            [{p: k for k, p in enumerate(pulse.tolist())}[p] for p in common.tolist()] for pulse in pulses
+        ]
+        return (
+            [one[chosen] for one, chosen in zip(frames, rows, strict=True)],
+            common,
+            len(every) - len(common),
+        )
+
+    def _module(self, image: KaraboData) -> tuple[NDArray[Any], NDArray[np.uint64]]:
+        frames = image.values[self.image_key]
+        if not isinstance(frames, np.ndarray) or frames.dtype.kind not in "iuf" or frames.ndim < 2:
+            raise Malformed("frames are no array of numbers.")
+        prefix = self.image_key.rpartition(".")[0]
+        pulse = image.values.get(f"{prefix}.pulseId", image.values.get(f"{prefix}.cellId"))
+        if pulse is None:
+            return frames[None], np.zeros(1, np.uint64)
+        pulse = np.asarray(pulse).reshape(-1)
+        if not -frames.ndim <= self.pulse_axis < frames.ndim or frames.ndim < 3:
+            raise Malformed("frames have no axis of pulses.")
+        frames = np.moveaxis(frames, self.pulse_axis, 0)
+        if pulse.dtype.kind not in "iu" or len(pulse) != len(frames) or not 0 < len(pulse) <= _MOST_PULSES:
+            raise Malformed("there is not one pulse for each frame.")
+        if int(pulse.min()) < 0 or int(pulse.max()) >= 1 << 16 or len(np.unique(pulse)) < len(pulse):
+            raise Malformed("pulses have no sound numbers.")
+        return frames, pulse.astype(np.uint64)
+
+
+def _per_pulse(message: Mapping[str, KaraboData], source: str, key: str, n_pulses: int) -> NDArray[Any]:
+    """A value for each pulse: that of the train, or the first of a longer list; NaN where none came."""
+    value = message[source].values.get(key) if source in message else None
+    values = np.asarray(np.nan if value is None else value)
+    if values.dtype.kind not in "biuf":
+        raise Malformed(f"'{key}' of {source} is no number.")
+    if values.size == 1:
+        return np.full(n_pulses, values.reshape(())[()], np.float64)
+    if values.ndim != 1 or len(values) < n_pulses:
+        return np.full(n_pulses, np.nan)
+    return values[:n_pulses].astype(np.float64)

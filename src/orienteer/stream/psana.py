@@ -1,0 +1,202 @@
+"""PsanaSource: events of psana2 at LCLS, which decides by small data which big frames it reads.
+
+psana hands the small data of every event to a callback before it reads the frames of those that the callback
+lets pass.  The user's filter is applied there, and events in front of a position are skipped there.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.counters import StreamCounters
+from orienteer.stream.events import Chosen, Events, Position
+from orienteer.stream.filtering import Filter
+
+
+class PsanaSource:
+    """Events of a data source of psana2; ids are its time stamps, which are unique in an experiment.
+
+    open_data : takes ``smd_callback`` and gives a psana ``DataSource``.
+    detector_name : of the frames.
+    is_calibrated : take ``raw.calib``, otherwise ``raw.raw``.
+    columns : further columns by name, each a detector of psana and what to call of it, such as
+        "ebeam.raw.ebeamPhotonEnergy"; NaN where an event has none.
+    filter : decides by the columns, before frames are read; what it leaves out is counted as filtered.
+
+    Events without a frame are dropped, and counted.  psana waits for events as long as it likes, so that
+    ``next`` may take longer than asked for.
+    """
+
+    detector: Detector | None = None
+
+    def __init__(
+        self,
+        open_data: Callable[..., Any],
+        detector_name: str,
+        most_events: int = 64,
+        *,
+        name: str = "psana",
+        is_calibrated: bool = True,
+        columns: Mapping[str, str] | None = None,
+        filter: Filter | None = None,
+    ) -> None:
+        self.name, self.most_events, self.is_calibrated = name, most_events, is_calibrated
+        self.detector_name, self.filter = detector_name, filter
+        self.extra_columns = dict(columns or {})
+        self.counters = StreamCounters()
+        self.is_finished = False
+        self._open_data = open_data
+        self._behind = -1
+        self._filtered: list[int] = []
+        self._iterator: Iterator[tuple[Any, Any]] | None = None
+        self.frame_shape = self._first_shape()
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of a frame."""
+        return math.prod(self.frame_shape)
+
+    def next(self, timeout_s: float = 1.0) -> Events | None:
+        """The next batch; None where no event came in this time."""
+        if self.is_finished:
+            return None
+        if self._iterator is None:
+            self._iterator = self._iterate()
+        until = time.monotonic() + timeout_s
+        found: list[tuple[Any, Any]] = []
+        n_dropped = 0
+        while len(found) < self.most_events and (not found or time.monotonic() < until):
+            try:
+                run, event = next(self._iterator)
+            except StopIteration:
+                self.is_finished = True
+                break
+            self._behind = int(event.timestamp)
+            if _call(run, f"{self.detector_name}.raw.raw", event) is None:
+                n_dropped += 1
+            else:
+                found.append((run, event))
+        return self._events(found, n_dropped)
+
+    def seek(self, position: Position) -> None:
+        """Go on behind the event with this time stamp."""
+        stamp = position.get("timestamp")
+        if not isinstance(stamp, int):
+            raise OrienteerError(f"{self.name}: {dict(position)} is no position of psana.")
+        self._behind, self._iterator, self.is_finished, self._filtered = stamp, None, False, []
+
+    def close(self) -> None:
+        """Stop asking psana."""
+        self._iterator, self.is_finished = None, True
+
+    def _iterate(self) -> Iterator[tuple[Any, Any]]:
+        for run in self._open_data(smd_callback=self._let_pass).runs():
+            for event in run.events():
+                yield run, event
+
+    def _let_pass(self, run: Any) -> Iterator[Any]:
+        """psana's callback: the events whose frames are worth reading."""
+        behind = self._behind
+        for event in run.events():
+            stamp = int(event.timestamp)
+            if stamp <= behind:
+                continue
+            if self.filter is not None:
+                columns = self._columns([(run, event)])
+                if not self.filter(columns, np.array([stamp], np.uint64))[0]:
+                    self._filtered.append(stamp)
+                    continue
+            yield event
+
+    def _events(self, found: list[tuple[Any, Any]], n_dropped: int) -> Events | None:
+        # psana looks at small data far ahead: only what lies before this position belongs to this batch.
+        is_before = [self.is_finished or stamp <= self._behind for stamp in self._filtered]
+        n_filtered = sum(is_before)
+        if not found and not n_dropped and not n_filtered:
+            return None
+        self._behind = max([self._behind, *(s for s, b in zip(self._filtered, is_before, strict=True) if b)])
+        self._filtered = [s for s, b in zip(self._filtered, is_before, strict=True) if not b]
+        self.counters.received += len(found) + n_dropped + n_filtered
+        self.counters.dropped += n_dropped
+        self.counters.filtered += n_filtered
+        event_id = np.array([int(event.timestamp) for _, event in found], np.uint64)
+        columns = self._columns(found)
+
+        def read(chosen: Chosen) -> Patterns:
+            rows = np.arange(len(found))[chosen]
+            kind = "calib" if self.is_calibrated else "raw"
+            frames = [_call(found[k][0], f"{self.detector_name}.raw.{kind}", found[k][1]) for k in rows]
+            flat = np.array(frames).reshape(len(rows), self.n_pixels)
+            return Patterns(flat, event_id[rows], {name: c[rows] for name, c in columns.items()})
+
+        return Events(event_id, columns, {"timestamp": self._behind}, read, n_dropped, n_filtered)
+
+    def _columns(self, found: list[tuple[Any, Any]]) -> dict[str, NDArray[Any]]:
+        stamps = [int(event.timestamp) for _, event in found]
+        # A time stamp of LCLS-II: seconds in the upper 32 bits, nanoseconds in the lower.
+        columns: dict[str, NDArray[Any]] = {
+            "time_s": np.array([(s >> 32) + (s & 0xFFFFFFFF) * 1e-9 for s in stamps], np.float64)
+        }
+        for name, path in self.extra_columns.items():
+            values = [_call(run, path, event) for run, event in found]
+            columns[name] = np.array([np.nan if value is None else float(value) for value in values])
+        return columns
+
+    def _first_shape(self) -> tuple[int, ...]:
+        for run in self._open_data().runs():
+            for event in run.events():
+                frame = _call(
+                    run, f"{self.detector_name}.raw.{'calib' if self.is_calibrated else 'raw'}", event
+                )
+                if frame is not None:
+                    return tuple(np.asarray(frame).shape)
+        raise OrienteerError(f"{self.name}: no event has a frame of '{self.detector_name}'.")
+
+
+def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -> PsanaSource:
+    """The events of "exp=...,run=...,detector=..."; further names go to psana's ``DataSource``."""
+    try:
+        import psana
+    except ImportError as error:
+        raise OrienteerError(
+            "data of LCLS are read with psana2, which is not installed.",
+            "Load the environment of the facility, in which psana can be imported.",
+        ) from error
+    try:
+        named: dict[str, Any] = dict(part.split("=", 1) for part in text.split(","))
+        if "run" in named:
+            named["run"] = int(named["run"])
+    except ValueError as error:
+        raise OrienteerError(f"'psana:{text}' names no run.", "Write: psana:exp=NAME,run=N") from error
+    detector_name = named.pop("detector", detector_name)
+    if detector_name is None:
+        raise OrienteerError(f"'psana:{text}' names no detector.", "Add: ,detector=NAME")
+    return PsanaSource(
+        lambda **more: psana.DataSource(**named, **more), detector_name, name=f"psana:{text}", **options
+    )
+
+
+def _call(run: Any, path: str, event: Any) -> Any:
+    """What a method of a detector, such as "jungfrau.raw.raw", gives for an event; None where it has none."""
+    name, *rest = path.split(".")
+    known: dict[str, Any] = run.__dict__.setdefault("_orienteer_detectors", {})
+    if name not in known:
+        try:
+            known[name] = run.Detector(name)
+        except Exception as error:  # psana has its own errors for a detector that is not there
+            raise OrienteerError(f"psana knows no detector '{name}' ({error}).") from error
+    method = known[name]
+    for attribute in rest:
+        method = getattr(method, attribute, None)
+        if method is None:
+            raise OrienteerError(f"psana's detector '{name}' has no '{'.'.join(rest)}'.")
+    return method(event)
