@@ -10,8 +10,9 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import GeometryMismatch
 from orienteer.hits.evidence import Evidence, join
 from orienteer.hits.fringes import N_BANDS, Fringes, pixel_spacing_inv_A
+from orienteer.hits.kinds import HitKind
 from orienteer.hits.rings import Rings
-from orienteer.hits.selection import FAINTEST, FEWEST_HITS, HitKind, Selection
+from orienteer.hits.selection import FAINTEST, FEWEST_HITS, Selection
 from orienteer.hits.selection_state import selection_from_state, selection_state
 from orienteer.hits.settings import HitSettings
 from orienteer.hits.sizing import Sizes, SphereSizing

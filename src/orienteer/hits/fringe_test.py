@@ -1,7 +1,8 @@
 """Whether the fringes of a hit are those of one particle: several particles have stronger and finer ones.
 
 Speckles of a single particle have fringes too, up to its diameter, and stronger ones where there is more
-light.  How strong they are is learned for each band of separations, and how much that varies with orientation.
+light.  How strong they are is learned for each band of separations, and how much that varies with
+orientation.
 """
 
 from dataclasses import dataclass

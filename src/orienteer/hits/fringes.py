@@ -1,8 +1,9 @@
 """Fringes of hits: two particles in one shot interfere, with fringes finer than any that one particle has.
 
-The transform of a pattern is the autocorrelation of what was hit, which ends at its diameter.  Two particles
-that lie s apart add a peak at s.  What remains of a pattern when its radial mean is taken away is weighed as the
-best test for faint fringes, I cos(2 π q s) on a background b, would weigh it: with I / (I + b).
+The transform of a pattern is the autocorrelation of what was hit, which ends at its diameter.  Two
+particles that lie s apart add a peak at s.  What remains of a pattern when its radial mean is taken away
+is weighed as the best test for faint fringes, I cos(2 π q s) on a background b, would weigh it: with I /
+(I + b).
 """
 
 import numpy as np

@@ -1,8 +1,9 @@
 """Whether the radial profile of a hit is one that the particle has in some orientation.
 
-Photons of a single hit in rings are f (p + z) + b: brightness f, mean profile p, a deviation z with covariance
-C that orientation and spread of sizes bring, and background b.  Counting adds Poisson noise, which is known, so
-that faint hits are not asked for more than they can show.  Brightness and strength of the background are free.
+Photons of a single hit in rings are f (p + z) + b: brightness f, mean profile p, a deviation z with
+covariance C that orientation and spread of sizes bring, and background b.  Counting adds Poisson noise,
+which is known, so that faint hits are not asked for more than they can show.  Brightness and strength of
+the background are free.
 """
 
 from dataclasses import dataclass

@@ -1,15 +1,15 @@
 """Single particles, several particles, and junk, told apart without anybody saying how the particle looks.
 
-The particle is what most hits have in common.  It is looked for in the half of all hits that are most alike;
-then, in turns, how hits of the particle scatter is learned, and all hits that scatter so are taken in.  Nothing
-is compared with a three-dimensional model: hits that fit a model badly are what a better one is made from.
+The particle is what most hits have in common.  It is looked for in the half of all hits that are most
+alike; then, in turns, how hits of the particle scatter is learned, and all hits that scatter so are taken
+in.  Nothing is compared with a three-dimensional model: hits that fit a model badly are what a better one
+is made from.
 
 After N. Billor, A. S. Hadi, P. F. Velleman, BACON: blocked adaptive computationally efficient outlier
 nominators, Comput. Stat. Data Anal. 34, 279 (2000).
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy.special import chdtri
 
 from orienteer.hits.evidence import Evidence
 from orienteer.hits.fringe_test import FringeTest
+from orienteer.hits.kinds import HitKind
 from orienteer.hits.profile_test import ProfileTest, ring_groups
 
 # Hits from which a particle can be learned.
@@ -24,17 +25,10 @@ FEWEST_HITS = 60
 # Hits fainter than this many standard deviations of the background say nothing of their kind.
 FAINTEST = 4.0
 _ROUNDS = 12
+# Hits that are tried as the middle of all.
+_CENTRES = 300
 # Fringes so many standard deviations too strong, beyond this part of the diameter, mean several particles.
 _FRINGES, _BEYOND = 4.0, 0.6
-
-
-class HitKind(IntEnum):
-    """What a hit is taken for."""
-
-    UNSURE = 0
-    SINGLE = 1
-    MULTIPLE = 2
-    JUNK = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +125,10 @@ def _most_alike(hits: Evidence) -> NDArray[np.bool_]:
     middle = np.median(features, axis=0)
     spread = np.median(np.abs(features - middle), axis=0) + 1e-9
     scaled = np.clip((features - middle) / spread, -8, 8)
+    # Some hits spread over all will do to find the middle of the densest half.
+    centres = scaled[:: max(1, len(scaled) // _CENTRES)]
     square = (scaled**2).sum(axis=1)
-    distance = square[:, None] + square[None, :] - 2 * scaled @ scaled.T
+    distance = (centres**2).sum(axis=1)[:, None] + square[None, :] - 2 * centres @ scaled.T
     half = len(scaled) // 2
     radius = np.partition(distance, half, axis=1)[:, half]
     nearest = np.argsort(distance[radius.argmin()], kind="stable")[: half + 1]

@@ -1,7 +1,8 @@
 """Size and brightness of each hit: the sphere that its radial profile fits best.
 
 For each of many sizes the most likely brightness is found; the size with the largest likelihood is taken,
-between sizes by a parabola.  Photons are Poisson, and the background may be stronger in one shot than in another.
+between sizes by a parabola.  Photons are Poisson, and the background may be stronger in one shot than in
+another.
 """
 
 from typing import NamedTuple
