@@ -14,21 +14,21 @@ def convert(raw, pedestal, inverse_gain, lift, out):  # type: ignore[no-untyped-
     """
     D, P = raw.shape
     for d in range(D):
+        adu, photons = raw[d], out[d]
         for p in range(P):
-            x = (np.float32(raw[d, p]) - pedestal[p]) * inverse_gain[p]
-            # NaN becomes 0, as it is neither side of a comparison.
-            x = x + lift
+            x = (np.float32(adu[p]) - pedestal[p]) * inverse_gain[p] + lift
+            # NaN becomes 0, as it is on neither side of a comparison.
             x = x if x > np.float32(0) else np.float32(0)
             x = x if x < np.float32(65535) else np.float32(65535)
-            out[d, p] = np.uint16(np.int32(x))
+            photons[p] = np.uint16(np.int32(x))
 
 
 @njit(nogil=True, cache=True)
 def convert_stages(raw, stage, pedestal, inverse_gain, panel, offset, lift, count, out):  # type: ignore[no-untyped-def]
-    """The same with a gain stage for each value and an offset for each panel.
+    """The same with a gain stage for each value, and for each panel an offset, which the first stage has.
 
     stage : (D, P) uint8, or (1, 1) for the first everywhere;  pedestal, inverse_gain : (S, P) float32
-    panel : (P,) int32, -1 for none;  offset : (D, L) float32 in photons
+    panel : (P,) int32, -1 for none;  offset : (D, L) float32 in ADU
     count : whether photons are counted; otherwise out is float32 and gets x itself
     """
     D, P = raw.shape
@@ -36,9 +36,10 @@ def convert_stages(raw, stage, pedestal, inverse_gain, panel, offset, lift, coun
     for d in range(D):
         for p in range(P):
             s = np.int64(0) if one_stage else min(np.int64(stage[d, p]), len(pedestal) - 1)
-            x = (np.float32(raw[d, p]) - pedestal[s, p]) * inverse_gain[s, p]
-            if panel[p] >= 0:
+            x = np.float32(raw[d, p]) - pedestal[s, p]
+            if s == 0 and panel[p] >= 0:
                 x -= offset[d, panel[p]]
+            x *= inverse_gain[s, p]
             if count:
                 x = x + lift
                 x = x if x > np.float32(0) else np.float32(0)
@@ -49,9 +50,10 @@ def convert_stages(raw, stage, pedestal, inverse_gain, panel, offset, lift, coun
 
 
 @njit(nogil=True, cache=True)
-def find_offsets(raw, stage, pedestal, inverse_gain, order, first, offset):  # type: ignore[no-untyped-def]
-    """offset[d, l] = median signal, in photons, of the dark pixels of panel l.
+def find_offsets(raw, stage, pedestal, photon, order, first, offset):  # type: ignore[no-untyped-def]
+    """offset[d, l] = median signal, in ADU, of the dark pixels of panel l in the first gain stage.
 
+    photon : (L,) float32, ADU of a photon in panel l
     order, first : the pixels of panel l are order[first[l] : first[l + 1]]
     Dark pixels are the fullest heap of signals within 2 photons of 0, a photon wide.
     """
@@ -61,14 +63,14 @@ def find_offsets(raw, stage, pedestal, inverse_gain, order, first, offset):  # t
     for d in range(D):
         for l in range(len(first) - 1):  # noqa: E741
             bins[:] = 0
+            scale = np.float32(16) / photon[l]
             for i in range(first[l], first[l + 1]):
                 p = order[i]
-                s = np.int64(0) if one_stage else min(np.int64(stage[d, p]), len(pedestal) - 1)
-                x = (np.float32(raw[d, p]) - pedestal[s, p]) * inverse_gain[s, p]
-                b = np.floor((x + np.float32(2)) * np.float32(16))
-                if b >= 0 and b < N_BINS:
-                    bins[np.int32(b)] += 1
-            offset[d, l] = middle_of_fullest(bins)
+                if one_stage or stage[d, p] == 0:
+                    b = np.floor((np.float32(raw[d, p]) - pedestal[0, p]) * scale + np.float32(32))
+                    if b >= 0 and b < N_BINS:
+                        bins[np.int32(b)] += 1
+            offset[d, l] = middle_of_fullest(bins) * photon[l]
 
 
 @njit(nogil=True, cache=True)

@@ -1,27 +1,18 @@
 // From read-out to photons: the GPU twin of _conversion_numba.py.
 //
-//   x = (raw - pedestal) / gain - offset of the panel;   out = whole part of x + lift, from 0 to 65535, or x itself
-//   offset = median of the fullest heap of signals of a panel within 2 photons of 0, a photon wide
+//   x = (raw - pedestal - offset of the panel) / gain;   out = whole part of x + lift, from 0 to 65535, or x itself
+//   offset = median of the fullest heap of signals of a panel within 2 photons of 0, a photon wide; first stage only
 //
 // raw                     (D, P) in one of four types
 // stage                   (D, P) uint8, or null: the first stage everywhere
 // pedestal, inverse_gain  (S, P) float32
 // order, first            pixels of panel l: order[first[l] .. first[l+1])
-// panel                   (P,) int32, -1 for none;  offset (D, L) float32
+// panel                   (P,) int32, -1 for none;  offset (D, L) float32 in ADU;  photon (L,) float32, ADU of one
 //
 // convert has one thread for each value; find_offsets one block for each panel of each frame, with the histogram in
 // shared memory.
 
 const int N_BINS = 64;  // of a sixteenth of a photon
-
-template <typename T>
-__device__ float photons(const T *__restrict__ raw, const unsigned char *__restrict__ stage,
-                         const float *__restrict__ pedestal, const float *__restrict__ inverse_gain, int S, int P,
-                         long long e, int p)
-{
-    const long long s = stage ? min((int)stage[e], S - 1) : 0;
-    return ((float)raw[e] - pedestal[s * P + p]) * inverse_gain[s * P + p];
-}
 
 template <typename T>
 __device__ void convert(const T *__restrict__ raw, const unsigned char *__restrict__ stage,
@@ -33,8 +24,10 @@ __device__ void convert(const T *__restrict__ raw, const unsigned char *__restri
          e += (long long)gridDim.x * blockDim.x) {
         const long long d = e / P;
         const int p = (int)(e % P);
-        float x = photons(raw, stage, pedestal, inverse_gain, S, P, e, p);
-        if (panel[p] >= 0) x -= offset[d * L + panel[p]];
+        const long long s = stage ? min((int)stage[e], S - 1) : 0;
+        float x = (float)raw[e] - pedestal[s * P + p];
+        if (s == 0 && panel[p] >= 0) x -= offset[d * L + panel[p]];
+        x *= inverse_gain[s * P + p];
         if (counts) {
             x += lift;
             x = x > 0.0f ? x : 0.0f;  // NaN becomes 0
@@ -73,8 +66,8 @@ __device__ float middle_of_fullest(const int *bins)
 
 template <typename T>
 __device__ void find_offsets(const T *__restrict__ raw, const unsigned char *__restrict__ stage,
-                             const float *__restrict__ pedestal, const float *__restrict__ inverse_gain,
-                             const int *__restrict__ order, const int *__restrict__ first, int S, int P,
+                             const float *__restrict__ pedestal, const float *__restrict__ photon,
+                             const int *__restrict__ order, const int *__restrict__ first, int P,
                              float *__restrict__ offset)
 {
     __shared__ int bins[N_BINS];
@@ -84,12 +77,12 @@ __device__ void find_offsets(const T *__restrict__ raw, const unsigned char *__r
     __syncthreads();
     for (int i = first[l] + threadIdx.x; i < first[l + 1]; i += blockDim.x) {
         const int p = order[i];
-        const float x = photons(raw, stage, pedestal, inverse_gain, S, P, d * P + p, p);
-        const float b = floorf((x + 2.0f) * 16.0f);
+        if (stage && stage[d * P + p] != 0) continue;
+        const float b = floorf(((float)raw[d * P + p] - pedestal[p]) * (16.0f / photon[l]) + 32.0f);
         if (b >= 0.0f && b < (float)N_BINS) atomicAdd(bins + (int)b, 1);
     }
     __syncthreads();
-    if (threadIdx.x == 0) offset[d * gridDim.x + l] = middle_of_fullest(bins);
+    if (threadIdx.x == 0) offset[d * gridDim.x + l] = middle_of_fullest(bins) * photon[l];
 }
 
 #define KERNELS(NAME, T)                                                                                            \
@@ -101,10 +94,10 @@ __device__ void find_offsets(const T *__restrict__ raw, const unsigned char *__r
         convert(raw, stage, pedestal, inverse_gain, panel, offset, S, L, D, P, lift, counts, signal);               \
     }                                                                                                               \
     extern "C" __global__ void find_offsets_##NAME(const T *raw, const unsigned char *stage, const float *pedestal, \
-                                                   const float *inverse_gain, const int *order, const int *first,   \
-                                                   int S, int P, float *offset)                                     \
+                                                   const float *photon, const int *order, const int *first, int P,  \
+                                                   float *offset)                                                   \
     {                                                                                                               \
-        find_offsets(raw, stage, pedestal, inverse_gain, order, first, S, P, offset);                               \
+        find_offsets(raw, stage, pedestal, photon, order, first, P, offset);                                        \
     }
 
 KERNELS(uint16, unsigned short)

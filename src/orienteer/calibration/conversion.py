@@ -1,6 +1,7 @@
 """From read-out to photons, where the frames are."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ _FRAMES_AT_ONCE = 32768
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """x = (raw - pedestal) / gain - offset of the panel, and photons = whole part of x + 1 - threshold.
+    """x = (raw - pedestal - offset of the panel) / gain, and photons = whole part of x + 1 - threshold.
 
     pedestal, inverse_gain : (S, P) float32, of S gain stages.
     panel : (P,) int32 number of the panel whose common offset is taken away; -1: none is.
@@ -55,15 +56,18 @@ class Conversion:
         offset = np.zeros((len(raw), max(self.n_panels, 1)), np.float32)
         constants = (raw, stage, self.pedestal, self.inverse_gain)
         if self.n_panels:
-            numba_twin.find_offsets(*constants, *self._pixels_by_panel(), offset)
+            numba_twin.find_offsets(*constants[:3], *self._pixels_by_panel, offset)
         numba_twin.convert_stages(*constants, self.panel, offset, lift, counts, out)
         return out
 
-    def _pixels_by_panel(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Pixels sorted by panel (n,), and where each panel begins in them (L + 1,)."""
+    @cached_property
+    def _pixels_by_panel(self) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int32]]:
+        """ADU of a photon (L,), pixels sorted by panel (P,), and where each panel begins in them (L + 1,)."""
         order = np.argsort(self.panel, kind="stable").astype(np.int32)
-        first = np.searchsorted(self.panel[order], np.arange(self.n_panels + 1))
-        return order, first.astype(np.int32)
+        first = np.searchsorted(self.panel[order], np.arange(self.n_panels + 1)).astype(np.int32)
+        of_panels = np.split(self.inverse_gain[0, order], first)[1:-1]
+        photon = [1 / np.median(one) if len(one) else 1.0 for one in of_panels]
+        return np.array(photon, np.float32), order, first
 
     def _on_gpu(self, raw: Array, stage: Array | None) -> Array:
         xp: Any = array_namespace(raw)
@@ -73,9 +77,9 @@ class Conversion:
         raw = xp.ascontiguousarray(raw, dtype=name)
         D, P = raw.shape
         kernels = load_kernels(Path(__file__).with_suffix(".cu"))
-        pedestal, inverse_gain, panel, order, first = (
+        pedestal, inverse_gain, panel, photon, order, first = (
             to_device(array, "cuda")
-            for array in (self.pedestal, self.inverse_gain, self.panel, *self._pixels_by_panel())
+            for array in (self.pedestal, self.inverse_gain, self.panel, *self._pixels_by_panel)
         )
         stages: Any = np.uintp(0) if stage is None else xp.ascontiguousarray(stage, dtype=np.uint8)
         offset = xp.zeros((D, max(self.n_panels, 1)), dtype=np.float32)
@@ -86,7 +90,7 @@ class Conversion:
                 part = slice(d, d + _FRAMES_AT_ONCE)
                 of_part = stages if stage is None else stages[part]
                 grid = (self.n_panels, len(raw[part]))
-                arguments = (raw[part], of_part, pedestal, inverse_gain, order, first, S, n, offset[part])
+                arguments = (raw[part], of_part, pedestal, photon, order, first, n, offset[part])
                 kernel(grid, (_THREADS,), arguments)
         counts = self.threshold is not None
         out = xp.empty(raw.shape, dtype=np.uint16 if counts else np.float32)

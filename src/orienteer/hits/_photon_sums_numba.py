@@ -12,18 +12,18 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
     """
     D, P = frames.shape
     for d in range(D):
-        total = np.int64(0)
-        lit = np.int32(0)
-        # Sums of 1024 pixels in single precision, which the processor adds eight or more at a time.
-        sum_w = np.float64(0)
+        total, lit, sum_w = np.int64(0), np.int64(0), np.float64(0)
+        # Sums of 1024 pixels in single precision, which the processor adds eight or more at a time, if it sees
+        # one stretch of memory for each operand.
         for first in range(0, P, 1024):
+            last = min(first + 1024, P)
+            k, u, t, w = frames[d, first:last], used[first:last], lit_from[first:last], weight[first:last]
             part = np.float32(0)
-            for p in range(first, min(first + 1024, P)):
-                k = frames[d, p]
-                value = np.float32(k)
-                total += np.int64(k) * used[p]
-                lit += np.int32(value >= lit_from[p]) * used[p]
-                part += value * weight[p]
+            for p in range(last - first):
+                value = np.float32(k[p])
+                total += np.int64(k[p]) * u[p]
+                lit += np.int64(value >= t[p]) * u[p]
+                part += value * w[p]
             sum_w += np.float64(part)
         photons[d] = total
         n_lit[d] = lit
