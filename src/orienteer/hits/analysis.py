@@ -78,15 +78,15 @@ class HitAnalysis:
         state: dict[str, NDArray[Any]] = {
             f"window_{name}": array.copy() for name, array in zip(Evidence._fields, self._window, strict=True)
         }
-        state["first_sizes"], state["n_seen"] = self._first_sizes.copy(), np.array(self._n_seen)
-        state["spacing_inv_A"] = np.array(0.0 if self._fringes is None else self._fringes.spacing_inv_A)
+        state["first_sizes"], state["n_seen"] = self._first_sizes.copy(), np.array([self._n_seen])
+        state["spacing_inv_A"] = np.array([0.0 if self._fringes is None else self._fringes.spacing_inv_A])
         return state | ({} if self.selection is None else selection_state(self.selection))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a state."""
         self._window = Evidence(*(np.array(state[f"window_{name}"]) for name in Evidence._fields))
-        self._first_sizes, self._n_seen = np.array(state["first_sizes"]), int(state["n_seen"])
-        spacing = float(state["spacing_inv_A"])
+        self._first_sizes, self._n_seen = np.array(state["first_sizes"]), int(state["n_seen"][0])
+        spacing = float(state["spacing_inv_A"][0])
         self._fringes = self._make_fringes(spacing) if spacing > 0 else None
         self.selection = selection_from_state(state)
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from orienteer.hits.evidence import Evidence
-from orienteer.hits.fringe_test import FringeTest
+from orienteer.hits.fringe_likeness import FringeLikeness
 from orienteer.hits.kinds import HitKind
-from orienteer.hits.profile_test import ProfileTest, ring_groups
+from orienteer.hits.profile_likeness import ProfileLikeness, ring_groups
 
 # Hits from which a particle can be learned.
 FEWEST_HITS = 60
@@ -42,8 +42,8 @@ class Selection:
     keep : share of the single hits that each test is to keep.
     """
 
-    profile: ProfileTest
-    fringe: FringeTest
+    profile: ProfileLikeness
+    fringe: FringeLikeness
     scales: tuple[float, float]
     brightness: tuple[float, float]
     size_A: float
@@ -69,7 +69,7 @@ class Selection:
     @classmethod
     def _of(cls, hits: Evidence, core: NDArray[np.bool_], keep: float) -> "Selection":
         inner = hits.of(core)
-        profile, fringe = ProfileTest.of(ring_groups(inner), inner), FringeTest.of(inner)
+        profile, fringe = ProfileLikeness.of(ring_groups(inner), inner), FringeLikeness.of(inner)
         scales = tuple(
             max(float(np.median(test.distance(inner)) / chdtri(test.n_free, 0.5)), 1e-3)
             for test in (profile, fringe)

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.hits.fringe_test import FringeTest
-from orienteer.hits.profile_test import ProfileTest
+from orienteer.hits.fringe_likeness import FringeLikeness
+from orienteer.hits.profile_likeness import ProfileLikeness
 from orienteer.hits.selection import Selection
 
 _PROFILE = ("group", "profile", "covariance")
@@ -26,7 +26,7 @@ def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
     """The selection of these arrays; None where they hold none."""
     if "numbers" not in state:
         return None
-    profile = ProfileTest(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
-    fringe = FringeTest(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
+    profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
+    fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
     a, b, middle, spread, size_A, keep = (float(number) for number in state["numbers"])
     return Selection(profile, fringe, (a, b), (middle, spread), size_A, keep)

@@ -21,7 +21,7 @@ _LEAST_SPREAD = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class ProfileTest:
+class ProfileLikeness:
     """The profiles of a particle.
 
     group : (G,) which rings are taken together, so that each group has about as much to say.
@@ -34,7 +34,7 @@ class ProfileTest:
     covariance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, group: NDArray[np.int64], core: Evidence) -> "ProfileTest":
+    def of(cls, group: NDArray[np.int64], core: Evidence) -> "ProfileLikeness":
         """Learned from hits that are of the particle."""
         seen, background = _grouped(core.rings, group), _grouped(core.background, group)
         f = np.maximum(core.brightness, 1).astype(np.float64)

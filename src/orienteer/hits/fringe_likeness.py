@@ -20,7 +20,7 @@ _OFFSET = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class FringeTest:
+class FringeLikeness:
     """The fringes of a particle in J bands.
 
     noise, slope : (J,) typical strength is noise + slope x visibility of the hit.
@@ -34,7 +34,7 @@ class FringeTest:
     covariance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, core: Evidence) -> "FringeTest":
+    def of(cls, core: Evidence) -> "FringeLikeness":
         """Learned from hits that are of the particle."""
         noise, slope = _typical(core)
         logarithm = _logarithm(core, noise, slope)
