@@ -15,14 +15,14 @@ from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
 from orienteer.stream.base import EventSource
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
+from orienteer.stream.distinct import MEMORY, RecentIds
 from orienteer.stream.events import Chosen, Events, Position
 from orienteer.stream.parts import Parts, side_by_side
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
 
-# A part that comes after its event was given up is known as late for so many of these.
+# After a restart, a part is known as late if its event is one of so many that were given up last.
 _DROPPED_KNOWN = 1024
 _PAUSE_S = 0.005
 
@@ -63,8 +63,8 @@ class EventBuilder:
         # Parts of events that are not complete, by event, in the order in which they were first heard of.
         self._waiting: dict[int, dict[str, tuple[Events, int]]] = {}
         self._complete: deque[int] = deque()
-        self._decided = RecentIds(8 * window)
-        self._dropped: deque[int] = deque(maxlen=_DROPPED_KNOWN)
+        self._decided = RecentIds(max(MEMORY, 8 * window))
+        self._dropped = RecentIds()
         self._n_dropped = 0
         # Batches of each source of which some event is not decided, and the position behind those before.
         self._outstanding: dict[str, deque[Events]] = {name: deque() for name in sources}
@@ -130,13 +130,15 @@ class EventBuilder:
 
         Sources go back to their oldest event that was not decided; events behind it that were are left out.
         """
-        self._dropped = deque(position["dropped"], maxlen=_DROPPED_KNOWN)
+        for event_id in position["dropped"]:
+            self._dropped.add(event_id)
+            self._decided.add(event_id)
         for name, place in position["sources"].items():
             if place["behind"] is not None:
                 self.sources[name].seek(place["behind"])
                 self._settled[name] = place["behind"]
             self._known[name] = set(place["known"])
-        for event_id in (*self._dropped, *(one for known in self._known.values() for one in known)):
+        for event_id in set().union(*self._known.values()):
             self._decided.add(event_id)
 
     def close(self) -> None:
@@ -203,7 +205,7 @@ class EventBuilder:
         for event_id in [event_id for event_id, _ in zip(incomplete, range(max(0, n_events)), strict=False)]:
             del self._waiting[event_id]
             self._decided.add(event_id)
-            self._dropped.append(event_id)
+            self._dropped.add(event_id)
             self._n_dropped += 1
             self._own.received += 1
             self._own.dropped += 1
@@ -253,5 +255,5 @@ class EventBuilder:
                 }
                 for name, batches in self._outstanding.items()
             },
-            "dropped": list(self._dropped),
+            "dropped": self._dropped.last(_DROPPED_KNOWN),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,10 @@ class RecentIds:
         if len(self._order) > self.most:
             self._known.discard(self._order.popleft())
         return True
+
+    def last(self, n: int) -> list[int]:
+        """The ids that came last, at most so many."""
+        return list(islice(reversed(self._order), n))[::-1]
 
     def is_new(self, event_id: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """(N,) bool: ids that have not come before, neither earlier nor in front of them in this list."""

@@ -1,0 +1,131 @@
+"""Streams that push: what was missed is counted, what comes twice is left out."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from orienteer.errors import OrienteerError
+from orienteer.source.patterns import Patterns
+from orienteer.stream.opening import open_stream
+from orienteer.stream.push import Publisher, PushSource
+
+
+def numbered(first: int, n: int = 4) -> Patterns:
+    ids = np.arange(first, first + n, dtype=np.uint64)
+    return Patterns(np.repeat(ids[:, None], 6, axis=1).astype(np.uint16), ids)
+
+
+def send(publisher: Publisher, batches: list[Patterns]) -> threading.Thread:
+    def run() -> None:
+        for patterns in batches:
+            assert publisher.send(patterns, 20.0)
+        publisher.finish(20.0)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def collect(source: PushSource) -> list[int]:
+    got: list[int] = []
+    while not source.is_finished:
+        if (events := source.next(5.0)) is not None:
+            assert np.array_equal(events.patterns().frames[:, 0], events.event_id)
+            got += events.event_id.tolist()
+    return got
+
+
+def test_everything_that_is_pushed_comes() -> None:
+    publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
+    sender = send(publisher, [numbered(4 * k) for k in range(50)])
+    source = open_stream("push+" + publisher.address)
+    assert source.frame_shape == (2, 3)
+    assert collect(source) == list(range(200))
+    assert source.counters.received == 200
+    assert source.counters.gaps == 0
+    sender.join()
+    source.close()
+    publisher.close()
+
+
+def test_events_that_come_twice_are_counted_and_left_out() -> None:
+    publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
+    sender = send(publisher, [numbered(0), numbered(2), numbered(0)])
+    source = PushSource(publisher.address)
+    assert collect(source) == [0, 1, 2, 3, 4, 5]
+    assert source.counters.duplicates == 6
+    assert source.counters.received == 6
+    sender.join()
+    source.close()
+    publisher.close()
+
+
+def test_a_batch_that_is_lost_on_the_way_is_a_gap() -> None:
+    publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
+
+    def lose_some() -> None:
+        publisher.send(numbered(0), 20.0)
+        publisher.n_sent += 8  # announced, and never sent
+        publisher.send(numbered(12), 20.0)
+        publisher.finish(20.0)
+
+    sender = threading.Thread(target=lose_some)
+    sender.start()
+    source = PushSource(publisher.address)
+    assert collect(source) == [0, 1, 2, 3, 12, 13, 14, 15]
+    assert source.counters.gaps == 8
+    sender.join()
+    source.close()
+    publisher.close()
+
+
+def keep_sending(publisher: Publisher, stop: threading.Event) -> threading.Thread:
+    def run() -> None:
+        first = 0
+        while not stop.wait(0.005):
+            if publisher.send(numbered(first)):
+                first += 4
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_what_was_pushed_while_nobody_listened_is_a_gap_after_a_restart() -> None:
+    publisher, stop = Publisher("tcp://127.0.0.1:*", (2, 3)), threading.Event()
+    sender = keep_sending(publisher, stop)
+    source = PushSource(publisher.address)
+    seen = source.next(5.0)
+    source.close()
+    again = PushSource(publisher.address)
+    again.seek(seen.position)
+    ids = np.concatenate([again.next(5.0).event_id for _ in range(3)])
+    stop.set()
+    sender.join()
+    assert again.counters.gaps == int(ids[0]) - int(seen.event_id[-1]) - 1
+    again.close()
+    publisher.close()
+
+
+def test_silence_is_an_error_in_words() -> None:
+    publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
+    with pytest.raises(OrienteerError, match="nothing was pushed"):
+        PushSource(publisher.address, connect_s=0.1)
+    publisher.close()
+
+
+def test_a_publisher_reaches_all_who_listen() -> None:
+    publisher = Publisher("tcp://127.0.0.1:*", (2, 3), to_all=True)
+    stop = threading.Event()
+    sender = keep_sending(publisher, stop)
+    sources = [open_stream("pub+" + publisher.address) for _ in range(2)]
+    for source in sources:
+        ids = np.concatenate([source.next(5.0).event_id for _ in range(5)])
+        assert np.array_equal(np.diff(ids), np.ones(19))
+        assert source.counters.gaps == 0
+    stop.set()
+    sender.join()
+    for source in sources:
+        source.close()
+    publisher.close()
