@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from orienteer.dashboard import marks
 from orienteer.dashboard.answers import PlainAnswer
@@ -13,11 +13,21 @@ from orienteer.dashboard.control import Control
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.runs import RunId
 from orienteer.dashboard.state import State
+from orienteer.source.left_out import is_event_id
 
 Tag = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
-Event = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,20}$")]
+
+
+def _event_id(text: str) -> int:
+    """The number of an event, which comes as a text: those of JavaScript end at 2^53."""
+    if not is_event_id(text):
+        raise ValueError("is no id of an event")
+    return int(text)
+
+
+Event = Annotated[int, BeforeValidator(lambda text: _event_id(text) if isinstance(text, str) else "")]
 
 
 class Nothing(BaseModel):
@@ -81,10 +91,7 @@ def action_routes(state: State) -> APIRouter:
     @routes.post("/exclude")
     def exclude(run_id: RunId, body: Events) -> Response:
         entry = state.index.find(run_id)
-        add, remove = (
-            [int(one) for one in part if int(one) < 2**64] for part in (body.event_ids, body.remove)
-        )
-        found = marks.exclude(state.roots, entry.path, add, remove)
+        found = marks.exclude(state.roots, entry.path, body.event_ids, body.remove)
         state.index.look_again(run_id)
         return PlainAnswer({"excluded": [str(number) for number in found]})
 

@@ -58,18 +58,19 @@ class RunIndex:
         self._at, self._cost_s = -float("inf"), 0.0
 
     def entries(self, age_s: float = 1.0) -> list[Entry]:
-        """All runs as they were at most ``age_s`` ago; on a slow disk longer, so that it has rest."""
+        """All runs as they were at most ``age_s`` ago; on a slow disk longer, so that it has rest.
+
+        age_s : 0: as they are now.
+        """
         with self._guard:
-            if time.monotonic() - self._at > max(age_s, 4 * self._cost_s):
+            if age_s <= 0 or time.monotonic() - self._at > max(age_s, 4 * self._cost_s):
                 self._refresh()
             return list(self._entries.values())
 
     def find(self, run_id: str) -> Entry:
         """The run of this name; one that is not in the list does not exist."""
+        self.entries()
         entry = self._entries.get(run_id)
-        if entry is None:
-            self.entries()
-            entry = self._entries.get(run_id)
         if entry is None or not self.roots.hold(entry.path):
             raise Refused(
                 404, "There is no such run.", "It may have been moved or removed; look at the list."

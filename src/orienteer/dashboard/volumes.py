@@ -82,10 +82,11 @@ def _read_intensity(file: Path, model: int) -> Volume:
         if not recognise_volume_hdf5(opened):
             raise FileError(file, "is an HDF5 file, but not an Orienteer volume.")
         values = get_dataset(opened, "values", "f", (None, None, None, None))
-        if not 1 <= model <= len(values):
-            raise Refused(404, f"There are {len(values)} models; model {model} was asked for.")
+        n_models = len(values)
         _check_size(file, int(np.prod(values.shape[1:], dtype=object)))
-        return Volume(values[model - 1], read_numbers(opened, "voxel_size", "f", (3,)), "reciprocal")
+        if 1 <= model <= n_models:
+            return Volume(values[model - 1], read_numbers(opened, "voxel_size", "f", (3,)), "reciprocal")
+    raise Refused(404, f"There are {n_models} models; model {model} was asked for.")
 
 
 def _read_density(file: Path) -> Volume:

@@ -35,7 +35,7 @@ def write_excluded(path: str | os.PathLike[str], event_ids: Iterable[int]) -> No
 def read_excluded(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
     """The ids (n,) of such a file, in order and each once."""
     told: Any = read_described(Path(path), "list of excluded events", FORMAT, VERSION).get("event_ids")
-    if not isinstance(told, list) or not all(isinstance(one, str) and _is_id(one) for one in told):
+    if not isinstance(told, list) or not all(isinstance(one, str) and is_event_id(one) for one in told):
         raise FileError(path, "holds something else than ids of events.")
     return np.unique(np.array([int(one) for one in told], dtype=np.uint64))
 
@@ -73,10 +73,10 @@ def without_events(source: Source, event_ids: ArrayLike) -> Source:
     return part
 
 
-def _is_id(text: str) -> bool:
+def is_event_id(text: str) -> bool:
     """Whether a text is a whole number of 64 bits.
 
-    >>> _is_id("18446744073709551615"), _is_id("18446744073709551616"), _is_id("-1")
+    >>> is_event_id("18446744073709551615"), is_event_id("18446744073709551616"), is_event_id("-1")
     (True, False, False)
     """
     return text.isascii() and text.isdigit() and len(text) <= 20 and int(text) <= _LARGEST

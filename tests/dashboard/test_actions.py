@@ -1,0 +1,188 @@
+"""What the page changes: marks beside a run, and the processes that work on runs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+
+import orienteer
+from orienteer.dashboard import marks
+from orienteer.dashboard.roots import Roots
+from orienteer.particle.named_bodies import random_blobs
+from orienteer.run.run import Run
+from orienteer.source.left_out import read_excluded
+
+HOLDS_A_LOCK = """
+import signal, sys, time
+from pathlib import Path
+from orienteer.run.lock import RunLock
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+with RunLock(Path(sys.argv[1])):
+    print("holds it", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_tags_are_given_and_taken_and_stay_beside_the_run(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    url = f"/api/runs/{made_up.run_id(client)}/tags"
+    assert client.post(url, json={"add": ["good", " bright "]}).json() == {"tags": ["good", "bright"]}
+    assert client.post(url, json={"add": ["<b>"], "remove": ["good"]}).json() == {"tags": ["bright", "<b>"]}
+    assert json.loads((root / "virus" / "dashboard.json").read_text())["tags"] == ["bright", "<b>"]
+    assert client.get("/api/runs", params={"tag": "bright"}).json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    "body", [{"add": [""]}, {"add": ["x" * 65]}, {"add": ["a\nb"]}, {"add": "x"}, {"more": []}]
+)
+def test_tags_that_are_none_are_refused(
+    client: httpx.Client, made_up: SimpleNamespace, body: dict[str, object]
+) -> None:
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/tags", json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]
+
+
+def test_notes_are_added_and_kept_in_order(client: httpx.Client, made_up: SimpleNamespace) -> None:
+    run = made_up.run_id(client)
+    for text in ("first", "second"):
+        client.post(f"/api/runs/{run}/note", json={"text": text})
+    told = client.get(f"/api/runs/{run}").json()
+    assert [note["text"] for note in told["notes"]] == ["first", "second"]
+    assert told["note"] == "second"
+
+
+def test_frames_are_excluded_and_taken_back(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    run = made_up.run_id(client)
+    url, large = f"/api/runs/{run}/exclude", str(2**64 - 1)
+    assert client.post(url, json={"event_ids": [large, "7", "5"]}).json() == {"excluded": ["5", "7", large]}
+    assert client.post(url, json={"remove": ["5"]}).json() == {"excluded": ["7", large]}
+    assert client.get(f"/api/runs/{run}").json()["excluded"] == ["7", large]
+    assert read_excluded(root / "virus" / "excluded.json").tolist() == [7, 2**64 - 1]
+
+
+@pytest.mark.parametrize("ids", [["-1"], ["1.5"], [7], ["9" * 30], ["x"]])
+def test_ids_that_are_none_are_refused(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace, ids: list[object]
+) -> None:
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/exclude", json={"event_ids": ids})
+    assert answer.status_code == 422
+    assert not (root / "virus" / "excluded.json").exists()
+
+
+def test_an_id_beyond_64_bits_is_refused(client: httpx.Client, made_up: SimpleNamespace) -> None:
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/exclude", json={"event_ids": [str(2**64)]})
+    assert answer.status_code == 422
+
+
+def test_many_who_tag_at_once_lose_nothing(tmp_path: Path) -> None:
+    roots = Roots([tmp_path])
+    threads = [
+        threading.Thread(target=marks.tag, args=(roots, tmp_path, [f"tag {k}"], [])) for k in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(json.loads((tmp_path / "dashboard.json").read_text())["tags"]) == sorted(
+        f"tag {k}" for k in range(20)
+    )
+
+
+def test_a_folder_that_cannot_be_written_is_said(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    run = made_up.run_id(client)
+    (root / "virus" / "dashboard.json").mkdir()
+    assert client.post(f"/api/runs/{run}/tags", json={"add": ["x"]}).status_code == 422
+
+
+def test_stopping_asks_the_process_that_holds_the_lock(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    command = [sys.executable, "-c", HOLDS_A_LOCK, str(root / "virus")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        url = f"/api/runs/{made_up.run_id(client)}/stop"
+        answer = client.post(url, json={})
+        assert answer.status_code == 200
+        assert str(worker.pid) in answer.json()["words"]
+        assert worker.wait(timeout=60) == 0
+    assert client.post(url, json={}).status_code == 409
+
+
+def test_a_lock_that_names_an_innocent_process_stops_nobody(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    """Whoever can write a lock could otherwise have any process of the user's ended."""
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as innocent:
+        try:
+            began = Path(f"/proc/{innocent.pid}/stat").read_text().rpartition(")")[2].split()[19]
+            holder = {"host": os.uname().nodename, "pid": innocent.pid, "began": began}
+            (root / "virus" / "lock").write_text(json.dumps(holder))
+            answer = client.post(f"/api/runs/{made_up.run_id(client)}/stop", json={})
+            assert answer.status_code == 409
+            assert "does not hold it" in answer.json()["error"]
+            assert innocent.poll() is None
+        finally:
+            innocent.send_signal(signal.SIGKILL)
+
+
+def test_a_run_on_another_machine_is_not_stopped_from_here(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    (root / "virus" / "lock").write_text(json.dumps({"host": "far-away", "pid": 1, "began": "1"}))
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/stop", json={})
+    assert answer.status_code == 409
+    assert "far-away" in answer.json()["error"]
+
+
+def test_what_is_finished_or_no_run_is_not_started(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    (root / "live").mkdir()
+    (root / "live" / "live.json").write_text("{}")
+    made_up.write_run(root / "live" / "map", is_finished=False)
+    made_up.write_run(root / "bad")
+    (root / "bad" / "run.json").write_text("{")
+    client.post(f"/api/runs/{made_up.run_id(client, 'virus')}/tags", json={})
+    for name in ("virus", "live/map", "bad"):
+        answer = client.post(f"/api/runs/{made_up.run_id(client, name)}/start", json={})
+        assert answer.status_code == 409, name
+
+
+def test_a_run_that_was_stopped_goes_on_to_its_end(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    """Started from the page it goes on in a process of its own, from nothing but its folder."""
+    detector = orienteer.square_detector(13, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4)
+    experiment = orienteer.simulate(
+        random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,
+        orienteer.SimulateSettings(frames=30, photons_per_frame=300, seed=1), device="cpu",
+    )  # fmt: skip
+    with orienteer.writer_for(tmp_path / "frames.h5", like=experiment) as writer:
+        writer.append(experiment.read())
+    settings = {"emc": {"iterations": 3, "diameter_A": 200.0, "level": 1}}
+    run = Run.create(tmp_path / "run", orienteer.open(tmp_path / "frames.h5"), settings, seed=1, device="cpu")
+    steps = run.iterate()
+    next(steps)
+    steps.close()
+    with made_up.serving(tmp_path) as (_, client):
+        row = client.get("/api/runs").json()["runs"][0]
+        assert row["status"] == "stopped"
+        url = f"/api/runs/{row['id']}"
+        assert client.post(f"{url}/start", json={}).status_code == 200
+        made_up.wait_for(lambda: client.get(url).json()["status"] == "finished", 200.0)
+        assert client.get(f"{url}/steps").json()["iteration"] == [1, 2, 3]
+        made_up.wait_for(lambda: "Finished." in client.get(f"{url}/log").json()["text"])
+    assert np.isfinite(Run.open(tmp_path / "run").orientations()["quaternion"]).all()

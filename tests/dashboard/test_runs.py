@@ -1,0 +1,178 @@
+"""What the page asks about runs: search and order, one run, its steps and its volumes."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx
+import numpy as np
+import pytest
+from websockets.sync.client import connect
+
+from orienteer.dashboard.roots import Roots
+from orienteer.dashboard.steps import StepLogs
+from orienteer.dashboard.volumes import MOST_VOXELS, read_small, shrink
+from orienteer.errors import FileError
+from orienteer.volume.opening import open_volumes, write_volume
+from orienteer.volume.volume import Volume
+
+
+def test_the_list_is_searched_ordered_and_cut(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    for k, name in enumerate(("alpha", "beta", "gamma")):
+        made_up.write_run(tmp_path / name, n_steps=3 - k)
+    (tmp_path / "beta" / "dashboard.json").write_text('{"tags": ["good one"], "sample": "MS2"}')
+    with made_up.serving(tmp_path) as (_, client):
+
+        def listed(**asked: object) -> list[str]:
+            return [row["name"] for row in client.get("/api/runs", params=asked).json()["runs"]]
+
+        assert listed(sort="name") == ["alpha", "beta", "gamma"]
+        assert listed(sort="-iteration") == ["alpha", "beta", "gamma"]
+        assert listed(sort="name", offset=1, limit=1) == ["beta"]
+        assert listed(search="GAM") == ["gamma"]
+        assert listed(search="good ms2") == ["beta"]
+        assert listed(tag="good one") == ["beta"]
+        assert listed(sample="MS2") == ["beta"]
+        assert listed(search="nothing") == []
+        assert client.get("/api/runs", params={"limit": 1}).json()["total"] == 3
+        assert client.get("/api/runs", params={"limit": 10**6}).status_code == 422
+
+
+def test_a_run_tells_what_there_is_to_look_at(client: httpx.Client, made_up: SimpleNamespace) -> None:
+    told = client.get(f"/api/runs/{made_up.run_id(client)}").json()
+    assert told["settings"] == {"emc": {"symmetry": "C1"}}
+    assert told["resolution_A"] == 21.0
+    assert told["agrees_to_A"] == 30.0
+    assert told["words"].startswith("Finished after 3 iterations")
+    has = {name for name, there in told["has"].items() if there}
+    assert has == {"steps", "volume", "density", "fsc", "orientations", "report", "log"}
+
+
+def test_a_validation_of_another_run_claims_no_resolution(root: Path, made_up: SimpleNamespace) -> None:
+    made_up.write_run(root / "virus", run_id="begun anew")
+    with made_up.serving(root) as (_, client):
+        assert client.get("/api/runs").json()["runs"][0]["resolution_A"] is None
+
+
+def test_steps_come_as_columns_and_only_what_is_new(client: httpx.Client, made_up: SimpleNamespace) -> None:
+    run = made_up.run_id(client)
+    told = client.get(f"/api/runs/{run}/steps").json()
+    assert told["iteration"] == [1, 2, 3]
+    assert told["log_likelihood"] == [-999.0, -998.0, -997.0]
+    assert told["last"]["radial"]["half_correlation"] == [0.9, 0.4]
+    assert client.get(f"/api/runs/{run}/steps", params={"after": 2}).json()["iteration"] == [3]
+
+
+def test_a_growing_log_is_read_on_from_where_it_was(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    """Pieces that end within a line, lines that are none, and a log that was cut and written anew."""
+    path = tmp_path / "events.jsonl"
+    logs = StepLogs(Roots([tmp_path]))
+    lines = [json.dumps(made_up.step_line(k)).encode() + b"\n" for k in range(1, 40)]
+    lines.insert(7, b"no json\n")
+    lines.insert(9, b'{"event": "step", "iteration": "seven"}\n')
+    content = b"".join(lines)
+    for end in range(0, len(content) + 500, 501):
+        path.open("ab").write(content[path.stat().st_size if path.exists() else 0 : end])
+        whole = content[:end].count(b"\n")
+        expected = [
+            k for k in range(1, 40) if lines.index(json.dumps(made_up.step_line(k)).encode() + b"\n") < whole
+        ]
+        assert logs.columns(path)["iteration"] == expected
+    (tmp_path / "new").write_bytes(b"".join(lines[:5]))
+    (tmp_path / "new").rename(path)
+    assert logs.columns(path)["iteration"] == [1, 2, 3, 4, 5]
+
+
+def slow_mean(values: np.ndarray, size: int) -> np.ndarray:
+    """Means over boxes, by cutting every voxel into pieces so small that none lies in two boxes."""
+    n = len(values)
+    fine = np.repeat(np.repeat(np.repeat(values, size, 0), size, 1), size, 2)
+    return np.nanmean(fine.reshape(size, n, size, n, size, n), axis=(1, 3, 5))
+
+
+@pytest.mark.parametrize(("n", "size"), [(12, 6), (12, 5), (7, 4)])
+def test_a_volume_shrinks_to_the_means_of_its_boxes(n: int, size: int) -> None:
+    values = np.random.default_rng(n).random((n, n, n)).astype(np.float32)
+    np.testing.assert_allclose(shrink(values, size), slow_mean(values, size), rtol=1e-5)
+
+
+def test_voxels_that_were_never_measured_do_not_count() -> None:
+    values = np.full((4, 4, 4), np.nan, np.float32)
+    values[:2, :2, :2] = 5.0
+    values[0, 0, 2] = 7.0
+    small = shrink(values, 2)
+    assert small[0, 0, 0] == 5.0
+    assert small[0, 0, 1] == 7.0
+    assert np.isnan(small[1, 1, 1])
+
+
+def test_a_volume_comes_as_bytes_that_can_be_turned_back(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    run = made_up.run_id(client)
+    for model, volume in enumerate(open_volumes(root / "virus" / "intensity.h5"), start=1):
+        answer = client.get(f"/api/runs/{run}/volume", params={"model": model})
+        shape = [int(n) for n in answer.headers["x-shape"].split(",")]
+        low, high = float(answer.headers["x-low"]), float(answer.headers["x-high"])
+        back = low + np.frombuffer(answer.content, np.uint8).reshape(shape) / 255 * (high - low)
+        assert answer.headers["x-scale"] == "log"
+        assert float(answer.headers["x-voxel"]) == pytest.approx(0.01)
+        np.testing.assert_allclose(back, np.log10(volume.values), atol=(high - low) / 500)
+    assert client.get(f"/api/runs/{run}/volume", params={"model": 3}).status_code == 404
+    assert client.get(f"/api/runs/{run}/volume", params={"kind": "../../x"}).status_code == 422
+
+
+def test_a_small_density_is_smaller_and_its_voxels_larger(
+    client: httpx.Client, made_up: SimpleNamespace
+) -> None:
+    url = f"/api/runs/{made_up.run_id(client)}/volume"
+    answer = client.get(url, params={"kind": "density", "size": 8})
+    assert answer.headers["x-shape"] == "8,8,8"
+    assert float(answer.headers["x-voxel"]) == pytest.approx(2.0 * 12 / 8)
+    assert answer.headers["x-unit"] == "A"
+
+
+def test_a_browser_that_has_a_volume_is_told_so_until_it_changes(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    url = f"/api/runs/{made_up.run_id(client)}/volume"
+    tag = client.get(url).headers["etag"]
+    assert client.get(url, headers={"If-None-Match": tag}).status_code == 304
+    write_volume(root / "virus" / "intensity.h5", Volume(np.full((12,) * 3, 3.0), 0.01, "reciprocal"))
+    assert client.get(url, headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_a_volume_too_large_for_a_page_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "density.mrc"
+    with path.open("wb") as file:
+        file.truncate(4 * MOST_VOXELS + 2000)
+    with pytest.raises(FileError, match="along an edge"):
+        read_small(Roots([tmp_path]), path, "density", 1, 64)
+
+
+@pytest.mark.parametrize("name", ["intensity.h5", "density.mrc", "orientations.h5"])
+def test_a_torn_file_is_a_sentence(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace, name: str
+) -> None:
+    path = root / "virus" / name
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    part = {"intensity.h5": "volume", "density.mrc": "volume?kind=density", "orientations.h5": "coverage"}[
+        name
+    ]
+    answer = client.get(f"/api/runs/{made_up.run_id(client)}/{part}")
+    assert answer.status_code == 422
+    assert name in answer.json()["error"]
+
+
+def test_a_page_that_watches_hears_of_what_changes(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    run = made_up.run_id(client)
+    headers = {"Authorization": f"Bearer {made_up.token}"}
+    with connect(f"ws://127.0.0.1:{client.base_url.port}/api/watch", additional_headers=headers) as socket:
+        socket.recv(timeout=60)
+        with (root / "virus" / "events.jsonl").open("a") as log:
+            log.write(json.dumps(made_up.step_line(4)) + "\n")
+        made_up.wait_for(lambda: run in json.loads(socket.recv(timeout=60))["runs"])
+    assert client.get("/api/runs").json()["runs"][0]["iteration"] == 4
