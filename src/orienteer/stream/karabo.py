@@ -127,6 +127,9 @@ class KaraboSource:
         if any(image.train_id != train for image in images):
             raise Malformed("modules of one message belong to different trains.")
         frames, pulse, n_dropped = self._frames(images)
+        if self._last_train is not None:
+            self.counters.gaps += max(0, train - self._last_train - 1)
+        self._last_train = max(train, self._last_train or 0)
         self._n_modules = self._n_modules or len(images)
         if len(images) > self._n_modules:
             raise OrienteerError(
@@ -140,9 +143,6 @@ class KaraboSource:
         if self.frame_shape and shape != self.frame_shape:
             raise Malformed(f"frames are {shape}; those before were {self.frame_shape}.")
         self.frame_shape = shape
-        if self._last_train is not None:
-            self.counters.gaps += max(0, train - self._last_train - 1)
-        self._last_train = max(train, self._last_train or 0)
         n_pulses = len(pulse)
         joined = frames[0] if len(frames) == 1 else np.stack(frames, axis=1)
         train_id = np.full(n_pulses, train, np.uint64)

@@ -1,0 +1,78 @@
+"""``orienteer replay``: a file as a live stream."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orienteer.source.opening import writer_for
+from orienteer.source.patterns import Patterns
+from orienteer.stream.opening import open_stream
+
+pytest.importorskip("zmq")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    frames = np.random.default_rng(0).poisson(1.0, (300, 4, 4)).astype(np.uint16)
+    with writer_for(tmp_path / "frames.h5", frame_shape=(4, 4)) as writer:
+        writer.append(Patterns(frames.reshape(300, 16), np.arange(300)))
+    return tmp_path / "frames.h5"
+
+
+def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+    """A replay in a process of its own, and the address that it says."""
+    command = [sys.executable, "-m", "orienteer", "replay", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    return process, line.split()[-1]
+
+
+@pytest.mark.parametrize("push", [False, True])
+def test_a_file_is_served_and_the_command_ends_when_asked_to(file: Path, push: bool) -> None:
+    process, address = start(str(file), "--to", "tcp://127.0.0.1:*", "--once", "--json", *(["--push"] * push))
+    source = open_stream(("push+" if push else "") + address)
+    ids: list[int] = []
+    while not source.is_finished:
+        if (events := source.next(5.0)) is not None:
+            ids += events.event_id.tolist()
+    source.close()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert ids == list(range(300))
+    assert json.loads(output)["sent"] == 300
+
+
+def test_a_server_that_is_killed_at_random_and_started_again_loses_nothing(file: Path) -> None:
+    process, address = start(str(file), "--to", "tcp://127.0.0.1:*", "--rate", "400")
+    source = open_stream(address, most_events=20, patience_s=0.3)
+    ids: list[int] = []
+    for n_wanted in (60, 160):
+        while len(ids) < n_wanted:
+            if (events := source.next(1.0)) is not None:
+                ids += events.event_id.tolist()
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        process, _ = start(str(file), "--to", address, "--rate", "400")
+    while not source.is_finished:
+        if (events := source.next(1.0)) is not None:
+            ids += events.event_id.tolist()
+    source.close()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert ids == list(range(300))
+
+
+@pytest.mark.parametrize(
+    ("option", "words"), [(("--rate", "0"), "above 0"), (("--loop", "--once"), "no end")]
+)
+def test_options_that_cannot_be_are_refused(file: Path, option: tuple[str, ...], words: str) -> None:
+    command = [sys.executable, "-m", "orienteer", "replay", str(file), *option]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert words in done.stderr
