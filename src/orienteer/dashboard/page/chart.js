@@ -86,12 +86,12 @@ export class Chart {
   drawMarks(context, place) {
     context.strokeStyle = context.fillStyle = colour("quiet");
     context.setLineDash([3, 3]);
-    context.textAlign = "right";
+    context.textAlign = "left";
     context.textBaseline = "bottom";
     for (const { value, words } of this.marks) {
       const at = place.atY(value);
       line(context, place.left, at, place.right, at);
-      context.fillText(words, place.right - 2, at - 2);
+      context.fillText(words, place.left + 4, at - 2);
     }
     context.setLineDash([]);
   }

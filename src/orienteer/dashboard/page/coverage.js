@@ -77,8 +77,9 @@ export class Coverage {
         context.beginPath();
         // The sides of a cell are curved: a few corners on each.
         const sides = [];
-        for (let i = 0; i <= CORNERS; i++) sides.push(at(low + ((high - low) * i) / CORNERS, east));
-        for (let i = CORNERS; i >= 0; i--) sides.push(at(low + ((high - low) * i) / CORNERS, west));
+        const between = (i) => Math.sin(Math.asin(low) + ((Math.asin(high) - Math.asin(low)) * i) / CORNERS);
+        for (let i = 0; i <= CORNERS; i++) sides.push(at(between(i), east));
+        for (let i = CORNERS; i >= 0; i--) sides.push(at(between(i), west));
         sides.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
         context.closePath();
         context.fill();
@@ -89,8 +90,8 @@ export class Coverage {
     context.strokeStyle = colour("cross-hair");
     context.globalAlpha = 0.35;
     for (const latitude of [-60, -30, 0, 30, 60]) {
-      const [y] = [at(Math.sin((latitude * Math.PI) / 180), 0)[1]];
-      const half = at(Math.sin((latitude * Math.PI) / 180), Math.PI)[0] - place.x;
+      const [east, y] = at(Math.sin((latitude * Math.PI) / 180), Math.PI);
+      const half = east - place.x;
       line(context, place.x - half, y, place.x + half, y);
     }
     context.globalAlpha = 1;

@@ -27,7 +27,7 @@ export function fill(parent, ...children) {
 
 function shown(children) {
   return children
-    .flat()
+    .flat(Infinity)
     .filter((child) => child !== null && child !== undefined && child !== false)
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }

@@ -55,7 +55,7 @@ export function upright(values, rows, columns) {
 /** An image that tells the value under the pointer. */
 export class Picture {
   constructor({ title, unit = "", height = null, empty = "nothing yet" }) {
-    Object.assign(this, { title, unit, empty, values: null, isLog: true });
+    Object.assign(this, { title, unit, empty, values: null, isLog: true, at: null });
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), {
       height: height ?? ((width) => (this.values ? Math.min(width * (this.rows / this.columns), 560) : 180)),
       label: title,
@@ -79,7 +79,8 @@ export class Picture {
     if (!this.values) return;
     const [low, high] = this.range;
     this.painted = paint(this.values, this.rows, this.columns, { low, high, isLog: this.isLog });
-    this.tell(null);
+    // Whoever points at a pixel goes on reading it while the image grows.
+    this.tell(this.at);
     this.redraw();
   }
 
@@ -108,6 +109,8 @@ export class Picture {
   }
 
   tell(at) {
+    this.at = at;
+    if (!this.values) return;
     if (!at) {
       const [low, high] = this.range;
       this.readOut.textContent = `colours from ${number(low)} to ${number(high)} ${this.unit}${this.isLog ? ", logarithmic" : ""}`;

@@ -1,0 +1,55 @@
+"""The view of a live run in a browser."""
+
+from orienteer.source.left_out import read_excluded
+
+
+def test_the_counters_are_large_and_add_up(live_window):
+    assert live_window.text("[data-number=received] dd") == "12.3k"
+    assert live_window.text("[data-number=dropped] dd") == "45"
+    assert "Received = filtered + dropped + processed." in live_window.text(".live > p[role=status]")
+    assert "7 duplicates" in live_window.text(".live > p[role=status]")
+    assert "96" in live_window.text("[data-number='single particles'] dd")
+
+
+def test_events_that_are_not_accounted_for_are_told(live_window):
+    live_window.live["counters"]["processed"] -= 3
+    live_window.answer("/api/live/" + live_window.page.url.rpartition("/")[2], live_window.live)
+    live_window.page.reload()
+    live_window.says("p.trouble[role=status]", "3 events")
+
+
+def test_sizes_are_stacked_by_kind_and_read_out_bin_by_bin(live_window):
+    canvas = live_window.page.locator("[data-card=sizes] canvas")
+    live_window.says("[data-card=sizes] .read-out", "single 96")
+    canvas.focus()
+    for _ in range(9):
+        live_window.page.keyboard.press("ArrowRight")
+    # One empty bin stands before the first that holds something.
+    assert "single 60" in live_window.text("[data-card=sizes] .read-out")
+    assert "Å" in live_window.text("[data-card=sizes] .read-out")
+
+
+def test_the_powder_stands_upright_and_tells_its_pixels(live_window):
+    live_window.says("[data-card=powder] .read-out", "colours")
+    live_window.page.locator("[data-card=powder] canvas").scroll_into_view_if_needed()
+    box = live_window.page.locator("[data-card=powder] canvas").bounding_box()
+    live_window.page.mouse.move(box["x"] + 3, box["y"] + box["height"] - 3)
+    # Pixel 0 is the lowest and leftmost.
+    assert live_window.text("[data-card=powder] .read-out") == "x 0, y 0: 0 photons"
+
+
+def test_a_hit_is_enlarged_and_excluded_by_its_whole_number(live_window, root):
+    """Event ids are larger than the numbers of JavaScript; none of their digits may be lost."""
+    live_window.page.click(".thumbnail >> nth=0")
+    assert live_window.text("dialog h2") == "Frame 18446744073709551615"
+    live_window.page.click("dialog >> text=Exclude")
+    live_window.page.click("dialog .main >> text=Exclude")
+    live_window.page.wait_for_selector("dialog >> text=Take back in")
+    assert read_excluded(root / "virus" / "excluded.json").tolist() == [18446744073709551615]
+    live_window.page.keyboard.press("ArrowRight")
+    live_window.says("dialog h2", "9223372036854775819")
+
+
+def test_without_live_runs_the_view_says_how_to_begin_one(open_window, root):
+    window = open_window(root).go("#/live")
+    window.says("main", "orienteer live --demo")
