@@ -167,12 +167,16 @@ def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
     if as_json:
         print_json(report)
         return
-    print_table(
-        [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in report.items()]
-    )
+    print_table([(name.replace("_", " "), _in_words(value)) for name, value in report.items()])
     quoted = shlex.quote(str(folder.path))
     output.print(f"Its hits open like a file:  orienteer inspect {quoted}", markup=False, soft_wrap=True)
     output.print(f"See it on a page:  orienteer serve {quoted}", markup=False, soft_wrap=True)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _absolute(filter_: str) -> str:

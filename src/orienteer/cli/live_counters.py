@@ -66,6 +66,7 @@ class _Line:
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
+        self._line = ""
 
     def __call__(self, told: tuple[dict[str, Any], dict[str, str]]) -> None:
         summary, words = told
@@ -73,7 +74,10 @@ class _Line:
             if said and self._said.get(role) != said:
                 messages.print(f"{role}: {said}", markup=False, soft_wrap=True)
         self._said = words
-        messages.print(in_one_line(summary), markup=False, soft_wrap=True)
+        line = in_one_line(summary)
+        if line != self._line:
+            messages.print(line, markup=False, soft_wrap=True)
+        self._line = line
 
 
 def in_one_line(summary: dict[str, Any]) -> str:

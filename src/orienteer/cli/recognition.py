@@ -6,12 +6,15 @@ from typing import Literal, TypeAlias
 
 from orienteer.compute.reading import read_head
 from orienteer.errors import FileError, OrienteerError
+from orienteer.source.journal import is_live_run
 
 Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
 
 
 def kind_of(path: Path) -> Kind:
     """The kind of a file by its content; a file of no known kind is an error that says what was tried."""
+    if is_live_run(path):
+        return "patterns"  # its hits
     read_head(path, "file")
     for kind, recognises in _RECOGNISERS.items():
         if recognises(path):

@@ -90,8 +90,6 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
         raise NoUse("the stream tells no wavelength, so that there is no map.", "Give --wavelength-A.")
 
     def is_over() -> bool:
-        if stop.is_requested:  # while it waits for hits, nobody else looks
-            raise stop.exception("Stopped.", "")
         counters = folder.read_counters()
         return bool(counters.get("is_finished")) and source.n_frames >= int(counters.get("hits", 0))
 
@@ -108,7 +106,11 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
         device=described.get("device") or "auto",
         is_over=is_over,
         select=select,
+        on_step=_say_step,
+        is_stopping=lambda: stop.is_requested,
     )
+    if stop.is_requested:
+        return STOPPED
     _say("is finished")
     return DONE
 
@@ -265,6 +267,11 @@ def _leave_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _say_step(step: Any) -> None:
+    agrees = f", halves agree to {step.agrees_to_A:.1f} A" if step.agrees_to_A else ""
+    _say(f"round {step.iteration} with {step.n_hits} hits{agrees}")
 
 
 def _say(words: str) -> None:

@@ -41,7 +41,8 @@ def describe_input(source: Source) -> dict[str, Any]:
         "format": source.format,
         "frames": source.n_frames,
         "frame_shape": list(source.frame_shape),
-        "data": hash_file(source.path) if source.path is not None else _hash_frames(source),
+        # A live run is a folder, whose files are joined now and then without a change of its frames.
+        "data": hash_file(source.path) if source.path and source.path.is_file() else _hash_frames(source),
         "detector": None if source.detector is None else hash_detector(source.detector),
         "polarisation": source.polarisation,
         "wavelength_A": describe_wavelength(source),

@@ -198,7 +198,7 @@ class JournalSource(FiniteSource):
         self.path = Path(folder)
         described = read_described(self.path / DESCRIPTION, "live run", FORMAT, VERSION)
         self._reader = JournalReader(self.path)
-        self.metadata = {name: described[name] for name in ("source", "created") if name in described}
+        self.metadata = {name: described[name] for name in ("run_id", "created") if name in described}
         if not described.get("frame_shape"):
             wait = "It appears when the source of the live run answers for the first time."
             raise FileError(self.path, "has not received anything yet.", wait)
