@@ -12,6 +12,7 @@ import pytest
 
 import orienteer
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.source.left_out import write_excluded
 
 
 def test_a_run_ends_with_a_summary_and_names_the_next_command(run: Any, frames: Path, fake: Any) -> None:
@@ -36,6 +37,22 @@ def test_json_has_the_last_step_and_the_files(run: Any, frames: Path, fake: Any)
     assert report["resolution_A"] == 25.0
     assert "radial" not in report
     assert all(Path(name).exists() for name in report["files"])
+
+
+def test_excluded_events_are_left_out_and_others_are_refused_on_the_way(
+    run: Any, frames: Path, fake: Any
+) -> None:
+    events = orienteer.open(frames).event_ids()
+    for name, which in (("first.json", events[:2]), ("second.json", events[2:4])):
+        write_excluded(name, which.tolist())
+    report = run("reconstruct", frames, "--exclude", "first.json", "--json").json
+    assert report["frames"] == 10
+    left = orienteer.Run.open("reconstruction").orientations()["event_id"]
+    assert sorted(left) == sorted(events[2:])
+    assert run("reconstruct", frames, "--exclude", "first.json").status == 0
+    other = run("reconstruct", frames, "--exclude", "second.json")
+    assert other.status == 1
+    assert "events that are excluded" in other.errors
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
