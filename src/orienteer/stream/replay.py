@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
-from orienteer.source.patterns import Patterns
+from orienteer.source.patterns import Patterns, concatenate
 from orienteer.stream.batch_message import MOST_EVENTS
 
 _LARGEST_BATCH_BYTES = 32 * 2**20
+_BLOCK_EVENTS, _BLOCKS_KEPT = 256, 4
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,10 @@ class Replay:
             raise OrienteerError("there is no frame to loop over.")
         self.lap_stride = int(source.event_ids().max()) + 1 if loop else 0
         self._began: tuple[float, int] | None = None
-        # One thread alone touches the file: it reads the next batch while this one is sent.
+        # One thread alone touches the file: it reads the next block while this one is sent.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="replay")
-        self._ahead: tuple[tuple[int, int], Future[Patterns]] | None = None
+        self._step = min(_BLOCK_EVENTS, self.most_events)
+        self._blocks: dict[tuple[int, int], Future[Patterns]] = {}
 
     @property
     def most_events(self) -> int:
@@ -74,7 +76,9 @@ class Replay:
         now_s = time.monotonic() if now_s is None else now_s
         if self._began is None:
             self._began = (now_s, first)
-        n_frames = self._reader.submit(self._length, first).result()
+        n_frames = len(self.source)
+        if self.follow and first >= n_frames:
+            n_frames = self._reader.submit(self.source.refresh).result()
         last = first + max(1, min(most, self.most_events))
         if self.rate_hz is not None:
             last = min(last, self._began[1] + int((now_s - self._began[0]) * self.rate_hz))
@@ -88,19 +92,15 @@ class Replay:
 
     def patterns(self, batch: Batch) -> Patterns:
         """The frames of a batch; those behind it are read ahead."""
-        wanted = (batch.first, batch.last)
-        if self._ahead is not None and self._ahead[0] == wanted:
-            found = self._ahead[1]
-        else:
-            found = self._reader.submit(self._read, *wanted)
-        self._ahead = None
-        n = batch.last - batch.first
-        if n and not self.follow:
-            behind = self.batch(batch.last, n, now_s=float("inf") if self.rate_hz is None else None)
-            if behind.last - behind.first == n:
-                wanted = (behind.first, behind.last)
-                self._ahead = (wanted, self._reader.submit(self._read, *wanted))
-        return found.result()
+        lap, row = self._lap(batch.first)
+        last = row + batch.last - batch.first
+        parts = [
+            self._block(k).result()[max(row - k * self._step, 0) : last - k * self._step]
+            for k in range(row // self._step, -(-last // self._step))
+        ]
+        self._block(-(-last // self._step))
+        found = concatenate(parts) if parts else self.source.read(slice(0, 0))
+        return found.with_event_ids(self._named(found.event_id, lap))
 
     def chosen(self, first: int, rows: NDArray[np.int64]) -> Patterns:
         """The frames ``first + rows``, in this order."""
@@ -109,11 +109,6 @@ class Replay:
     def close(self) -> None:
         """Stop reading."""
         self._reader.shutdown(wait=True, cancel_futures=True)
-
-    def _length(self, first: int) -> int:
-        if self.follow and first >= len(self.source):
-            return self.source.refresh()
-        return len(self.source)
 
     def _lap(self, first: int) -> tuple[int, int]:
         """The number of the lap, and of the frame in the source."""
@@ -124,24 +119,36 @@ class Replay:
         rows = slice(row, row + last - first)
         return self._named(self.source.event_ids(rows), lap), self.source.read_columns(frames=rows)
 
-    def _read(self, first: int, last: int) -> Patterns:
-        lap, row = self._lap(first)
-        return self._as_sent(self.source.read(slice(row, row + last - first)), lap)
+    def _block(self, k: int) -> Future[Patterns]:
+        """Frames from k times the step on, which are read once: requests cut them in other places."""
+        n_frames = len(self.source)
+        first = k * self._step
+        if self.loop and first >= n_frames:
+            first = 0
+        rows = (min(first, n_frames), min(first + self._step, n_frames))
+        if rows in self._blocks and self._blocks[rows].done() and self._blocks[rows].exception() is not None:
+            del self._blocks[rows]  # a file that is being written may be readable the next time
+        if rows not in self._blocks:
+            while len(self._blocks) >= _BLOCKS_KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[rows] = self._reader.submit(lambda: self._as_sent(self.source.read(slice(*rows))))
+        return self._blocks[rows]
 
     def _chosen(self, frames: NDArray[np.int64]) -> Patterns:
         n_frames = len(self.source)
         if len(frames) and (frames.min() < 0 or (not self.loop and frames.max() >= n_frames)):
             raise OrienteerError(f"frames up to {frames.max()} were asked for; there are {n_frames}.")
         laps, rows = np.divmod(frames, n_frames) if self.loop else (np.zeros_like(frames), frames)
-        return self._as_sent(self.source.read(rows), laps)
+        found = self._as_sent(self.source.read(rows))
+        return found.with_event_ids(self._named(found.event_id, laps))
 
     def _named(self, event_id: NDArray[np.uint64], lap: int | NDArray[np.int64]) -> NDArray[np.uint64]:
         return event_id + np.asarray(lap, np.uint64) * np.uint64(self.lap_stride)
 
-    def _as_sent(self, patterns: Patterns, lap: int | NDArray[np.int64]) -> Patterns:
-        frames = patterns.frames
-        if self.dense:
-            frames = patterns.dense()
-            if frames.dtype.kind in "iu" and frames.dtype.itemsize > 2 and int(frames.max(initial=0)) < 2**16:
-                frames = frames.astype(np.uint16)
-        return Patterns(frames, self._named(patterns.event_id, lap), patterns.columns)
+    def _as_sent(self, patterns: Patterns) -> Patterns:
+        if not self.dense:
+            return patterns
+        frames = patterns.dense()
+        if frames.dtype.kind in "iu" and frames.dtype.itemsize > 2 and int(frames.max(initial=0)) < 2**16:
+            frames = frames.astype(np.uint16)
+        return Patterns(frames, patterns.event_id, patterns.columns)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LARGEST_REQUEST_BYTES = 1 << 20
 _LAST_FRAME = 1 << 62
 # How soon a client that found nothing should ask again.
-_PAUSE_S = 0.01
+_PAUSE_S = 0.05
 
 
 class StreamServer:
