@@ -97,6 +97,8 @@ def live(
             "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
         )
     chosen = load_settings(Settings, settings, [*overrides, *flags])
+    if Path(source).exists():  # found again from any other folder
+        source = str(Path(source).resolve())
     facts = {"source": source, "filter": _absolute(filter_), "seed": seed, "device": device}
     folder = receive(out, facts, chosen, campaign, seconds, notice_s, as_json)
     tell(folder, as_json)
