@@ -176,3 +176,37 @@ def test_a_page_that_watches_hears_of_what_changes(
             log.write(json.dumps(made_up.step_line(4)) + "\n")
         made_up.wait_for(lambda: run in json.loads(socket.recv(timeout=60))["runs"])
     assert client.get("/api/runs").json()["runs"][0]["iteration"] == 4
+
+
+def test_the_list_tells_what_it_can_be_filtered_by(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    for name in ("alpha", "beta"):
+        made_up.write_run(tmp_path / name)
+    (tmp_path / "beta" / "dashboard.json").write_text('{"tags": ["b", "a"], "sample": "MS2"}')
+    with made_up.serving(tmp_path, is_read_only=True) as (_, client):
+        told = client.get("/api/runs", params={"search": "alpha"}).json()
+        assert (told["tags"], told["samples"]) == (["a", "b"], ["MS2"])
+        assert told["is_read_only"]
+        assert not told["has_campaign"]
+        assert client.get("/api/runs", params={"kind": "emc"}).json()["total"] == 2
+        assert client.get("/api/runs", params={"kind": "live"}).json()["total"] == 0
+
+
+def test_a_live_run_names_its_map(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    (tmp_path / "beam").mkdir()
+    (tmp_path / "beam" / "live.json").write_text('{"format": "orienteer-live"}')
+    made_up.write_run(tmp_path / "beam" / "map")
+    with made_up.serving(tmp_path) as (_, client):
+        live, map_ = (made_up.run_id(client, search) for search in ("live", "map"))
+        assert client.get(f"/api/runs/{live}").json()["map"] == map_
+        assert client.get(f"/api/runs/{map_}").json()["map"] is None
+
+
+def test_a_density_is_cut_to_what_it_holds(tmp_path: Path) -> None:
+    density = np.zeros((48, 48, 48), np.float32)
+    density[20:29, 22:27, 24] = 1
+    write_volume(tmp_path / "density.mrc", Volume(density, 2.0))
+    small = read_small(Roots([tmp_path]), tmp_path / "density.mrc", "density", 1, 64)
+    assert small.voxels.shape == (12, 12, 12)
+    assert small.voxel == 2.0
+    assert small.voxels[6, 6, 6] == 255
+    assert (small.voxels == 255).sum() == (density == 1).sum()

@@ -16,7 +16,9 @@ def campaign_routes(state: State) -> APIRouter:
 
     @routes.get("")
     def campaign() -> Response:
-        return PlainAnswer(state.book.ask(lambda campaign: campaign.overview()))
+        from orienteer.campaign.shots import NAMED
+
+        return PlainAnswer({**state.book.ask(lambda campaign: campaign.overview()), "columns": NAMED})
 
     @routes.get("/shots")
     def shots(

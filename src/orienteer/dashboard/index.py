@@ -77,6 +77,10 @@ class RunIndex:
             )
         return entry
 
+    def id_of(self, path: Path) -> str | None:
+        """What requests call the run in a folder; None where the list has none there."""
+        return next((entry.id for entry in self.entries() if entry.path == path), None)
+
     def look_again(self, run_id: str) -> None:
         """Something was written beside a run: its row is read anew at the next look."""
         with self._guard:
@@ -105,8 +109,8 @@ class RunIndex:
 
     def _update(self, entry: Entry) -> bool:
         """Read the row anew if its files have changed; whether it has."""
-        files = (entry.path, *(entry.path / name for name in _GROWING))
-        signature = tuple(stamp(file) for file in files)
+        folder = str(entry.path)
+        signature = (stamp(folder), *(stamp(f"{folder}/{name}") for name in _GROWING))
         # Whether somebody works on a run cannot be seen from the times of its files.
         works = entry.row.get("status") == "working"
         if entry.is_final and signature == entry.signature and not works:

@@ -35,13 +35,22 @@ def run_routes(state: State) -> APIRouter:
         search: Annotated[str, Query(max_length=200)] = "",
         tag: Annotated[str, Query(max_length=100)] = "",
         sample: Annotated[str, Query(max_length=200)] = "",
+        kind: Annotated[str, Query(max_length=40)] = "",
         sort: Annotated[str, Query(max_length=40)] = "-modified",
         offset: Annotated[int, Query(ge=0, le=10**7)] = 0,
         limit: Annotated[int, Query(ge=1, le=1000)] = 50,
     ) -> Response:
-        chosen = [row for row in state.rows() if _fits(row, search, tag, sample)]
-        ordered = in_order(chosen, sort)
-        told = {"total": len(chosen), "runs": ordered[offset : offset + limit], "trouble": state.book.trouble}
+        rows = state.rows()
+        chosen = [row for row in rows if kind in ("", row["kind"]) and _fits(row, search, tag, sample)]
+        told = {
+            "total": len(chosen),
+            "runs": in_order(chosen, sort)[offset : offset + limit],
+            "trouble": state.book.trouble,
+            "tags": sorted({one for row in rows for one in row["tags"]}),
+            "samples": sorted({row["sample"] for row in rows} - {""}),
+            "has_campaign": state.book.is_there,
+            "is_read_only": state.gate.is_read_only,
+        }
         return PlainAnswer(told)
 
     @routes.get("/{run_id}")
@@ -62,6 +71,7 @@ def run_routes(state: State) -> APIRouter:
             "has": _has(entry),
             "notes": state.notes(entry),
             "excluded": state.excluded(entry),
+            "map": state.index.id_of(entry.path / "map"),
             "is_read_only": state.gate.is_read_only,
         }
         return PlainAnswer(told)

@@ -20,6 +20,8 @@ from orienteer.volume.volume import Volume
 Kind = Literal["intensity", "density", "density_loop"]
 MOST_VOXELS = 512**3
 _DECADES = 5.0
+# Of a density, what is seen at all, and how much of the empty box is left around it.
+_LEAST_SHARE, _MARGIN = 0.05, 1.25
 
 
 @dataclass(frozen=True)
@@ -52,14 +54,17 @@ def file_of(path: Path, kind: Kind, model: int) -> Path:
 def read_small(roots: Roots, file: Path, kind: Kind, model: int, size: int) -> SmallVolume:
     """The volume of a file with at most ``size`` voxels along each edge.
 
-    An intensity falls by orders of magnitude from its centre, so that its logarithm is shown.
+    An intensity falls by orders of magnitude from its centre, so that its logarithm is shown.  The box of a
+    density is mostly empty: only the part with the particle is.
     """
     if not file.exists():
         raise Refused(404, f"There is no {kind.replace('_', ' ')} of model {model} yet.")
     roots.file(file)
     volume = _read_intensity(file, model) if kind == "intensity" else _read_density(file)
-    values = shrink(np.asarray(volume.values, np.float32), size)
-    factor = volume.shape[0] / values.shape[0]
+    whole = np.asarray(volume.values, np.float32)
+    whole = whole if kind == "intensity" else centred(whole)
+    values = shrink(whole, size)
+    factor = whole.shape[0] / values.shape[0]
     scale: Literal["linear", "log"] = "log" if kind == "intensity" else "linear"
     if scale == "log":
         values = _logarithm(values)
@@ -109,6 +114,25 @@ def _logarithm(values: NDArray[np.float32]) -> NDArray[np.float32]:
     if highest <= 0:
         return np.where(np.isnan(values), np.nan, 0.0).astype(np.float32)
     return np.asarray(np.log10(np.maximum(values, highest * 10**-_DECADES)), np.float32)
+
+
+def centred(density: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The middle of a cube that holds everything above a twentieth of the largest value, with a margin.
+
+    >>> empty = np.zeros((20, 20, 20), np.float32)
+    >>> empty[12, 10, 10] = 1
+    >>> centred(empty).shape
+    (8, 8, 8)
+    """
+    n = density.shape[0]
+    there = np.argwhere(np.nan_to_num(density) > _LEAST_SHARE * np.nanmax(density, initial=0.0))
+    if density.shape != (n, n, n) or not len(there):
+        return density
+    half = int(np.ceil(_MARGIN * np.abs(there - n // 2).max())) + 1
+    if half >= n // 2:
+        return density
+    part = slice(n // 2 - half, n // 2 + half)
+    return density[part, part, part]
 
 
 def shrink(values: NDArray[np.float32], size: int) -> NDArray[np.float32]:

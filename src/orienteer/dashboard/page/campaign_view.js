@@ -8,9 +8,6 @@ import { getJson, oneAtATime } from "./server.js";
 import { attempt } from "./session.js";
 import { ago, count, percent, short } from "./words.js";
 
-// What every campaign keeps of a shot.
-const COLUMNS = ["photons", "hit_score", "size_A", "brightness", "pulse_energy_J"];
-
 /** The view of the campaign's database. */
 export class CampaignView {
   constructor() {
@@ -23,7 +20,7 @@ export class CampaignView {
       this.column = column;
       this.refresh();
     });
-    this.shots = new Histogram({ title: "shots of all runs", x: { label: "value" }, y: "shots" });
+    this.shots = new Histogram({ title: "shots of all runs", hasCaption: false, x: { label: "value" }, y: "shots" });
     const [samples, shots, jobs, rules] = [card("Samples"), card("Shots"), card("Jobs"), card("Rules")];
     Object.assign(this, { samples, jobs, rules });
     shots.body.append(this.shots.whole);
@@ -37,7 +34,7 @@ export class CampaignView {
     try {
       told = await getJson("/api/campaign");
     } catch (trouble) {
-      if (trouble.status !== 404) throw trouble;
+      if (!trouble.status) throw trouble;
       this.say(trouble.message);
       return;
     }
@@ -53,7 +50,7 @@ export class CampaignView {
     fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map((one) => [sampleLink(one.name), count(one.n_runs), count(one.n_shots), count(one.n_hits)])));
     fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map((job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason])));
     fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map((rule) => [rule.name, rule.sample || "any", (rule.steps ?? []).map(stepWords).join(", then "), rule.is_on ? "yes" : "no"])));
-    await this.showShots(told.columns ?? COLUMNS);
+    await this.showShots(told.columns);
   }
 
   say(words) {

@@ -26,10 +26,11 @@ export class Link {
  *     is the width of steps that are filled from 0 up, `joined` draws across what is missing, `words(value)` is the read-out.
  * marks : [{ value, words }], horizontal lines such as a threshold.
  * tellsLast : whether the last value is told while nobody points at another; it means little on an axis of q.
+ * hasCaption : whether the title stands above it, too.
  * also(x) : more words of the read-out, of a place on the x axis.
  */
 export class Chart {
-  constructor({ title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null, tellsLast = true }) {
+  constructor({ title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null, tellsLast = true, hasCaption = true }) {
     Object.assign(this, { title, marks, empty, also, tellsLast, curves: [], pointed: null });
     this.x = new Axis(x);
     this.y = new Axis(y);
@@ -38,7 +39,7 @@ export class Chart {
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
-    this.whole = element("figure", { class: "chart" }, element("figcaption", {}, title), canvas, this.readOut);
+    this.whole = element("figure", { class: "chart" }, hasCaption && element("figcaption", {}, title), canvas, this.readOut);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerdown", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => this.link.point(null));

@@ -11,17 +11,17 @@ import { count, number } from "./words.js";
  * A stacked histogram.
  *
  * x : what Axis takes.
- * unit : of the counts.
+ * y : what is counted.
  */
 export class Histogram {
-  constructor({ title, x = {}, y = "shots", height = 220, empty = "nothing yet" }) {
+  constructor({ title, x = {}, y = "shots", height = 220, empty = "nothing yet", hasCaption = true }) {
     Object.assign(this, { title, empty, edges: [], kinds: [], pointed: null });
     this.x = new Axis(x);
     this.y = new Axis({ label: y, low: 0, whole: true });
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
-    this.whole = element("figure", { class: "chart" }, element("figcaption", {}, title), canvas, this.readOut);
+    this.whole = element("figure", { class: "chart" }, hasCaption && element("figcaption", {}, title), canvas, this.readOut);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerdown", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => this.point(null));

@@ -33,9 +33,9 @@ export class LiveView {
     this.now = new BigNumbers();
     this.balance = element("p", { class: "quiet", role: "status" });
     this.rate = new Chart({
-      title: "hit rate", x: { label: "time of day", kind: "time" }, y: { label: "hits per shot", unit: "%", low: 0 },
+      title: "hit rate", hasCaption: false, x: { label: "time of day", kind: "time" }, y: { label: "hits per shot", unit: "%", low: 0 },
     });
-    this.sizes = new Histogram({ title: "size of the hits", x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits" });
+    this.sizes = new Histogram({ title: "size of the hits", hasCaption: false, x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits" });
     this.powder = new Picture({ title: "Powder", unit: "photons" });
     this.gallery = new Gallery(run);
     this.whole = this.layOut();

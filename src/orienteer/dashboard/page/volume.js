@@ -42,29 +42,6 @@ export class Volume {
     return plane;
   }
 
-  /** The centred cube that holds everything brighter than half of a byte, with a margin; itself if that is all. */
-  cropped(byte) {
-    const { n, bytes } = this;
-    const middle = Math.floor(n / 2);
-    let reach = 0;
-    for (let i = 0; i < bytes.length; i++) {
-      if (bytes[i] < byte / 2) continue;
-      const place = [Math.floor(i / (n * n)), Math.floor(i / n) % n, i % n];
-      for (const at of place) reach = Math.max(reach, Math.abs(at - middle));
-    }
-    const half = Math.ceil(1.15 * reach) + 1;
-    if (middle - half < 0 || middle + half > n || half < 4) return this;
-    const edge = 2 * half;
-    const kept = new Uint8Array(edge ** 3);
-    for (let x = 0; x < edge; x++) {
-      for (let y = 0; y < edge; y++) {
-        const from = ((x + middle - half) * n + y + middle - half) * n + middle - half;
-        kept.set(bytes.subarray(from, from + edge), (x * edge + y) * edge);
-      }
-    }
-    return new Volume({ ...this, bytes: kept, n: edge });
-  }
-
   /** The byte that best parts inside from outside: variance within the two is least (Otsu 1979). */
   middle() {
     const counts = new Float64Array(256);

@@ -79,13 +79,10 @@ export class VolumeView {
       return;
     }
     if (kind !== this.kind || model !== this.model) return;
-    const level = volume.middle();
-    // The box of a density is mostly empty; that of an intensity is full to its edge.
-    if (kind !== "intensity") volume = volume.cropped(level);
     this.volume = volume;
     this.surface?.show(volume);
     this.slices.show(volume);
-    this.setLevel(this.level ?? level);
+    this.setLevel(this.level ?? volume.middle());
     const edge = volume.voxel ? `, ${withUnit(volume.voxel * volume.n, volume.unit)} wide` : "";
     fill(this.words, `${volume.n} voxels along each edge${edge}; values from ${number(volume.value(0))} to ${number(volume.value(255))}.`);
   }
