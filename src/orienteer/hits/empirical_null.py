@@ -14,10 +14,10 @@ from scipy.special import ndtr
 # The empty shots are the lowest heap of scores that holds at least this share of all: fewer shots further
 # down are such without a pulse, and hits above may be more than the empty ones.
 LEAST_SHARE = 0.2
-# Width of the narrowest interval with that share of a normal distribution, in standard deviations.
-_WIDTH_OF_SHARE = 0.5067
 # Heaps count when they are at least this dense, compared with the densest.
 _LEAST_DENSITY = 1 / 3
+# What lies further from the centre, in standard deviations, may be a hit, or a shot without pulse.
+_OTHERS_ABOVE, _OTHERS_BELOW = 2.5, -4.0
 _ROUNDS = 40
 _HIGHEST = 12.0
 
@@ -45,11 +45,15 @@ class EmpiricalNull:
         heap = dense[: ends[0] + 1] if len(ends) else dense
         first = heap[np.argmin(widths[heap])]
         centre = float(x[first : first + k + 1].mean())
-        width = max(float(widths[first]), narrowest) / _WIDTH_OF_SHARE
-        share, flat = 0.8, 1 / (x[-1] - x[0])
+        # Below the centre there are hardly any others, and half of a normal distribution lies within 0.67 of it.
+        width = max(float(np.median(centre - x[x <= centre])) / 0.6745, narrowest)
+        share = 0.8
         for _ in range(_ROUNDS):
-            normal = share * np.exp(-0.5 * ((x - centre) / width) ** 2) / (width * np.sqrt(2 * np.pi))
-            empty = normal / (normal + (1 - share) * flat)
+            z = (x - centre) / width
+            normal = share * np.exp(-0.5 * z * z) / (width * np.sqrt(2 * np.pi))
+            # Among empty shots nothing else could be told, and would make them look narrower than they are.
+            flat = ((z > _OTHERS_ABOVE) | (z < _OTHERS_BELOW)) / (x[-1] - x[0])
+            empty = normal / np.maximum(normal + (1 - share) * flat, 1e-300)
             total = max(float(empty.sum()), 1e-12)
             centre = float(empty @ x) / total
             width = max(float(np.sqrt(empty @ (x - centre) ** 2 / total)), narrowest / 10)

@@ -52,6 +52,8 @@ class HitFinder:
         self._warm_up: WarmUp | None = WarmUp()
         self.powder = PowderSums(n_pixels)
         self.n_seen = 0
+        if settings.background:
+            self.teach_background(_read_empty(settings.background, settings.memory_shots))
 
     @property
     def background(self) -> NDArray[np.float64]:
@@ -166,3 +168,14 @@ class HitFinder:
         is_hit = z >= self._model.threshold if self.settings.find else np.ones(len(z), bool)
         score = z.astype(np.float32)
         return {"photons": sums.photons, "n_lit": sums.n_lit, "hit_score": score, "is_hit": is_hit}
+
+
+def _read_empty(path: str, most: int) -> Patterns:
+    """The first shots of a file of shots without particle."""
+    from orienteer.source.opening import open as open_source
+
+    source = open_source(path)
+    try:
+        return source.read(slice(0, most))
+    finally:
+        source.close()

@@ -18,6 +18,8 @@ _MEMORY_HITS = 300
 N_RECENT = 1024
 # Shots with a higher score teach nothing of the background, so that weak hits do not leak into it.
 _SURELY_EMPTY = 2.0
+# Half of the old background is forgotten when the strength of the new one differs by this share.
+_CHANGE = 0.1
 # Hits below this number say too little of their form.
 _LEAST_HITS = 1.0
 
@@ -114,7 +116,11 @@ class HitModel:
         """Let all that was added count.  A background that has changed is forgotten the sooner."""
         self.recent = np.concatenate([self.recent, self.added_scores])[-N_RECENT:]
         self.added_scores = np.zeros(0)
-        keep = 1 / (1 + max(abs(self.null.centre) - 1, 0) ** 2)
+        shift = max(abs(self.null.centre) - 1, 0)
+        # Its strength need not change the score.
+        before, now = self.strength.sums[0] * self.strength.n_added, self.strength.added[0] * self.strength.n
+        change = (now / before - 1) / _CHANGE if before > 0 else 0.0
+        keep = 1 / (1 + shift**2 + change**2)
         self.empty.close(keep)
         self.strength.close(keep)
         self.hit.close()

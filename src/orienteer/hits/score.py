@@ -100,8 +100,9 @@ def rates(sums: NDArray[np.float64], n: float, group: NDArray[np.int64]) -> NDAr
 def lit_from(background: NDArray[np.float64]) -> NDArray[np.float32]:
     """Photons (P,) from which a pixel is lit: the background has so many in less than 1 % of all shots."""
     level = np.ones(len(background), np.float32)
+    # Cornish and Fisher's expansion of the quantile, with one half for whole numbers.
     bright = background > 30
-    level[bright] = np.ceil(background[bright] + 2.326 * np.sqrt(background[bright]) + 0.5)
+    level[bright] = np.ceil(background[bright] + 2.326 * np.sqrt(background[bright]) + 1.24)
     dim = np.flatnonzero((background > 0) & ~bright)
     while len(dim):
         dim = dim[pdtrc(level[dim] - 1, background[dim]) >= LIT_SHARE]
