@@ -1,0 +1,145 @@
+"""``orienteer live`` as people use it: processes of its own, counters at the end, and signals."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orienteer.live.journal import read_shots
+from orienteer.source.opening import writer_for
+from orienteer.source.patterns import Patterns
+
+N_EVENTS = 600
+WAIT_S = 120
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shots of a few photons, one in ten of them with many in the middle."""
+    path = tmp_path_factory.mktemp("live") / "frames.h5"
+    draw = np.random.default_rng(0)
+    counts = draw.poisson(0.2, (N_EVENTS, 8, 8))
+    counts[::10, 2:6, 2:6] += draw.poisson(5, (N_EVENTS // 10, 4, 4))
+    event_id = np.arange(N_EVENTS, dtype=np.uint64)
+    with writer_for(path, frame_shape=(8, 8)) as writer:
+        writer.append(
+            Patterns(counts.reshape(N_EVENTS, -1), event_id, {"energy_J": 0.001 * np.arange(N_EVENTS)})
+        )
+    return path
+
+
+def start(*words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "orienteer", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def live(*words: object) -> tuple[int, str, str]:
+    process = start("live", *words)
+    output, messages = process.communicate(timeout=WAIT_S)
+    return process.returncode, output, messages
+
+
+def test_a_file_is_received_to_its_end_and_the_counters_add_up(frames: Path, tmp_path: Path) -> None:
+    choice = tmp_path / "choice.py"
+    choice.write_text("def late(columns):\n    return columns['energy_J'] > 0.0995\n")
+    words = (
+        "--source",
+        frames,
+        "--out",
+        tmp_path / "run",
+        "--filter",
+        f"{choice}:late",
+        "--no-map",
+        "--json",
+    )
+    for _ in range(2):  # the second time nothing is left to be received
+        status, output, messages = live(*words)
+        assert status == 0, messages
+        counters = json.loads(output)
+        assert [counters[name] for name in ("received", "filtered", "dropped", "processed")] == [
+            600,
+            100,
+            0,
+            500,
+        ]
+        assert counters["is_finished"] is True
+    np.testing.assert_array_equal(read_shots(tmp_path / "run", ["event_id"])["event_id"], np.arange(N_EVENTS))
+    assert 30 <= counters["hits"] <= 60
+
+
+def test_ctrl_c_keeps_what_was_received_and_the_same_command_goes_on(frames: Path, tmp_path: Path) -> None:
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    replay = start("replay", frames, "--to", "tcp://127.0.0.1:0", "--rate", 60)
+    try:
+        assert replay.stderr is not None
+        address = replay.stderr.readline().split()[-1]
+        words = ("--source", address, "--out", tmp_path / "run", "--no-map", "--json")
+        process = start("live", *words)
+        counters = tmp_path / "run" / "counters.json"
+        until = time.monotonic() + WAIT_S
+        while not counters.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        output, messages = process.communicate(timeout=WAIT_S)
+        assert process.returncode == 130, messages
+        assert "The same command goes on" in messages
+        received = json.loads(output)["received"]
+        assert 0 < received == len(read_shots(tmp_path / "run", ["event_id"])["event_id"])
+        status, output, messages = live(*words)
+        assert status == 0, messages
+        assert json.loads(output)["received"] == N_EVENTS
+        ids = read_shots(tmp_path / "run", ["event_id"])["event_id"]
+        np.testing.assert_array_equal(ids, np.arange(N_EVENTS))
+    finally:
+        replay.kill()
+        replay.communicate()
+
+
+def test_what_the_user_has_to_mend_ends_the_run_in_one_sentence(frames: Path, tmp_path: Path) -> None:
+    status, output, _ = live(
+        "--source", frames, "--out", tmp_path / "run", "--filter", "nowhere.py:none", "--no-map", "--json"
+    )
+    assert status == 1
+    assert "nowhere.py" in json.loads(output)["error"]
+
+
+def test_without_a_source_it_says_what_to_give(tmp_path: Path) -> None:
+    status, _, messages = live("--out", tmp_path / "run")
+    assert status == 2
+    assert "--source" in messages
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_with_other_things_is_left_alone(frames: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("important")
+    status, _, messages = live("--source", frames, "--out", tmp_path)
+    assert status == 1
+    assert "holds other things" in messages
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_run_can_be_given_its_time(frames: Path, tmp_path: Path) -> None:
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    replay = start("replay", frames, "--to", "tcp://127.0.0.1:0", "--rate", 20)
+    try:
+        assert replay.stderr is not None
+        address = replay.stderr.readline().split()[-1]
+        status, output, messages = live(
+            "--source", address, "--out", tmp_path / "run", "--no-map", "--json", "--seconds", 8
+        )
+        assert status == 0, messages
+        counters = json.loads(output)
+        assert counters["is_finished"]
+        assert counters["received"] < N_EVENTS
+    finally:
+        replay.kill()
+        replay.communicate()
