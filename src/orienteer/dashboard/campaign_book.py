@@ -18,6 +18,8 @@ T = TypeVar("T")
 _PATIENCE_S = 2.0
 # What was read is good for a moment; a database that is away is not asked again at once.
 _AGE_S, _REST_S = 2.0, 15.0
+# An answer that took long is kept for so many times as long.
+_REST, _MOST_HISTOGRAMS = 10.0, 100
 _MOST_RUNS = 20_000
 _AT_ONCE = 1000
 
@@ -33,6 +35,8 @@ class CampaignBook:
         self._campaign: Campaign | None = None
         self._guard, self._asking = threading.Lock(), threading.Lock()
         self._runs: list[dict[str, Any]] = []
+        self._by_folder: dict[str, dict[str, Any]] = {}
+        self._histograms: dict[tuple[str, str, int], tuple[float, float, dict[str, list[Any]]]] = {}
         self._at = -float("inf")
         self.trouble = ""
 
@@ -62,6 +66,9 @@ class CampaignBook:
         if is_old and self._asking.acquire(blocking=self._at == -float("inf")):
             try:
                 self._runs = self.ask(_all_runs)
+                self._by_folder = {
+                    os.path.realpath(run["folder"]): run for run in self._runs if run.get("folder")
+                }
                 self.trouble = ""
             except OrienteerError as error:
                 self.trouble = error.message
@@ -72,7 +79,8 @@ class CampaignBook:
 
     def by_folder(self) -> dict[str, dict[str, Any]]:
         """The runs that have a folder, by its real path."""
-        return {os.path.realpath(run["folder"]): run for run in self.runs() if run.get("folder")}
+        self.runs()
+        return self._by_folder
 
     def name_of(self, folder: str, name: str, kind: str) -> str:
         """What the campaign calls the run in a folder; one that it does not know is added."""
@@ -91,6 +99,22 @@ class CampaignBook:
         self.ask(lambda campaign: campaign.add_run(free, folder=folder, kind=kind or None))
         self.forget()
         return free
+
+    def histogram(self, column: str, run: str, bins: int) -> dict[str, list[Any]]:
+        """Shots by the value of a column; all of a long campaign are counted only now and then.
+
+        run : empty: of all runs.
+        """
+        question = (column, run, bins)
+        at, cost_s, answer = self._histograms.get(question, (-float("inf"), 0.0, {}))
+        began = time.monotonic()
+        if began - at > _AGE_S + _REST * cost_s:
+            answer = self.ask(lambda campaign: campaign.histogram(column, run or None, bins))
+            if len(self._histograms) >= _MOST_HISTOGRAMS:
+                self._histograms.clear()
+            now = time.monotonic()
+            self._histograms[question] = (now, now - began, answer)
+        return answer
 
     def forget(self) -> None:
         """Something was written: what was read is out of date."""

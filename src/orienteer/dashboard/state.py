@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,9 +50,10 @@ class State:
         """The rows of all runs: those below the roots, and those that only the campaign knows."""
         entries = self.index.entries()
         known = self.book.by_folder()
-        here = {os.path.realpath(entry.path) for entry in entries} if known else set()
-        there = [run for run in self.book.runs() if os.path.realpath(run.get("folder") or "") not in here]
-        return [_with_campaign(entry.row, known.get(str(entry.path))) for entry in entries] + [
+        here = [(entry, known.get(str(entry.path))) for entry in entries]
+        met = {found["name"] for _, found in here if found is not None}
+        there = [run for run in self.book.runs() if run["name"] not in met]
+        return [_with_campaign(entry.row, found) for entry, found in here] + [
             _elsewhere(run) for run in there
         ]
 

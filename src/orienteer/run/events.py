@@ -19,28 +19,53 @@ from orienteer.compute.reading import reading, writing
 STEP = "step"
 
 
-def read_events(path: Path, last_bytes: int | None = None) -> list[dict[str, Any]]:
-    """Every whole line of the log, in order; none when there is no log yet.
+# Where the end of a log is asked for, no more than this of it is read, however long it has become.
+_LAST_BYTES = 1 << 20
 
-    last_bytes : read only so much of its end.
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Every whole line of the log, in order; none when there is no log yet."""
+    return [event for _, event in _lines(path) if event is not None]
+
+
+def read_last_events(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The last event and the last step of the log; empty where there is none.
+
+    Only its end is looked at, from the last line on, which takes no longer for a log of any length.
     """
-    return [event for _, event in _lines(path, last_bytes) if event is not None]
+    last: dict[str, Any] = {}
+    for line in reversed(_content(path, _LAST_BYTES).splitlines(keepends=True)):
+        event = _event(line)
+        if event is None:
+            continue
+        last = last or event
+        if event["event"] == STEP:
+            return last, event
+    return last, {}
 
 
-def _lines(path: Path, last_bytes: int | None = None) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     """Each line with what it says; None for what is no event."""
+    for line in _content(path).splitlines(keepends=True):
+        yield line, _event(line)
+
+
+def _content(path: Path, last_bytes: int | None = None) -> bytes:
+    """The log, or so much of its end; nothing when there is none yet."""
     if not path.exists():
-        return
+        return b""
     with reading(path, "event log"), path.open("rb") as file:
         if last_bytes is not None:
             file.seek(max(0, os.fstat(file.fileno()).st_size - last_bytes))
-        content = file.read()
-    for line in content.splitlines(keepends=True):
-        try:
-            event = json.loads(line) if line.endswith(b"\n") else None
-        except (ValueError, RecursionError):
-            event = None
-        yield line, event if isinstance(event, dict) and "event" in event else None
+        return file.read()
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line) if line.endswith(b"\n") else None
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
 
 
 class EventLog:

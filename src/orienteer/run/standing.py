@@ -10,14 +10,12 @@ from typing import Any, Literal
 
 from orienteer.errors import OrienteerError
 from orienteer.run.directory import RunDirectory
-from orienteer.run.events import STEP, read_events
+from orienteer.run.events import read_last_events
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import lock_holder
 
 # A lock is renewed every few seconds; clocks of machines and file systems differ by more.
 _STALE_S = 180.0
-# The end of a log tells where a run stands, however long it has become.
-_LAST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -51,11 +49,9 @@ def read_standing(path: Path) -> Standing:
         return Standing(path, "new")
     try:
         described = directory.describe()
-        events = read_events(directory.events, _LAST_BYTES)
+        last, step = read_last_events(directory.events)
     except OrienteerError as error:
         return Standing(path, "failed", reason=error.message)
-    step: dict[str, Any] = next((event for event in reversed(events) if event["event"] == STEP), {})
-    last: dict[str, Any] = events[-1] if events else {}
     host = working_host(path)
     ends = {"finished": "finished", "failed": "failed"}
     state: Any = "working" if host else ends.get(str(last.get("event")), "stopped")
