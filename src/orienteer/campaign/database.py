@@ -110,12 +110,10 @@ class Database:
 
 def insert_once(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Add a row unless one with the same key is there; whether it was added."""
-    statement: Any
-    if connection.dialect.name == "sqlite":
-        statement = sqlite.insert(table).values(**values).on_conflict_do_nothing()
-    else:
-        statement = postgresql.insert(table).values(**values).on_conflict_do_nothing()
-    return bool(connection.execute(statement).rowcount == 1)
+    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    # A row comes back only where one was added; how many rows changed is not told by every driver.
+    added = make(table).values(**values).on_conflict_do_nothing().returning(*table.primary_key.columns)
+    return connection.execute(added).first() is not None
 
 
 def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from orienteer.campaign.address import CampaignError
+
 if TYPE_CHECKING:
     from orienteer.campaign.campaign import Campaign
 
@@ -33,3 +35,5 @@ def feed(campaign: Campaign, run: str | int, read: Reader, at_most: int = AT_MOS
             return added
         if campaign.add_shots(run, columns, segment=f"from {first}"):
             added += n
+        elif campaign.n_shots(run) == first:
+            raise CampaignError(f"the shots from {first} on were added before, but are not counted.")
