@@ -8,7 +8,7 @@ from pathlib import Path
 from fastapi import FastAPI, Response
 from starlette.types import ASGIApp
 
-from orienteer.dashboard.access import Gate, Guard
+from orienteer.dashboard.access import Guard
 from orienteer.dashboard.access_log import AccessLog
 from orienteer.dashboard.actions import action_routes
 from orienteer.dashboard.answers import answer_errors
@@ -17,7 +17,6 @@ from orienteer.dashboard.frames import frame_routes
 from orienteer.dashboard.live_view import live_routes
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.results import result_routes
-from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.runs import run_routes
 from orienteer.dashboard.state import State
 from orienteer.dashboard.watching import watch_routes
@@ -26,20 +25,19 @@ PAGE = Path(__file__).parent / "page"
 _TYPES = {".html", ".js", ".css", ".svg", ".png", ".ico", ".woff2"}
 
 
-def make_app(roots: Roots, gate: Gate, log: AccessLog, campaign: str = "") -> ASGIApp:
+def make_app(state: State, log: AccessLog) -> ASGIApp:
     """The whole of the dashboard behind its gate."""
     app = FastAPI(
         title="Orienteer", redirect_slashes=False, docs_url=None,
         redoc_url=None, openapi_url=None,
     )  # fmt: skip
     answer_errors(app)
-    state = State(roots, gate, campaign)
     for routes in (
         run_routes, result_routes, frame_routes, live_routes, campaign_routes, action_routes, watch_routes,
     ):  # fmt: skip
         app.include_router(routes(state))
     _add_page(app)
-    return Guard(app, gate, log)
+    return Guard(app, state.gate, log)
 
 
 def _add_page(app: FastAPI) -> None:

@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 import stat
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ class Server:
         log: Path | None = None,
     ) -> None:
         from orienteer.dashboard.app import make_app
+        from orienteer.dashboard.state import State
 
         self.host = host
         everywhere = host in ("0.0.0.0", "::")
@@ -54,7 +56,8 @@ class Server:
         }
         self.gate = Gate(token or secrets.token_urlsafe(32), frozenset(called), is_read_only)
         self.log = AccessLog(log)
-        self.app = make_app(Roots(folders), self.gate, self.log, campaign)
+        self.state = State(Roots(folders), self.gate, campaign)
+        self.app = make_app(self.state, self.log)
         self._socket = _listen(host, port)
         self.port = int(self._socket.getsockname()[1])
         self._is_wanted = True
@@ -81,6 +84,8 @@ class Server:
             ws="websockets-sansio", ws_max_size=4096, timeout_graceful_shutdown=2, lifespan="off",
         )  # fmt: skip
         self._uvicorn = uvicorn.Server(config)
+        # Whoever opens the page finds the list read already.
+        threading.Thread(target=self.state.rows, name="first look", daemon=True).start()
         if self._is_wanted:
             self._uvicorn.run(sockets=[self._socket])
 
