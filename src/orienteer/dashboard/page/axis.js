@@ -103,20 +103,23 @@ export class Axis {
   evenTicks(n) {
     const step = roundStep((this.high - this.low) / n, this.whole);
     const made = [];
-    for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; i++) made.push([i * step, fixed(i * step, step)]);
+    for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; i++) made.push([i * step || 0, fixed(i * step, step)]);
     return made;
   }
 }
 
+// Ticks may be so much nearer than was asked for.
+const ABOUT = 0.85;
+
 function roundStep(rough, whole) {
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= rough * 0.999);
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((value) => value >= ABOUT * rough);
   return whole ? Math.max(1, Math.round(step)) : step;
 }
 
 function timeStep(rough) {
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400];
-  return steps.find((step) => step >= rough) ?? 86400 * Math.ceil(rough / 86400);
+  return steps.find((step) => step >= ABOUT * rough) ?? 86400 * Math.ceil(rough / 86400);
 }
 
 function fixed(value, step) {

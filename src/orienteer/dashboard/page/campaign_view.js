@@ -1,11 +1,11 @@
 // A beam time at a glance: samples, jobs, rules, and how its shots are spread.
 
 import { statusChip } from "./chips.js";
-import { card, choice, element, fill, setOptions } from "./elements.js";
+import { card, element, fill } from "./elements.js";
 import { BigNumbers } from "./facts.js";
-import { Histogram } from "./histogram.js";
 import { getJson, oneAtATime } from "./server.js";
 import { attempt } from "./session.js";
+import { ShotHistogram } from "./shots.js";
 import { ago, count, percent, short } from "./words.js";
 
 /** The view of the campaign's database. */
@@ -14,17 +14,12 @@ export class CampaignView {
     this.title = "Campaign";
     this.refresh = oneAtATime(() => attempt(() => this.load()));
     this.numbers = new BigNumbers();
-    this.column = "";
     this.missing = element("p", { class: "missing", hidden: true });
-    this.columns = choice("Which column", [["", "…"]], "", (column) => {
-      this.column = column;
-      this.refresh();
-    });
-    this.shots = new Histogram({ title: "shots of all runs", hasCaption: false, x: { label: "value" }, y: "shots" });
+    this.shots = new ShotHistogram();
     const [samples, shots, jobs, rules] = [card("Samples"), card("Shots"), card("Jobs"), card("Rules")];
     Object.assign(this, { samples, jobs, rules });
     shots.body.append(this.shots.whole);
-    shots.aside.append(this.columns);
+    shots.aside.append(this.shots.controls);
     this.cards = element("div", { class: "cards" }, samples.whole, shots.whole, jobs.whole, rules.whole);
     this.whole = element("article", { class: "campaign" }, element("h1", {}, "Campaign"), this.missing, this.numbers.whole, this.cards);
   }
@@ -50,21 +45,13 @@ export class CampaignView {
     fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map((one) => [sampleLink(one.name), count(one.n_runs), count(one.n_shots), count(one.n_hits)])));
     fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map((job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason])));
     fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map((rule) => [rule.name, rule.sample || "any", (rule.steps ?? []).map(stepWords).join(", then "), rule.is_on ? "yes" : "no"])));
-    await this.showShots(told.columns);
+    await this.shots.refresh(told.columns, told.n_shots);
   }
 
   say(words) {
     this.missing.textContent = words;
     this.missing.hidden = false;
     this.cards.hidden = true;
-  }
-
-  async showShots(names) {
-    setOptions(this.columns, names.map((name) => [name, name.replaceAll("_", " ")]), this.column);
-    this.column = this.columns.value;
-    const told = await getJson("/api/campaign/shots", { column: this.column, bins: 80 });
-    this.shots.x.label = this.column.replaceAll("_", " ");
-    this.shots.show(told.edges ?? [], [{ name: "shots", colour: "curve-1", counts: told.counts ?? [] }]);
   }
 
   changed() {

@@ -5,7 +5,7 @@ import { placeOf, sharpCanvas } from "./canvas.js";
 import { element, fill } from "./elements.js";
 import { drawFrame, drawWords } from "./frame.js";
 import { colour } from "./palette.js";
-import { count, number } from "./words.js";
+import { count, moment, number } from "./words.js";
 
 /**
  * A stacked histogram.
@@ -17,7 +17,8 @@ export class Histogram {
   constructor({ title, x = {}, y = "shots", height = 220, empty = "nothing yet", hasCaption = true }) {
     Object.assign(this, { title, empty, edges: [], kinds: [], pointed: null });
     this.x = new Axis(x);
-    this.y = new Axis({ label: y, low: 0, whole: true });
+    this.counted = y;
+    this.setLog(false);
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
@@ -48,6 +49,12 @@ export class Histogram {
     this.redraw();
   }
 
+  /** Counts by their logarithm, so that a few are seen beside many; parts of a stack then mean little. */
+  setLog(isLog) {
+    this.y = new Axis(isLog ? { label: this.counted, kind: "log", low: 0.5 } : { label: this.counted, low: 0, whole: true });
+    this.redraw?.();
+  }
+
   get isEmpty() {
     return !this.kinds.length || !this.totals.some((total) => total > 0);
   }
@@ -64,17 +71,18 @@ export class Histogram {
     this.totals.forEach((_, i) => {
       const left = place.atX(this.edges[i]);
       const wide = Math.max(1, place.atX(this.edges[i + 1]) - left - 1);
+      const height = (n) => (this.y.holds(n) ? place.atY(n) : place.bottom);
       let below = 0;
       for (const kind of this.kinds) {
-        const top = place.atY(below + kind.counts[i]);
+        const top = height(below + kind.counts[i]);
         context.fillStyle = colour(kind.colour);
-        context.fillRect(left, top, wide, place.atY(below) - top);
+        context.fillRect(left, top, wide, height(below) - top);
         below += kind.counts[i];
       }
       if (i !== this.pointed) return;
       context.strokeStyle = colour("ink");
       context.lineWidth = 1.5;
-      context.strokeRect(left - 0.5, place.atY(below) - 0.5, wide + 1, place.bottom - place.atY(below) + 1);
+      context.strokeRect(left - 0.5, height(below) - 0.5, wide + 1, place.bottom - height(below) + 1);
     });
   }
 
@@ -97,6 +105,7 @@ export class Histogram {
 
   rangeWords(bin) {
     const unit = this.x.unit ? ` ${this.x.unit}` : "";
+    if (this.x.kind === "time") return `${moment(this.edges[bin])} to ${moment(this.edges[bin + 1])}`;
     return `${number(this.edges[bin], 4)} to ${number(this.edges[bin + 1], 4)}${unit}`;
   }
 

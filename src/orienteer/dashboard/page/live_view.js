@@ -162,7 +162,7 @@ export class LiveChoice {
   async load() {
     const told = await getJson("/api/runs", { kind: "live", sort: "-modified", limit: 200 });
     learn(told);
-    const newest = told.runs.find((run) => run.kind === "live");
+    const newest = told.runs.find((run) => run.status !== "elsewhere");
     if (newest) location.replace(`#/live/${newest.id}`);
     else fill(this.whole, "There is no live run yet. Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo");
   }

@@ -6,6 +6,8 @@ import { button, element, fill } from "./elements.js";
 import { post } from "./server.js";
 import { attempt, session } from "./session.js";
 
+const STARTABLE = ["new", "stopped", "failed"];
+
 /** The buttons of a run; `done()` is called after something was changed. */
 export class RunActions {
   constructor(run, done) {
@@ -21,9 +23,8 @@ export class RunActions {
   }
 
   show(told) {
-    const isGoing = ["working", "running"].includes(told.status);
-    this.start.disabled = session.isReadOnly || !(told.can_start ?? !isGoing);
-    this.stop.disabled = session.isReadOnly || !(told.can_stop ?? isGoing);
+    this.start.disabled = session.isReadOnly || !STARTABLE.includes(told.status);
+    this.stop.disabled = session.isReadOnly || told.status !== "working";
     this.tag.disabled = this.note.disabled = session.isReadOnly;
     const why = session.isReadOnly ? "This dashboard is read-only." : "";
     for (const one of [this.start, this.stop, this.tag, this.note]) one.title = one.disabled ? why : "";

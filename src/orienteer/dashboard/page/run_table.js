@@ -128,7 +128,8 @@ export class RunTable {
 }
 
 function row(run) {
-  const to = run.kind === "live" ? `#/live/${run.id}` : `#/run/${run.id}`;
+  // Of a run whose folder is elsewhere only the database can tell.
+  const to = run.kind === "live" && run.status !== "elsewhere" ? `#/live/${run.id}` : `#/run/${run.id}`;
   const cells = {
     name: element("td", {}, element("a", { href: to }, run.name), ...(run.tags ?? []).map((tag) => tagChip(tag))),
     kind: run.kind,

@@ -11,9 +11,10 @@ import { RunActions } from "./run_actions.js";
 import { angleWords, RunCurves } from "./run_curves.js";
 import { getJson, oneAtATime } from "./server.js";
 import { attempt, learn } from "./session.js";
+import { ShotHistogram } from "./shots.js";
 import { VolumeView } from "./volume_view.js";
 import { WeatherMap } from "./weather.js";
-import { count, number, span, withUnit } from "./words.js";
+import { count, MISSING, number, span, withUnit } from "./words.js";
 
 /** The view of one run.  Parts that the run does not have yet appear when it has them. */
 export class RunView {
@@ -81,11 +82,18 @@ export class RunView {
     this.part("weather", "Weather", has.weather, true, () => new WeatherMap(), (weather) => async () => {
       weather.show(await getJson(`/api/runs/${this.run}/weather`));
     });
+    this.part("shots", "Shots", told.campaign_run, false, () => new ShotHistogram(told.campaign_run), (shots, { aside }) => {
+      aside.append(shots.controls);
+      return async () => {
+        const { columns, n_shots: n } = await getJson("/api/campaign");
+        await shots.refresh(columns, n);
+      };
+    });
     this.folded("frames", "Frames", has.orientations, () => new FrameBrowser(this.run), (frames) => frames.load());
     const frames = this.parts.get("frames");
     if (frames) frames.made.excluded = told.excluded ?? [];
     this.folded("log", "Log", has.log, () => new Log(this.run), (log) => log.refresh());
-    this.folded("settings", "Settings and origin", true, () => ({ whole: element("div", {}) }), (made) => this.showFacts(made, told));
+    this.folded("settings", "Settings and origin", told.settings || told.input, () => ({ whole: element("div", {}) }), (made) => this.showFacts(made, told));
     if (has.report && !this.parts.has("report")) {
       const link = element("a", { href: `/api/runs/${this.run}/report`, target: "_blank", rel: "noopener" }, "The report of this run");
       this.parts.set("report", { made: null, refresh: null, trouble: element("p", { hidden: true }) });
@@ -126,17 +134,18 @@ export class RunView {
     const last = this.parts.get("curves")?.made.last ?? {};
     const validated = told.resolution_A;
     const agrees = last.agrees_to_A ?? told.agrees_to_A;
-    this.numbers.show([
+    const numbers = [
       { words: "iteration", value: count(last.iteration ?? told.iteration), more: last.n_stages ? ` stage ${last.stage} of ${last.n_stages}` : "" },
       { words: "frames", value: count(told.n_frames) },
       validated
         ? { words: "resolution", value: withUnit(validated, "Å"), more: " independent halves" }
         : { words: "halves agree to", value: withUnit(agrees, "Å"), more: agrees ? " not validated" : "" },
-      { words: "sentinels agree to", value: `${angleWords(last.sentinel_agreement_deg)}°`, more: "" },
+      { words: "sentinels agree to", value: angleWords(last.sentinel_agreement_deg), more: "°" },
       { words: "sentinel gain", value: withUnit(last.sentinel_gain_nats, "nats"), more: "" },
       ...(last.seconds_left && !last.finished ? [{ words: "time left", value: span(last.seconds_left), more: "" }] : []),
       ...(last.log_likelihood !== undefined ? [{ words: "log-likelihood", value: number(last.log_likelihood, 5), more: " nats" }] : []),
-    ]);
+    ];
+    this.numbers.show(numbers.filter(({ value }) => value !== MISSING));
   }
 
   changed(ids) {

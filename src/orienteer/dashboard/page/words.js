@@ -1,6 +1,7 @@
 // Numbers, times and states in words, as the rest of Orienteer says them.
 
-const MISSING = "–";
+/** What stands for a value that is not there. */
+export const MISSING = "–";
 
 /** A number with so many significant digits, large ones with thin spaces: 12 345, 0.0312, 1.2e-7. */
 export function number(value, digits = 3) {

@@ -1,0 +1,55 @@
+// How the shots in the database of a campaign are spread over one of their columns.
+
+import { Axis } from "./axis.js";
+import { choice, element, setOptions } from "./elements.js";
+import { Histogram } from "./histogram.js";
+import { getJson } from "./server.js";
+
+// To count a million shots takes the database a second; while they come in, a new look now and then is enough.
+const LEAST_AGE_s = 10;
+const UNITS = { A: "Å", s: "s", J: "J", eV: "eV", m: "m", V: "V" };
+
+/** A histogram of shots, with a choice of the column. */
+export class ShotHistogram {
+  /** run : its name in the campaign; empty: all runs. */
+  constructor(run = "") {
+    this.run = run;
+    this.column = "photons";
+    this.shown = "";
+    this.at = 0;
+    this.columns = choice("Which column of the shots", [["photons", "photons"]], "photons", (column) => {
+      this.column = column;
+      this.load();
+    });
+    this.histogram = new Histogram({ title: "Shots", hasCaption: false, y: "shots" });
+    const logarithmic = element("input", { type: "checkbox", onchange: () => this.histogram.setLog(logarithmic.checked) });
+    this.controls = element("div", { class: "choices" }, this.columns, element("label", {}, logarithmic, " log"));
+    this.whole = element("div", {}, this.histogram.whole);
+  }
+
+  /** names : the columns that can be asked for; state : anything that changes when shots are added. */
+  async refresh(names, state) {
+    setOptions(this.columns, names.map((name) => [name, titled(name).label]), this.column);
+    this.column = this.columns.value;
+    const key = JSON.stringify([this.column, state]);
+    if (key === this.shown || Date.now() / 1000 - this.at < LEAST_AGE_s) return;
+    await this.load();
+    this.shown = key;
+  }
+
+  async load() {
+    const { column } = this;
+    this.at = Date.now() / 1000;
+    const { edges, counts } = await getJson("/api/campaign/shots", { column, run: this.run, bins: 80 });
+    if (column !== this.column) return;
+    this.histogram.x = new Axis(titled(column));
+    this.histogram.show(edges, [{ name: "shots", colour: "curve-1", counts }]);
+  }
+}
+
+/** Label and unit of a column, which has its unit at the end of its name. */
+function titled(column) {
+  if (column === "time_s") return { label: "time", kind: "time" };
+  const [, name, unit = ""] = column.match(/^(.*?)(?:_(A|s|J|eV|m|V))?$/);
+  return { label: name.replaceAll("_", " "), unit: UNITS[unit] ?? "" };
+}
