@@ -50,7 +50,7 @@ def test_particles_are_found_and_empty_shots_are_not(stream, imperfections, geom
     assert (kind[is_hit] == ShotKind.EMPTY).mean() < 0.02
     after = slice(HitSettings().warm_up_shots, None)
     assert is_hit[after][kind[after] == ShotKind.HIT].mean() > 0.995
-    assert (kind[after][is_hit[after]] == ShotKind.EMPTY).mean() < 0.01
+    assert (kind[after][is_hit[after]] == ShotKind.EMPTY).sum() <= 1 + 0.005 * is_hit.sum()
     np.testing.assert_array_equal(found["photons"], patterns.photons)
     assert found["n_lit"][kind == ShotKind.HIT].mean() > found["n_lit"][kind == ShotKind.EMPTY].mean()
 

@@ -18,6 +18,7 @@ from orienteer.cli import (
     convert,
     demo,
     doctor,
+    hits,
     inspect,
     live,
     pack,
@@ -52,8 +53,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for module in (
-    demo, simulate, inspect, plan, reconstruct, run, submit, status, phase, validate, plot, report, weather,
-    live, replay, serve, compare, convert, rotations, settings, doctor, pack, bench,
+    demo, simulate, inspect, hits, plan, reconstruct, run, submit, status, phase, validate, plot, report,
+    weather, live, replay, serve, compare, convert, rotations, settings, doctor, pack, bench,
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))

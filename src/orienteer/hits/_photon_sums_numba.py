@@ -13,8 +13,8 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
     D, P = frames.shape
     for d in range(D):
         total, lit, sum_w = np.int64(0), np.int64(0), np.float64(0)
-        # Sums of 1024 pixels in single precision, which the processor adds eight or more at a time, if it sees
-        # one stretch of memory for each operand.
+        # Sums of 1024 pixels in single precision, of which the processor adds eight or more at a time, if it
+        # sees one stretch of memory for each operand.
         for first in range(0, P, 1024):
             last = min(first + 1024, P)
             k, u, t, w = frames[d, first:last], used[first:last], lit_from[first:last], weight[first:last]

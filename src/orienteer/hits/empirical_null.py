@@ -45,7 +45,7 @@ class EmpiricalNull:
         heap = dense[: ends[0] + 1] if len(ends) else dense
         first = heap[np.argmin(widths[heap])]
         centre = float(x[first : first + k + 1].mean())
-        # Below the centre there are hardly any others, and half of a normal distribution lies within 0.67 of it.
+        # Below the centre there are hardly any others: half of what is normal lies within 0.67 of it.
         width = max(float(np.median(centre - x[x <= centre])) / 0.6745, narrowest)
         share = 0.8
         for _ in range(_ROUNDS):

@@ -95,6 +95,15 @@ class HitFinder:
             parts = [self._columns(self._model.sums(patterns), np.zeros(0))]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
+    def begin_again(self) -> None:
+        """Forget the shots, and keep what was learned from them: for a second look at the same shots."""
+        if self._warm_up is None:
+            self._model.close()
+        elif self._model.empty.n:
+            self._warm_up = None
+        self.powder = PowderSums(self.n_pixels)
+        self.n_seen = 0
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the next look depends on, as arrays: after ``restore`` it gives the same."""
         is_warm = self._warm_up is None

@@ -1,16 +1,19 @@
 """The score of a shot: a weighted sum of its photons, and what that sum is for shots without particle."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import pdtrc
+from scipy.special import gammaincinv
 
 # Background photons that a pixel is credited with beforehand, as many as pixels like it have.
 _PRIOR_PHOTONS = 4.0
 # A pixel is lit when the background alone would make it so bright in fewer shots than this share.
 LIT_SHARE = 0.01
+# Levels that are exact; above them photons are as good as normal.
+_N_LEVELS = 1000
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,14 @@ def rates(sums: NDArray[np.float64], n: float, group: NDArray[np.int64]) -> NDAr
 
 def lit_from(background: NDArray[np.float64]) -> NDArray[np.float32]:
     """Photons (P,) from which a pixel is lit: the background has so many in less than 1 % of all shots."""
-    level = np.ones(len(background), np.float32)
+    level = np.searchsorted(_most_background(), background, side="right").astype(np.float32) + 1
+    bright = background > _most_background()[-1]
     # Cornish and Fisher's expansion of the quantile, with one half for whole numbers.
-    bright = background > 30
     level[bright] = np.ceil(background[bright] + 2.326 * np.sqrt(background[bright]) + 1.24)
-    dim = np.flatnonzero((background > 0) & ~bright)
-    while len(dim):
-        dim = dim[pdtrc(level[dim] - 1, background[dim]) >= LIT_SHARE]
-        level[dim] += 1
     return level
+
+
+@cache
+def _most_background() -> NDArray[np.float64]:
+    """Background that still has k photons or more in less than 1 % of all shots, for k = 1, 2, ..."""
+    return np.asarray(gammaincinv(np.arange(1, _N_LEVELS + 1), LIT_SHARE), np.float64)

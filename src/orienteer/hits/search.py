@@ -1,0 +1,101 @@
+"""HitSearch: all shots of a file looked through at once."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.hits.analysis import HitAnalysis
+from orienteer.hits.finding import HitFinder
+from orienteer.hits.settings import HitSettings
+from orienteer.source.base import Source
+from orienteer.source.patterns import FRAME_MASK, Patterns
+
+# Shots from which everything is learned before the first of them is judged.
+LEARNED_FROM = 8192
+# Shots of a batch, and bytes of it where frames are large.
+_BATCH, _BATCH_BYTES = 512, 128 * 2**20
+WAVELENGTH = "wavelength_A"
+# Values of a column that may belong to a row of a table: what is larger belongs to the pixels.
+_MOST_VALUES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class LookedShots:
+    """A batch of shots after the search.
+
+    columns : (N, ...) of all shots: event_id, what the data say, and what was found.  What only hits have,
+        such as size_A, is NaN or 0 in other shots.
+    hits : the calibrated frames of the hits with all columns of theirs.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    hits: Patterns
+
+
+class HitSearch:
+    """Finds the hits of a source, and judges their size and kind where detector and wavelength are known.
+
+    It looks twice: first to learn background, hits and particle from the first shots, then at all of them.
+
+    calibrate : makes photons of raw frames.
+    wavelength_A : of all shots; 0: that of the data.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        settings: HitSettings,
+        calibrate: Callable[[Patterns], Patterns] = lambda raw: raw,
+        wavelength_A: float = 0.0,
+    ) -> None:
+        self._source, self._calibrate = source, calibrate
+        self.finder = HitFinder(settings, source.n_pixels, source.detector)
+        self.wavelength_A = wavelength_A or _wavelength_of(source)
+        detector: Detector | None = source.detector
+        self.analysis: HitAnalysis | None = None
+        if detector is not None and self.wavelength_A > 0:
+            self.analysis = HitAnalysis(settings, detector, self.wavelength_A)
+
+    def __iter__(self) -> Iterator[LookedShots]:
+        """Every shot once, batch by batch."""
+        size = min(_BATCH, max(1, _BATCH_BYTES // (4 * self._source.n_pixels)))
+        for first in range(0, min(len(self._source), LEARNED_FROM), size):
+            self._look(self._source.read(slice(first, min(first + size, LEARNED_FROM))))
+        self.finder.begin_again()
+        for raw in self._source.batches(size):
+            yield self._look(raw)
+
+    def _look(self, raw: Patterns) -> LookedShots:
+        patterns = self._calibrate(raw)
+        found = self.finder.look(patterns)
+        is_hit = found["is_hit"]
+        hits = patterns[is_hit]
+        judged = {} if self.analysis is None else self.analysis.look(hits, self.finder.background)
+        columns: dict[str, NDArray[Any]] = {"event_id": patterns.event_id}
+        for name, column in patterns.columns.items():
+            if name != FRAME_MASK and int(np.prod(column.shape[1:])) <= _MOST_VALUES:
+                columns[name] = np.asarray(column)
+        columns |= found | {name: _spread(column, is_hit) for name, column in judged.items()}
+        of_hits = {name: column[is_hit] for name, column in found.items() if name != "is_hit"}
+        return LookedShots(columns, hits.with_columns(**of_hits, **judged))
+
+
+def _spread(column: NDArray[Any], is_hit: NDArray[np.bool_]) -> NDArray[Any]:
+    """A column of the hits as one of all shots."""
+    nothing = np.nan if column.dtype.kind == "f" else 0
+    spread = np.full((len(is_hit), *column.shape[1:]), nothing, dtype=column.dtype)
+    spread[is_hit] = column
+    return spread
+
+
+def _wavelength_of(source: Source) -> float:
+    """The median wavelength of the shots; 0 where the data do not say."""
+    if WAVELENGTH not in source.column_names or not len(source):
+        return 0.0
+    told = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+    told = told[np.isfinite(told) & (told > 0)]
+    return float(np.median(told)) if len(told) else 0.0
