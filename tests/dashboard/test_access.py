@@ -67,6 +67,11 @@ def test_an_address_with_a_wrong_token_sets_no_cookie(client: httpx.Client) -> N
     assert "set-cookie" not in answer.headers
 
 
+def test_an_address_with_too_many_questions_is_refused(client: httpx.Client) -> None:
+    del client.headers["Authorization"]
+    assert client.get("/?" + "&".join("token=x" for _ in range(50))).status_code == 401
+
+
 def test_an_address_that_was_followed_from_another_site_is_opened_without_redirection(
     client: httpx.Client, made_up: SimpleNamespace
 ) -> None:

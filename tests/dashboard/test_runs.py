@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from websockets.sync.client import connect
 
+from orienteer.dashboard.link_guard import LinkGuard
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.steps import StepLogs
 from orienteer.dashboard.volumes import MOST_VOXELS, read_small, shrink
@@ -147,7 +148,7 @@ def test_a_volume_too_large_for_a_page_is_refused_before_it_is_read(tmp_path: Pa
     with path.open("wb") as file:
         file.truncate(4 * MOST_VOXELS + 2000)
     with pytest.raises(FileError, match="along an edge"):
-        read_small(Roots([tmp_path]), path, "density", 1, 64)
+        read_small(LinkGuard(Roots([tmp_path])), path, "density", 1, 64)
 
 
 @pytest.mark.parametrize("name", ["intensity.h5", "density.mrc", "orientations.h5"])

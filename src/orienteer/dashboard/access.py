@@ -156,7 +156,10 @@ class Guard:
         """The answer to the address with the token, which goes into a cookie; None for other requests."""
         if scope["type"] != "http" or scope["path"] != "/" or not scope["query_string"]:
             return None
-        given = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=8).get("token", [])
+        try:
+            given = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=8).get("token", [])
+        except ValueError:  # there are more
+            return None
         if name_of_host(headers.get("host", "")) not in self._gate.names or len(given) != 1:
             return None
         if not self._gate.is_token(given[0]):

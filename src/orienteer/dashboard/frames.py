@@ -65,6 +65,8 @@ class OpenSources:
         if found is None:
             found = (self._opened(entry), {})
         else:
+            if entry.is_live:
+                self._state.links.journal(entry.path)
             found[0].refresh()
         self._open[entry.path] = found
         while len(self._open) > _MOST_OPEN:
@@ -72,23 +74,22 @@ class OpenSources:
         return found
 
     def _opened(self, entry: Entry) -> Source:
-        from orienteer.run.directory import RunDirectory
         from orienteer.source.opening import open as open_source
 
         if entry.is_live:
-            return open_source(entry.path)
+            return open_source(self._state.links.journal(entry.path))
         described = read_json(self._state.roots, entry.path / RUN)
         data = as_words(at(described, "input", "path"))
         if not data:
             raise Refused(404, "The data of this run came from no file.")
         path = Path(data)
         try:
-            self._state.roots.file(path)
+            self._state.links.file(path)
         except FileError as error:
             hint = "Start the dashboard with that folder, too."
             raise Refused(404, f"The data of this run are not served: {error.message}", hint) from error
         source = open_source(path)
-        detector = RunDirectory(entry.path).read_detector()
+        detector = self._state.detector(entry)
         return source if detector is None else source.with_detector(detector)
 
 
@@ -142,7 +143,7 @@ def _oriented(state: State, entry: Entry, first: int, n: int) -> tuple[int, dict
     file = entry.path / "orientations.h5"
     if not file.exists():
         raise Refused(404, "Nothing is known of single frames yet; that comes with the first step.")
-    with open_hdf5(state.roots.file(file), "table of orientations") as opened:
+    with open_hdf5(state.links.file(file), "table of orientations") as opened:
         total = len(get_dataset(opened, "event_id", "u", (None,)))
         rows = slice(first, min(first + n, total))
         columns = {}

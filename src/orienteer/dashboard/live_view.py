@@ -24,9 +24,11 @@ def live_routes(state: State) -> APIRouter:
         if not entry.is_live:
             raise Refused(404, "This is no live run.")
         if not with_powder:  # small, and its rates are those of now
-            return live_summary(entry.path, with_powder=False)
+            return live_summary(state.links.journal(entry.path), with_powder=False)
         files = [entry.path / "journal"]
-        return state.facts.get(("powder", entry.path), files, lambda: live_summary(entry.path))
+        return state.facts.get(
+            ("powder", entry.path), files, lambda: live_summary(state.links.journal(entry.path))
+        )
 
     @routes.get("")
     def live(run_id: RunId) -> Response:
@@ -43,7 +45,7 @@ def live_routes(state: State) -> APIRouter:
         if of not in told["powder"]:
             raise Refused(404, f"There is no powder of {of} yet.")
         values = np.asarray(told["powder"][of], np.float32).reshape(-1)
-        picture = _assembled(entry, values, tuple(told["frame_shape"]))
+        picture = _assembled(state, entry, values, tuple(told["frame_shape"]))
         shape = ",".join(map(str, picture.shape))
         tag = "-".join(map(str, (run_id, of, *(stamp(entry.path / "journal") or ()))))
         return bytes_answer(request, picture.astype("<f4").tobytes(), tag, {"X-Shape": shape})
@@ -51,11 +53,9 @@ def live_routes(state: State) -> APIRouter:
     return routes
 
 
-def _assembled(entry: Entry, values: Any, frame_shape: tuple[int, ...]) -> Any:
+def _assembled(state: State, entry: Entry, values: Any, frame_shape: tuple[int, ...]) -> Any:
     """The picture (ny, nx) of values (P,); NaN where there is no pixel that may be used."""
-    from orienteer.run.directory import RunDirectory
-
-    detector = RunDirectory(entry.path).read_detector()
+    detector = state.detector(entry)
     if detector is None:
         return values.reshape(-1, frame_shape[-1])
     return detector.assemble(np.where(detector.mask.reshape(-1) > 1, np.nan, values))

@@ -84,7 +84,7 @@ def _coverage(state: State, entry: Entry) -> dict[str, Any]:
     """Beam directions in the frame of the particle, on a map of equal areas, relative to even coverage."""
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
 
-    file = state.roots.file(entry.path / "orientations.h5")
+    file = state.links.file(entry.path / "orientations.h5")
     with open_hdf5(file, "table of orientations") as opened:
         stored = get_dataset(opened, "quaternion", "f", (None, 4))
         if len(stored) > _MOST_ROWS:

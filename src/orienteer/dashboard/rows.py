@@ -80,6 +80,8 @@ def _validated_A(roots: Roots, path: Path, described: dict[str, Any]) -> float |
 def _live_row(roots: Roots, path: Path) -> dict[str, Any]:
     described = read_json(roots, path / LIVE)
     counters = read_json(roots, path / "counters.json")
+    if (path / "lock").exists():
+        roots.file(path / "lock")
     processed, hits = as_count(counters.get("processed")), as_count(counters.get("hits"))
     state = (
         "working"

@@ -92,7 +92,7 @@ def run_routes(state: State) -> APIRouter:
 
         def read() -> Any:
             with turns:
-                return read_small(state.roots, file, kind, model, size)
+                return read_small(state.links, file, kind, model, size)
 
         found = state.volumes.get((file, kind, model, size), [file], read)
         tag = "-".join(map(str, (*(stamp(file) or ()), kind, model, size)))

@@ -14,9 +14,12 @@ from orienteer.dashboard.access import Gate
 from orienteer.dashboard.cache import FileCache
 from orienteer.dashboard.campaign_book import CampaignBook
 from orienteer.dashboard.index import Entry, RunIndex
+from orienteer.dashboard.link_guard import LinkGuard
 from orienteer.dashboard.roots import Roots, name_of_run
 from orienteer.dashboard.steps import StepLogs
+from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
+from orienteer.run.directory import RunDirectory
 
 ELSEWHERE = "elsewhere"
 _MOST_BYTES_OF_SETTINGS = 1 << 18
@@ -35,6 +38,7 @@ class State:
     index: RunIndex = field(init=False)
     book: CampaignBook = field(init=False)
     steps: StepLogs = field(init=False)
+    links: LinkGuard = field(init=False)
     volumes: FileCache = field(init=False)
     facts: FileCache = field(init=False)
 
@@ -42,6 +46,7 @@ class State:
         object.__setattr__(self, "index", RunIndex(self.roots))
         object.__setattr__(self, "book", CampaignBook(self.campaign))
         object.__setattr__(self, "steps", StepLogs(self.roots))
+        object.__setattr__(self, "links", LinkGuard(self.roots))
         # At most 192³ bytes each.
         object.__setattr__(self, "volumes", FileCache(16))
         object.__setattr__(self, "facts", FileCache(64))
@@ -81,6 +86,13 @@ class State:
         with suppress(OrienteerError):
             return [str(number) for number in marks.excluded(self.roots, entry.path)]
         return []
+
+    def detector(self, entry: Entry) -> Detector | None:
+        """The detector of a run; None where it has none."""
+        directory = RunDirectory(entry.path)
+        if directory.detector.exists():
+            self.links.file(directory.detector)
+        return directory.read_detector()
 
     def settings(self, entry: Entry) -> dict[str, Any]:
         """The sections of ``settings.toml``; none where it cannot be read."""

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.dashboard.link_guard import LinkGuard
 from orienteer.dashboard.refusal import Refused
-from orienteer.dashboard.roots import Roots
 from orienteer.errors import FileError
 from orienteer.phase.result import DENSITY_MRC
 from orienteer.run.directory import LOOP_DENSITY
@@ -51,7 +51,7 @@ def file_of(path: Path, kind: Kind, model: int) -> Path:
     return one if model == 1 and one.exists() else path / f"{LOOP_DENSITY}_{model}.mrc"
 
 
-def read_small(roots: Roots, file: Path, kind: Kind, model: int, size: int) -> SmallVolume:
+def read_small(links: LinkGuard, file: Path, kind: Kind, model: int, size: int) -> SmallVolume:
     """The volume of a file with at most ``size`` voxels along each edge.
 
     An intensity falls by orders of magnitude from its centre, so that its logarithm is shown.  The box of a
@@ -59,7 +59,7 @@ def read_small(roots: Roots, file: Path, kind: Kind, model: int, size: int) -> S
     """
     if not file.exists():
         raise Refused(404, f"There is no {kind.replace('_', ' ')} of model {model} yet.")
-    roots.file(file)
+    links.file(file)
     volume = _read_intensity(file, model) if kind == "intensity" else _read_density(file)
     whole = np.asarray(volume.values, np.float32)
     whole = whole if kind == "intensity" else centred(whole)
