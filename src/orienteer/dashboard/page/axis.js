@@ -88,7 +88,7 @@ export class Axis {
     // Over less than a factor of three even steps read better.
     if (decades < 0.5) return this.evenTicks(n);
     const made = [];
-    const every = Math.max(1, Math.ceil(decades / n));
+    const every = Math.max(1, Math.ceil(decades / (n + 1)));
     const factors = decades > n ? [1] : decades > 0.4 * n ? [1, 3] : [1, 2, 5];
     for (let power = Math.floor(Math.log10(this.low)); power <= Math.log10(this.high); power++) {
       if (power % every) continue;
