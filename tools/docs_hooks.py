@@ -9,7 +9,7 @@ from typing import Any
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for each page before it is rendered."""
-    markdown = re.sub(r"<!-- help: ?(\w*) -->", lambda match: help_text(match[1]), markdown)
+    markdown = re.sub(r"<!-- help: ?([\w ]*?) -->", lambda match: help_text(match[1]), markdown)
     return markdown.replace("<!-- settings -->", settings_tables())
 
 
@@ -19,7 +19,7 @@ def help_text(command: str) -> str:
 
     from orienteer.cli.main import app
 
-    arguments = [command, "--help"] if command else ["--help"]
+    arguments = [*command.split(), "--help"]
     plain = CliRunner(env={"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"})
     result = plain.invoke(app, arguments, prog_name="orienteer")
     if result.exit_code != 0:

@@ -119,15 +119,15 @@ def _scalars(columns: Columns) -> dict[str, NDArray[Any]]:
 
 
 def _values(name: str, column: NDArray[Any]) -> list[Any]:
-    if name in _INTEGERS:
-        return list(column.astype(np.int64).tolist())
-    numbers = column.astype(np.float64)
-    is_number = np.isfinite(numbers)
+    if name not in _INTEGERS or column.dtype.kind == "f":
+        column = column.astype(np.float64)
+    is_number = np.isfinite(column)
+    values = column.astype(np.int64) if name in _INTEGERS and is_number.all() else column
     if is_number.all():
-        return list(numbers.tolist())
-    mixed = numbers.astype(object)
-    mixed[~is_number] = None
-    return list(mixed.tolist())
+        return list(values.tolist())
+    kind = int if name in _INTEGERS else float
+    pairs = zip(column.tolist(), is_number.tolist(), strict=True)
+    return [kind(value) if known else None for value, known in pairs]
 
 
 def _as_array(name: str, values: Sequence[Any]) -> NDArray[Any]:

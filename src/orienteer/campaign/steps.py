@@ -11,13 +11,15 @@ from typing import Any
 
 from orienteer.campaign.rules import Rule
 
+TABLE = "shots.npz"
+
 
 @dataclass(frozen=True)
 class Step:
     """A step that is to be done.
 
     arguments : of ``orienteer``; folder : where its log and its state are kept.
-    product : the run directory that it makes, from which results are read when it is done; empty: none.
+    product : the run directory or table of shots that it makes, which is read when it is done; empty: none.
     """
 
     name: str
@@ -35,7 +37,7 @@ def steps_of(rule: Rule, run: Mapping[str, Any]) -> list[Step]:
     finds_hits = "hits" in rule.steps
     places = {
         "data": _as_argument(run["data"] or run["folder"]),
-        "hits": str(folder / "hits") if finds_hits else _as_argument(run["folder"] or run["data"]),
+        "hits": str(folder / "hits.h5") if finds_hits else _as_argument(run["folder"] or run["data"]),
         "folder": str(folder),
         "name": str(run["name"]),
         "sample": str(run["sample"] or ""),
@@ -49,22 +51,23 @@ def steps_of(rule: Rule, run: Mapping[str, Any]) -> list[Step]:
         else:
             arguments = [_filled(argument, places) for argument in asked]
         own = str(folder / "steps" / f"{number:02d}_{name}")
-        is_about_run = isinstance(asked, str) and name != "hits"
-        steps.append(Step(name, tuple(arguments), own, str(made) if is_about_run else ""))
+        product = "" if not isinstance(asked, str) else str(folder / TABLE if name == "hits" else made)
+        steps.append(Step(name, tuple(arguments), own, product))
     return steps
 
 
 def _named(name: str, rule: Rule, made: Path, places: Mapping[str, str]) -> list[str]:
     """The arguments of a step that is known by name; each goes on where it was cut off."""
+    settings = ["--settings", rule.settings] if rule.settings else []
     if name == "hits":
-        return ["live", "--source", places["data"], "--out", places["hits"], "--no-map", "--json"]
+        table = str(Path(places["folder"]) / TABLE)
+        return ["hits", places["data"], "--out", places["hits"], "--table", table, *settings, "--json"]
     if name != "reconstruct":
         return [name, str(made), "--json"]
     if rule.where == "slurm":
         texts = {"run.data": places["hits"], "run.out": str(made)}
         sets = [part for key, text in texts.items() for part in ("--set", f"{key}={json.dumps(text)}")]
         return ["submit", rule.settings, *sets, "--yes", "--json"]
-    settings = ["--settings", rule.settings] if rule.settings else []
     return ["reconstruct", places["hits"], "--out", str(made), *settings, "--json"]
 
 

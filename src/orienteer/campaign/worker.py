@@ -16,10 +16,10 @@ from pathlib import Path
 from orienteer.campaign import attempts, jobs
 from orienteer.campaign.batch_jobs import look_at_batch, open_numbers, submitted_numbers
 from orienteer.campaign.campaign import Campaign
-from orienteer.campaign.facts import read_facts
 from orienteer.campaign.jobs import Job
+from orienteer.campaign.products import take_in
 from orienteer.campaign.watching import add_new_runs
-from orienteer.errors import OrienteerError
+from orienteer.errors import FileError, OrienteerError
 from orienteer.run.lock import Holder
 
 # How often a step that was cut off is begun.
@@ -128,7 +128,10 @@ class Worker:
 
     def _end(self, held: Job, status: str, reason: str) -> None:
         if status == "done" and held.product:
-            self.campaign.put_facts(held.run_id, **read_facts(Path(held.product)))
+            try:
+                take_in(self.campaign, held.run_id, Path(held.product))
+            except FileError as error:
+                status, reason = "failed", error.message
         if self.campaign.database.write(lambda connection: jobs.end_job(connection, held, status, reason)):
             self._tell(f"{held} {status}{f': {reason}' if reason else ''}")
         self._forget(held)

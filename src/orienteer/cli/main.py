@@ -14,6 +14,7 @@ from rich.markup import escape
 import orienteer
 from orienteer.cli import (
     bench,
+    campaign,
     compare,
     convert,
     demo,
@@ -58,6 +59,7 @@ for module in (
 ):  # fmt: skip
     name = module.__name__.rpartition(".")[2]
     app.command(name)(getattr(module, name))
+app.add_typer(campaign.app, name="campaign")
 
 
 def _print_version(wanted: bool) -> None:
