@@ -15,6 +15,8 @@ import pytest
 
 import orienteer
 from orienteer.dashboard import marks
+from orienteer.dashboard.control import live_arguments
+from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.run.run import Run
@@ -161,6 +163,32 @@ def test_what_is_finished_or_no_run_is_not_started(
     for name in ("virus", "live/map", "bad"):
         answer = client.post(f"/api/runs/{made_up.run_id(client, name)}/start", json={})
         assert answer.status_code == 409, name
+
+
+def test_a_live_run_goes_on_by_the_command_that_its_description_tells(tmp_path: Path) -> None:
+    described = {"source": "tcp://beam:5555", "seed": 3, "device": "cpu", "filter": ""}
+    command = live_arguments(tmp_path, described, "campaign.db")
+    assert command[:3] == ["orienteer", "live", "--source=tcp://beam:5555"]
+    assert {f"--out={tmp_path}", "--seed=3", "--device=cpu", "--campaign=campaign.db"} <= set(command)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"filter": "evil.py:run"},
+        {"filter": None},
+        {"source": ""},
+        {"source": 3},
+        {"seed": "1"},
+        {"device": "--x"},
+    ],
+)
+def test_a_live_run_that_would_start_a_program_of_somebody_else_is_not_started(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    described = {"source": "tcp://beam:5555", "seed": 3, "device": "cpu", "filter": "", **change}
+    with pytest.raises(Refused):
+        live_arguments(tmp_path, described, "")
 
 
 def test_a_run_that_was_stopped_goes_on_to_its_end(tmp_path: Path, made_up: SimpleNamespace) -> None:

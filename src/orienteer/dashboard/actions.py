@@ -59,7 +59,7 @@ class Events(Nothing):
 def action_routes(state: State) -> APIRouter:
     """The routes that change something; the gate has made sure that the request may."""
     routes = APIRouter(prefix="/api/runs/{run_id}")
-    control = Control()
+    control = Control(state.roots, state.campaign)
 
     def campaign_name(entry: Entry) -> str:
         return state.book.name_of(str(entry.path), entry.name, entry.row["kind"])

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from orienteer.cluster.records import how_to_cancel, read_records
 from orienteer.compute.atomic import unwritable
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.logs import PRINTED
 from orienteer.dashboard.refusal import Refused
-from orienteer.dashboard.rows import LIVE
+from orienteer.dashboard.roots import Roots
+from orienteer.dashboard.rows import LIVE, read_json
 from orienteer.errors import OrienteerError
+from orienteer.report.plain_values import as_count, as_words
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import Holder, lock_holder
 
@@ -24,7 +27,8 @@ _MOST_PRINTED_BYTES = 4 << 20
 class Control:
     """The processes that were started from here; they live on when the dashboard ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, roots: Roots, campaign: str = "") -> None:
+        self._roots, self._campaign = roots, campaign
         self._started: dict[Path, subprocess.Popen[bytes]] = {}
 
     def stop(self, entry: Entry) -> str:
@@ -44,17 +48,13 @@ class Control:
         self._started = {path: one for path, one in self._started.items() if one.poll() is None}
         if entry.path in self._started or lock_holder(entry.path) is not None:
             raise Refused(409, "Somebody works on this run already.")
-        if entry.is_live:
-            raise Refused(
-                409, "A live run is started where its source is.", "Use the command that it was begun with."
-            )
         if (entry.path.parent / LIVE).exists() and entry.path.name == "map":
             raise Refused(409, "This map grows with its live run.", "Start that one.")
         if entry.row["status"] == "finished":
             raise Refused(409, "The run has come to its end.")
         if entry.row["status"] not in ("stopped", "failed", "new"):
             raise Refused(409, f"The run cannot go on: {entry.row['words']}")
-        command = [sys.executable, "-m", "orienteer.dashboard.resuming", str(entry.path)]
+        command = [sys.executable, "-m", *self._arguments(entry)]
         printed = _printed_to(entry.path / PRINTED)
         try:
             self._started[entry.path] = subprocess.Popen(
@@ -70,6 +70,36 @@ class Control:
         finally:
             os.close(printed)
         return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."
+
+    def _arguments(self, entry: Entry) -> list[str]:
+        """What goes on with a run: module and arguments.  Nothing that a file says is a program."""
+        if not entry.is_live:
+            return ["orienteer.dashboard.resuming", str(entry.path)]
+        return live_arguments(entry.path, read_json(self._roots, entry.path / LIVE), self._campaign)
+
+
+def live_arguments(path: Path, described: dict[str, Any], campaign: str) -> list[str]:
+    """The command that goes on with a live run, from what its description says."""
+    source, seed, device = (
+        as_words(described.get("source")),
+        as_count(described.get("seed")),
+        described.get("device"),
+    )
+    if not source or seed is None or device not in ("auto", "cpu", "cuda"):
+        raise Refused(409, "The description of this live run does not say how to go on.")
+    if described.get("filter") != "":
+        hint = "Use the command that it was begun with."
+        raise Refused(
+            409, "This live run has a filter, which is a program, and none is started from here.", hint
+        )
+    told = [f"--source={source}", f"--out={path}", f"--settings={path / 'settings.toml'}", f"--seed={seed}"]
+    return [
+        "orienteer",
+        "live",
+        *told,
+        f"--device={device}",
+        *([f"--campaign={campaign}"] if campaign else []),
+    ]
 
 
 def _terminate(holder: Holder, lock: Path) -> None:

@@ -160,7 +160,7 @@ def _has(entry: Entry) -> dict[str, bool]:
         "volume": (path / "intensity.h5").exists(),
         "density": (path / "density.mrc").exists(),
         "density_loop": any((path / name).exists() for name in ("density_loop.mrc", "density_loop_1.mrc")),
-        "fsc": (path / VALIDATION).exists() or (path / "events.jsonl").exists(),
+        "fsc": (path / VALIDATION).exists() or ((path / "events.jsonl").exists() and not entry.is_live),
         "orientations": (path / "orientations.h5").exists(),
         "weather": (path / "events_rank_000.jsonl").exists(),
         "live": entry.is_live,
