@@ -1,12 +1,14 @@
 """What the tests of streams share: made-up frames, and servers that run beside the test."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
+from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns, concatenate
@@ -37,6 +39,18 @@ class Serving:
         self._thread.join()
 
 
+def bound(replay: Replay, address: str) -> StreamServer:
+    """A server; the port of one that was just closed becomes free a moment later."""
+    until = time.monotonic() + 20
+    while True:
+        try:
+            return StreamServer(replay, address)
+        except OrienteerError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+
+
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     """Serves patterns or a source: ``serve(patterns, rate_hz=100)``; ``.address`` is where."""
@@ -44,7 +58,7 @@ def serve() -> Iterator[Serve]:
 
     def start(data: Patterns | Source, address: str = "tcp://127.0.0.1:*", **options: Any) -> Serving:
         source = InMemorySource(data) if isinstance(data, Patterns) else data
-        started.append(Serving(StreamServer(Replay(source, **options), address)))
+        started.append(Serving(bound(Replay(source, **options), address)))
         return started[-1]
 
     yield start

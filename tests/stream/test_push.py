@@ -1,6 +1,7 @@
 """Streams that push: what was missed is counted, what comes twice is left out."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -80,11 +81,16 @@ def test_a_batch_that_is_lost_on_the_way_is_a_gap() -> None:
     publisher.close()
 
 
-def keep_sending(publisher: Publisher, stop: threading.Event) -> threading.Thread:
+def keep_sending(
+    publisher: Publisher, stop: threading.Event, between: Patterns | None = None
+) -> threading.Thread:
+    """Batch after batch; ``between`` is sent once, in the place of the twentieth."""
+
     def run() -> None:
         first = 0
         while not stop.wait(0.005):
-            if publisher.send(numbered(first)):
+            patterns = between if between is not None and first == 80 else numbered(first)
+            if publisher.send(patterns):
                 first += 4
 
     thread = threading.Thread(target=run)
@@ -128,4 +134,22 @@ def test_a_publisher_reaches_all_who_listen() -> None:
     sender.join()
     for source in sources:
         source.close()
+    publisher.close()
+
+
+def test_a_message_larger_than_allowed_is_never_taken_into_memory() -> None:
+    publisher, stop = Publisher("tcp://127.0.0.1:*", (2, 3)), threading.Event()
+    large = Patterns(np.zeros((20_000, 6), np.uint16), np.arange(10**6, 10**6 + 20_000))
+    sender = keep_sending(publisher, stop, large)
+    source = PushSource(publisher.address, most_bytes=1 << 16)
+    until = time.monotonic() + 60
+    seen: list[int] = []
+    while source.counters.gaps < 20_000 and time.monotonic() < until:
+        if (events := source.next(5.0)) is not None:
+            seen += events.event_id.tolist()
+    stop.set()
+    sender.join()
+    assert source.counters.gaps >= 20_000
+    assert 80 < max(seen) < 10**6
+    source.close()
     publisher.close()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from orienteer.errors import OrienteerError
+from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.message import Malformed, Message, decode, encode
-from orienteer.stream.sockets import MOST_BYTES, is_ready, open_socket, receive, send
+from orienteer.stream.sockets import MOST_BYTES
 
 
 class Asker:
@@ -15,18 +16,18 @@ class Asker:
 
     def __init__(self, address: str, counters: StreamCounters, most_bytes: int = MOST_BYTES) -> None:
         self.address, self.counters, self.most_bytes = address, counters, most_bytes
-        self._socket = open_socket("DEALER", address, is_server=False, most_bytes=most_bytes)
+        self._connection = Connection("DEALER", address, most_bytes)
 
     def ask(self, kind: str, fields: dict[str, Any], arrays: dict[str, Any] | None = None) -> None:
         """Send a request; where the server is away and too many wait already, this one is left out."""
-        send(self._socket, encode(kind, fields, arrays))
+        self._connection.send(encode(kind, fields, arrays))
 
     def answer(self, kind: str, seconds: float) -> Message | None:
         """The next answer of this kind; None where none comes in time; raises ``Malformed``."""
-        if not is_ready(self._socket, seconds):
+        if not self._connection.is_ready(seconds):
             return None
         try:
-            parts = receive(self._socket)
+            parts = self._connection.receive()
             if parts is None:
                 raise Malformed("a message has too many parts.")
             message = decode(parts)
@@ -44,4 +45,4 @@ class Asker:
 
     def close(self) -> None:
         """Leave the stream."""
-        self._socket.close()
+        self._connection.close()

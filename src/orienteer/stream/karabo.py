@@ -13,15 +13,18 @@ from numpy.typing import NDArray
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.karabo_message import KaraboData, decode_karabo
 from orienteer.stream.message import Malformed
-from orienteer.stream.sockets import MOST_BYTES, import_zmq, is_ready, open_socket, receive, send
+from orienteer.stream.sockets import import_zmq
 from orienteer.stream.trains import module_of, train_event_id
 
-_MOST_PULSES = 4096
+_MOST_PULSES, _MOST_PARTS = 4096, 4096
+# A train of a detector of 16 modules, stacked, as floats.
+_MOST_BYTES = 1 << 31
 
 
 class KaraboSource:
@@ -53,7 +56,7 @@ class KaraboSource:
         n_modules: int | None = None,
         patience_s: float = 10.0,
         connect_s: float = 10.0,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = _MOST_BYTES,
     ) -> None:
         self.name, self.kind, self.patience_s = address, kind, patience_s
         self.image_source, self.image_key, self.pulse_axis = image_source, image_key, pulse_axis
@@ -64,9 +67,9 @@ class KaraboSource:
         self._recent = RecentIds()
         self._last_train: int | None = None
         self._asked_at: float | None = None
-        self._socket = open_socket(kind, address, is_server=False, most_bytes=most_bytes)
+        self._connection = Connection(kind, address, most_bytes)
         if kind == "REQ":  # a question may be asked again when the bridge was started anew
-            self._socket.setsockopt(import_zmq().REQ_RELAXED, 1)
+            self._connection.socket.setsockopt(import_zmq().REQ_RELAXED, 1)
         self._held = self._next(connect_s)
         if self._held is None:
             self.close()
@@ -96,7 +99,7 @@ class KaraboSource:
 
     def close(self) -> None:
         """Leave the bridge."""
-        self._socket.close()
+        self._connection.close()
 
     def _next(self, timeout_s: float) -> Events | None:
         until = time.monotonic() + timeout_s
@@ -104,12 +107,12 @@ class KaraboSource:
             now = time.monotonic()
             is_due = self._asked_at is None or now - self._asked_at > self.patience_s
             if self.kind == "REQ" and is_due:
-                send(self._socket, [b"next"])
+                self._connection.send([b"next"])
                 self._asked_at = now
-            if is_ready(self._socket, min(until - now, self.patience_s)):
+            if self._connection.is_ready(min(until - now, self.patience_s)):
                 self._asked_at = None
                 try:
-                    parts = receive(self._socket)
+                    parts = self._connection.receive(_MOST_PARTS)
                     events = self._take(decode_karabo(parts or []))
                 except (Malformed, ValueError, TypeError, OverflowError):
                     self.counters.malformed += 1

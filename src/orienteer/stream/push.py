@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from orienteer.detector.detector import Detector
-from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import arrays_of, patterns_of
+from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.message import Malformed, Message, decode, encode
-from orienteer.stream.sockets import MOST_BYTES, endpoint, is_ready, open_socket, receive, send
+from orienteer.stream.sockets import MOST_BYTES, endpoint, open_socket, send
 
 _MOST_BEFORE = 1 << 62
 
@@ -80,11 +81,11 @@ class PushSource:
         self.frame_shape: tuple[int, ...] = ()
         self._recent = RecentIds()
         self._session, self._expected, self._first_before = "", 0, 0
-        self._socket = open_socket(kind, address, is_server=False, most_bytes=most_bytes)
+        self._connection = Connection(kind, address, most_bytes)
         self._held = self._next(connect_s)
         if self._held is None and not self.is_finished:
             self.close()
-            raise OrienteerError(
+            raise NoAnswer(
                 f"{address}: nothing was pushed within {connect_s:g} s.",
                 "Check the address, and that the sender runs.",
             )
@@ -111,14 +112,14 @@ class PushSource:
 
     def close(self) -> None:
         """Stop listening."""
-        self._socket.close()
+        self._connection.close()
 
     def _next(self, timeout_s: float) -> Events | None:
         until = time.monotonic() + timeout_s
         while not self.is_finished:
-            if is_ready(self._socket, until - time.monotonic()):
+            if self._connection.is_ready(until - time.monotonic()):
                 try:
-                    events = self._take(receive(self._socket))
+                    events = self._take(self._connection.receive())
                 except Malformed:
                     self.counters.malformed += 1
                     continue

@@ -58,7 +58,7 @@ def is_ready(socket: Socket, seconds: float) -> bool:
     return bool(socket.poll(max(0, round(1000 * seconds))))
 
 
-def receive(socket: Socket) -> list[memoryview] | None:
+def receive(socket: Socket, most_parts: int = MOST_PARTS) -> list[memoryview] | None:
     """The parts of the message that is there; None where it has more parts than any sound message."""
     zmq = import_zmq()
     parts: list[memoryview] = []
@@ -67,9 +67,9 @@ def receive(socket: Socket) -> list[memoryview] | None:
         part = socket.recv(copy=False)
         is_more = bool(socket.getsockopt(zmq.RCVMORE))
         n_parts += 1
-        if n_parts <= MOST_PARTS:
+        if n_parts <= most_parts:
             parts.append(part.buffer)
-    return parts if n_parts <= MOST_PARTS else None
+    return parts if n_parts <= most_parts else None
 
 
 def send(socket: Socket, parts: list[Any]) -> bool:
