@@ -81,6 +81,10 @@ class Supervisor:
         worker = self.children[0]
         return worker.state == "given up" or all(child.is_over for child in self.children)
 
+    def command(self, role: str) -> list[str]:
+        """What is started for a role."""
+        return [sys.executable, "-m", "orienteer.live.roles", role, str(self._folder.path)]
+
     def look(self) -> None:
         """See who has ended, start whoever is due, and join old segments now and then."""
         for child in self.children:
@@ -112,11 +116,10 @@ class Supervisor:
         """Start a process that hears of our end by the end of its standard input."""
         environment = {**os.environ, **child.environment}
         mode = "wb" if child.log.exists() and child.log.stat().st_size > _LONGEST_LOG_BYTES else "ab"
-        arguments = [sys.executable, "-m", "orienteer.live.roles", child.role, str(self._folder.path)]
         try:
             with child.log.open(mode) as log:
                 child.process = subprocess.Popen(
-                    arguments,
+                    self.command(child.role),
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=subprocess.STDOUT,

@@ -106,8 +106,9 @@ class Worker:
         is_new = self._seen.take(events.event_id)
         counters = self._counters
         counters.duplicates += int((~is_new).sum())
-        counters.received += int(is_new.sum()) + events.n_dropped
+        counters.received += int(is_new.sum()) + events.n_dropped + events.n_filtered
         counters.dropped += events.n_dropped
+        counters.filtered += events.n_filtered
         self.summary.position = events.position
         new = events if is_new.all() else events.take(is_new)
         if not len(new):

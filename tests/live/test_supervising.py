@@ -1,0 +1,122 @@
+"""The supervisor: whoever dies is started again, a little later each time, unless that is of no use."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orienteer.live.folder import LiveFolder
+from orienteer.live.supervising import Child, Supervisor
+from orienteer.run.events import read_events
+from orienteer.run.settings import Settings
+
+WAIT_S = 60
+# Waits for the end of its standard input, as a role does.
+PATIENT = "import sys; print('at work', flush=True); sys.stdin.read(); sys.exit(143)"
+
+
+class Scripted(Supervisor):
+    """Starts scripts instead of the roles of a live run."""
+
+    scripts: dict[str, str]
+
+    def command(self, role: str) -> list[str]:
+        return [sys.executable, "-c", self.scripts[role]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> LiveFolder:
+    live = LiveFolder(tmp_path / "run")
+    live.make()
+    live.begin({"source": "nowhere"}, Settings())
+    return live
+
+
+def supervise(folder: LiveFolder, **scripts: str) -> Scripted:
+    supervisor = Scripted(folder, {role: {} for role in scripts})
+    supervisor.scripts = scripts
+    return supervisor
+
+
+def look_until(supervisor: Supervisor, ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + WAIT_S
+    while not ready():
+        assert time.monotonic() < until, [(child.role, child.state) for child in supervisor.children]
+        supervisor.look()
+        time.sleep(0.02)
+
+
+def test_who_ends_well_is_done_and_all_done_is_the_end(folder: LiveFolder) -> None:
+    supervisor = supervise(folder, worker="print('has all')", map="pass")
+    look_until(supervisor, lambda: supervisor.is_over)
+    assert [child.state for child in supervisor.children] == ["done", "done"]
+    assert [child.n_starts for child in supervisor.children] == [1, 1]
+    assert supervisor.children[0].words == "has all"
+
+
+def test_who_dies_is_started_again_later_each_time(folder: LiveFolder) -> None:
+    supervisor = supervise(folder, worker="raise SystemExit(1)")
+    worker: Child = supervisor.children[0]
+    pauses = []
+    for n in (1, 2, 3):
+        look_until(supervisor, lambda n=n: worker.n_starts == n and worker.process is None)
+        pauses.append(worker.not_before_s - time.monotonic())
+    supervisor.stop(5)
+    assert pauses[0] < pauses[1] < pauses[2]
+    reasons = [event["reason"] for event in read_events(folder.log.path) if event["event"] == "failed"]
+    assert reasons[0] == "the worker left with status 1."
+
+
+def test_a_killed_process_is_started_again_and_the_log_says_how_it_ended(folder: LiveFolder) -> None:
+    supervisor = supervise(folder, worker=PATIENT)
+    worker = supervisor.children[0]
+    look_until(supervisor, lambda: worker.words == "at work")
+    assert worker.process is not None
+    os.kill(worker.process.pid, signal.SIGKILL)
+    look_until(supervisor, lambda: worker.n_starts == 2)
+    supervisor.stop(20)
+    assert any("ended by signal 9" in str(event.get("reason")) for event in read_events(folder.log.path))
+
+
+def test_who_says_that_another_start_is_no_use_is_given_up(folder: LiveFolder) -> None:
+    supervisor = supervise(folder, worker=PATIENT, map="print('no geometry'); raise SystemExit(64)")
+    worker, growing = supervisor.children
+    look_until(supervisor, lambda: growing.state == "given up")
+    assert growing.words == "no geometry"
+    assert not supervisor.is_over
+    supervisor.stop(20)
+    assert worker.process is not None
+    assert worker.process.returncode is not None
+
+
+def test_without_a_worker_the_run_is_over(folder: LiveFolder) -> None:
+    supervisor = supervise(folder, worker="raise SystemExit(64)", map=PATIENT)
+    look_until(supervisor, lambda: supervisor.is_over)
+    supervisor.stop(20)
+    assert supervisor.children[0].state == "given up"
+
+
+def test_children_hear_of_the_end_of_their_supervisor(folder: LiveFolder) -> None:
+    """Its death, however it comes, closes their standard input."""
+    supervisor = supervise(folder, worker=PATIENT)
+    worker = supervisor.children[0]
+    look_until(supervisor, lambda: worker.words == "at work")
+    assert worker.process is not None
+    assert worker.process.stdin is not None
+    worker.process.stdin.close()
+    assert worker.process.wait(WAIT_S) == 143
+
+
+def test_who_does_not_leave_in_time_is_ended(folder: LiveFolder) -> None:
+    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    stubborn = f"{deaf}; print('here', flush=True); time.sleep(600)"
+    supervisor = supervise(folder, worker=stubborn)
+    worker = supervisor.children[0]
+    look_until(supervisor, lambda: worker.words == "here")
+    supervisor.stop(0.5)
+    assert worker.process is not None
+    assert worker.process.returncode == -signal.SIGKILL
