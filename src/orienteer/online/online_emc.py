@@ -33,11 +33,16 @@ from orienteer.run.online_settings import OnlineSettings
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-_ROUND = {"cpu": 2000, "cuda": 20_000}
+# Slicing the model for all poses costs as much as a few thousand hits do, in every round.
+_ROUND = {"cpu": 4000, "cuda": 20_000}
+# When more hits wait than that, a round takes in so many times more of them.
+_MOST_NEW = 4
 # Hits from which size and radial mean are taken, and their growth after which they are taken anew.
 _LOOKED_AT, _GROWTH = 20_000, 2.0
 # Another size than before counts when it differs by more than this share.
 _SAME_SIZE = 0.05
+# Turns that every hit has after annealing before a finer stage is entered.
+_TURNS = 3
 # Growth of the hits after which a start that has found nothing is followed by another.
 _MORE = 1.5
 # Rounds are not told apart by this salt: hits that were looked at last in the same round, in another order.
@@ -158,7 +163,7 @@ class OnlineEmc:
         """One round; or, when the last hit has come, one iteration with all of them."""
         if self._final is not None or self._ends:
             return self._final_step()
-        self._take_in(self.round_hits - int((self.reservoir.visited < 0).sum()))
+        self._take_in(_MOST_NEW * self.round_hits - int((self.reservoir.visited < 0).sum()))
         if not self._carried or len(self.reservoir) >= _GROWTH * self._n_prepared:
             self._prepare()
         rows = self._choose()
@@ -172,6 +177,8 @@ class OnlineEmc:
         is_annealing = emc.annealing.iterations_done == 0
         share = max(len(rows) / len(self.reservoir), self.online.forgetting)
         self.memory.share = 1.0 if is_annealing else share
+        if len(rows) < len(self.reservoir):
+            emc.most_rounds = _TURNS * len(self.reservoir) / len(rows)
         step = emc.step()
         self.reservoir.note(rows, emc.known_of_frames(), self._n_rounds)
         self._n_rounds += 1
@@ -202,7 +209,8 @@ class OnlineEmc:
     def _choose(self) -> NDArray[np.int64]:
         """Rows of the hits of a round: new ones, then those that were not looked at for longest."""
         order = hash_of_events(self.reservoir.event_id, _SALT)
-        rows = np.lexsort((order, self.reservoir.visited))[: self.round_hits]
+        n_new = int((self.reservoir.visited < 0).sum())
+        rows = np.lexsort((order, self.reservoir.visited))[: max(self.round_hits, n_new)]
         return np.sort(rows)
 
     def _make(self, rows: NDArray[np.int64]) -> RoundEmc:

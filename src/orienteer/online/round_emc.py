@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,20 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName
 from orienteer.online.memory import Memory
 from orienteer.online.reservoir import Reservoir
-from orienteer.reconstruction.course.course import Turn
+from orienteer.reconstruction.course.course import Progress, Turn
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.model.compression import Compressed, filter_halves, solve_deposits
 from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 
 # What is known of single hits from round to round, by the names of a state; the rest belongs to the stage.
 _OF_FRAMES = ("quaternion", "model", "confidence", "perplexity", "log_likelihood")
 _BY_FRAME = ("fluence", "weight", "grouping_fluence", "plan")
+# Iterations after which every course has lost its patience.
+_SETTLED = 2**31
 
 
 class RoundEmc(Emc):
@@ -29,6 +33,8 @@ class RoundEmc(Emc):
 
     memory : of earlier rounds.
     turn : what the course asks for after the step.
+    most_rounds : rounds after annealing that settle the stage.  Rounds of other hits each time are more or
+        less likely by chance, and tell the course little about whether the models still improve.
     """
 
     def __init__(
@@ -36,12 +42,17 @@ class RoundEmc(Emc):
     ) -> None:
         self.memory = memory
         self.turn: Turn = "go on"
+        self.most_rounds = np.inf
         super().__init__(source, settings, seed=seed, device=device)
         self.course.most_iterations = 2**62
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what this round and those before it have left behind."""
         return filter_halves(self.memory.joined(solve_deposits(deposits, self.group)), self.group)
+
+    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+        now = super()._progress(work, log_likelihood, change)
+        return replace(now, iterations_done=_SETTLED) if now.iterations_done >= self.most_rounds else now
 
     def _turn(self, turn: Turn) -> None:
         self.turn = turn

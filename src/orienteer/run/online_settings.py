@@ -17,7 +17,7 @@ class OnlineSettings(Section):
         default=0,
         ge=0,
         le=10**7,
-        description="Hits of a round, new ones first, then old ones; 0: 2000, on a GPU 20 000.",
+        description="Hits of a round, new ones first, then old ones; 0: 4000, on a GPU 20 000.",
     )
     memory_GiB: float = Field(
         default=0.0,

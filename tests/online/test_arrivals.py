@@ -1,0 +1,62 @@
+"""Hits are taken once each, in order, if the choice lets them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.errors import OrienteerError
+from orienteer.online.arrivals import Arrivals
+from orienteer.source.patterns import concatenate
+
+
+def test_every_hit_is_taken_once_and_in_order(growing: Callable[..., Any]) -> None:
+    source = growing(50)
+    arrivals, ids = Arrivals(source), []
+    for n in (0, 30, 0, 70, 90):
+        source.arrive(n)
+        arrivals.look()
+        while arrivals.n_waiting:
+            ids.append(arrivals.take(40)[1].event_id)
+    assert np.array_equal(np.concatenate(ids), source.event_ids())
+    assert np.array_equal(arrivals.chosen, np.arange(240))
+
+
+def test_a_choice_leaves_out_hits_by_their_columns(growing: Callable[..., Any]) -> None:
+    source = growing(100)
+    arrivals = Arrivals(source, lambda columns: np.arange(len(columns["wavelength_A"])) % 3 == 0)
+    place, patterns = arrivals.take(100)
+    assert np.array_equal(place, np.arange(0, 100, 3))
+    assert np.array_equal(patterns.event_id, source.event_ids(place))
+    assert arrivals.n_waiting == 0
+
+
+def test_a_choice_that_is_no_mask_is_refused(growing: Callable[..., Any]) -> None:
+    with pytest.raises(OrienteerError, match="one yes or no for each"):
+        Arrivals(growing(10), lambda _: np.ones(3)).take(10)
+
+
+def test_a_hit_that_comes_twice_counts_once(frames: Any, growing: Callable[..., Any]) -> None:
+    doubled = concatenate([frames.read(slice(0, 20)), frames.read(slice(5, 12)), frames.read(slice(20, 30))])
+    arrivals = Arrivals(growing(37, patterns=doubled))
+    taken = np.concatenate([arrivals.take(11)[0] for _ in range(4)])
+    assert len(taken) == 30
+    assert arrivals.n_doubles == 7
+
+
+def test_after_a_restart_known_hits_are_known(frames: Any, growing: Callable[..., Any]) -> None:
+    doubled = concatenate([frames.read(slice(0, 20)), frames.read(slice(0, 20)), frames.read(slice(20, 30))])
+    arrivals = Arrivals(growing(50, patterns=doubled))
+    arrivals.take(25)
+    again = Arrivals(growing(50, patterns=doubled))
+    again.restore(arrivals.state())
+    again.take(100)
+    assert np.array_equal(again.chosen, [*range(20), *range(40, 50)])
+
+
+def test_a_source_that_has_become_shorter_is_refused(growing: Callable[..., Any]) -> None:
+    arrivals = Arrivals(growing(100))
+    arrivals.take(100)
+    with pytest.raises(OrienteerError, match="the data have 60 hits, and 100 were seen before"):
+        Arrivals(growing(60)).restore(arrivals.state())

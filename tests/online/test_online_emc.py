@@ -1,0 +1,238 @@
+"""A growing reconstruction: rounds that are EMC, an early map, a final one as good as batch, and restarts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orienteer.online import online_emc
+from orienteer.online.online_emc import OnlineEmc, OnlineStep
+from orienteer.reconstruction.emc import Emc
+from orienteer.reconstruction.step import Step
+
+Make = Callable[..., OnlineEmc]
+ToTheEnd = Callable[..., list[OnlineStep]]
+
+
+@pytest.fixture
+def batch(frames: Any, online: Make) -> Callable[[], Emc]:
+    """Makes the batch reconstruction of all frames, as the growing one has its settings."""
+    return lambda: Emc(frames, online(frames).settings, seed=1, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def batch_end(frames: Any, online: Make) -> Step:
+    """What the last iteration of the batch reconstruction says."""
+    emc = Emc(frames, online(frames).settings, seed=1, device="cpu")
+    while not emc.finished:
+        step = emc.step()
+    return step
+
+
+def test_while_all_hits_fit_a_round_is_an_iteration_of_batch_emc(
+    growing: Callable[..., Any], online: Make, batch: Callable[[], Emc]
+) -> None:
+    method, emc = online(growing(240), round_hits=240), batch()
+    method.look(False)
+    assert method.has_work
+    for _ in range(3):
+        step, wanted = method.step(), emc.step()
+        assert step.log_likelihood == wanted.log_likelihood
+    assert np.array_equal(method.volumes()[0].values, emc.volumes()[0].values, equal_nan=True)
+
+
+def test_the_first_map_comes_with_the_first_hits(growing: Callable[..., Any], online: Make) -> None:
+    source = growing(59)
+    method = online(source)
+    method.look(False)
+    assert not method.has_work
+    source.arrive(1)
+    method.look(False)
+    assert method.has_work
+    step = method.step()
+    assert (step.n_hits, step.n_new, step.n_round, step.n_waiting) == (60, 60, 60, 0)
+    assert np.isfinite(method.volumes()[0].values).any()
+    assert len(method.orientations()["event_id"]) == 60
+
+
+def test_new_hits_come_first_and_every_hit_has_its_turn(growing: Callable[..., Any], online: Make) -> None:
+    source = growing(100)
+    method = online(source, round_hits=100)
+    method.look(False)
+    assert method.has_work
+    method.step()
+    for n_new in (30, 60, 50):
+        source.arrive(n_new)
+        method.look(False)
+        step = method.step()
+        assert (step.n_new, step.n_round) == (n_new, 100)
+    visited = method.reservoir.visited
+    assert (visited[-50:] == 3).all()
+    # Of 240 hits 190 are old, and 50 of them have a turn in each round.
+    assert visited.min() >= 1
+
+
+def test_the_final_map_is_as_good_as_that_of_batch_in_any_order_of_arrival(
+    growing: Callable[..., Any], online: Make, batch_end: Step, to_the_end: ToTheEnd
+) -> None:
+    wanted = batch_end
+    for seed in (0, 1):
+        order = np.random.default_rng(seed).permutation(240)
+        method = online(growing(order=order))
+        steps = to_the_end(method, at_once=80)
+        last = steps[-1]
+        assert last.finished
+        assert last.reason
+        assert not any(step.finished for step in steps[:-1])
+        assert [step.iteration for step in steps] == list(range(1, len(steps) + 1))
+        assert last.n_hits == 240
+        assert last.n_round == 240
+        assert last.agrees_to_A == pytest.approx(wanted.agrees_to_A, rel=0.05)
+        assert last.log_likelihood == pytest.approx(wanted.log_likelihood, abs=0.5)
+        ids = method.orientations()["event_id"]
+        assert set(ids.tolist()) == set(method.source.event_ids().tolist())
+
+
+def test_with_both_starts_the_end_is_never_less_likely_than_batch(
+    growing: Callable[..., Any], online: Make, batch_end: Step, to_the_end: ToTheEnd
+) -> None:
+    wanted = batch_end
+    steps = to_the_end(online(growing(), finish="both"))
+    chosen = [step.note for step in steps if "goes on" in step.note]
+    assert len(chosen) == 1
+    assert "of 2 goes on" in chosen[0]
+    assert steps[-1].log_likelihood >= wanted.log_likelihood - 0.1
+
+
+@pytest.mark.parametrize("n_before", [2, 7])
+def test_a_restored_reconstruction_goes_on_bit_for_bit(
+    n_before: int, growing: Callable[..., Any], online: Make
+) -> None:
+    settings = {"finish": "continue", "round_hits": 90, "first_hits": 200}
+    one = online(growing(200), **settings)
+    one.look(False)
+    assert one.has_work
+    for _ in range(n_before):
+        one.step()
+    other = online(growing(200), **settings)
+    other.restore(one.state())
+    assert other.iteration == n_before
+    for method in (one, other):
+        method.source.arrive(40)
+        for over in (False, True, True, True):  # rounds, then iterations of the end
+            method.look(over)
+            assert method.has_work
+            method.step()
+    state, wanted = other.state(), one.state()
+    assert set(state) == set(wanted)
+    assert any(name.startswith("final/") for name in state)
+    different = [
+        name for name, value in wanted.items()
+        if not np.array_equal(np.asarray(state[name]), np.asarray(value), equal_nan=value is not None
+                              and np.asarray(value).dtype.kind == "f")
+    ]  # fmt: skip
+    assert different == []
+    assert np.array_equal(other.volumes()[0].values, one.volumes()[0].values, equal_nan=True)
+
+
+def test_the_end_itself_can_be_restored(growing: Callable[..., Any], online: Make) -> None:
+    one = online(growing(240))
+    one.look(True)
+    assert one.has_work
+    one.step()
+    other = online(growing(240))
+    other.restore(one.state())
+    other.look(True)
+    assert other.step().log_likelihood == one.step().log_likelihood
+
+
+def test_hits_that_come_faster_than_a_stage_takes_them_lead_back_to_a_coarser_one(
+    growing: Callable[..., Any], online: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(online_emc, "_MOST_NEW", 1)
+    source = growing(60)
+    method = online(source, round_hits=60, emc={"level": 4})
+    while not method.iteration or method._last.course.stage == 0:
+        method.look(False)
+        assert method.has_work
+        method.step()
+        assert method.iteration < 60
+    source.arrive(180)
+    method.look(False)
+    step = method.step()
+    assert (step.n_new, step.n_waiting) == (60, 120)
+    assert "coarser" in step.note
+    method.look(False)
+    assert method.step().stage == 1
+
+
+def test_when_nothing_comes_it_replays_until_it_has_settled_and_then_waits(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    source = growing(100)
+    method = online(source)
+    method.look(False)
+    while method.has_work:
+        method.step()
+        assert method.iteration < 100
+    assert not method.finished
+    source.arrive(10)
+    method.look(False)
+    assert method.has_work
+    assert method.step().n_new == 10
+
+
+def test_a_start_that_finds_nothing_is_followed_by_another_when_there_are_more_hits(
+    frames: Any, growing: Callable[..., Any], online: Make
+) -> None:
+    patterns = frames.read()
+    draw = np.random.default_rng(0)
+    noise = draw.poisson(patterns.dense().mean(axis=0), patterns.dense().shape)
+    empty = type(patterns)(noise.astype(np.int32), patterns.event_id, patterns.columns)
+    source = growing(60, patterns=empty)
+    method, notes = online(source, emc={"sentinels": 0.4}), []
+    method.look(False)
+    while method.has_work:
+        notes.append(method.step().note)
+        assert method.iteration < 100
+    assert "agree on nothing" in notes[-1]
+    source.arrive(20)
+    method.look(False)
+    assert not method.has_work
+    source.arrive(20)
+    method.look(False)
+    assert method.has_work
+    step = method.step()
+    assert step.start == 2
+    assert step.n_round == 100
+
+
+def test_hits_that_are_not_chosen_are_never_seen(growing: Callable[..., Any], online: Make) -> None:
+    source = growing(240)
+    method = online(source, select=lambda columns: columns["truth_orientation"][:, 0] > 0.3)
+    method.look(False)
+    assert method.has_work
+    step = method.step()
+    wanted = source.event_ids()[source.read_columns(["truth_orientation"])["truth_orientation"][:, 0] > 0.3]
+    assert step.n_hits == len(wanted) < 240
+    assert np.array_equal(method.orientations()["event_id"], wanted)
+
+
+def test_of_more_hits_than_memory_holds_a_sample_is_kept_and_the_end_has_all(
+    growing: Callable[..., Any], online: Make, to_the_end: ToTheEnd
+) -> None:
+    method = online(growing(), round_hits=20, memory_GiB=60 * 600 / 2**30)
+    steps = to_the_end(method)
+    assert 20 <= method.reservoir.capacity < 200
+    assert len(method.reservoir) < 240
+    assert steps[-1].n_round == 240
+    assert len(method.orientations()["event_id"]) == 240
+
+
+def test_without_a_hit_it_ends_in_words(growing: Callable[..., Any], online: Make) -> None:
+    method = online(growing(0))
+    method.look(True)
+    assert not method.has_work
+    assert method.finished
+    assert method.reason == "Not one hit has come."
