@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.distinct import RecentIds
@@ -73,7 +74,7 @@ class KaraboSource:
         self._held = self._next(connect_s)
         if self._held is None:
             self.close()
-            raise OrienteerError(
+            raise NoAnswer(
                 f"{address}: no train with '{image_key}' came within {connect_s:g} s.",
                 "Check the address, the socket (REQ or SUB) and the sources of the bridge.",
             )
