@@ -117,13 +117,13 @@ def test_no_more_events_wait_than_the_window_holds() -> None:
     while not builder.is_finished:
         builder.next(0.5)
         most = max(most, len(builder._waiting))
-    assert most <= 40
+    assert most <= 2 * 2 * 10
     assert builder.counters.received == 1000
 
 
 def test_a_part_that_comes_after_its_event_was_dropped_is_late() -> None:
-    one = Scripted("one", batched(range(60), 10))
-    two = Scripted("two", [*batched(range(1, 60, 2), 5), list(range(0, 60, 2))])
+    one = Scripted("one", batched(range(60), 2))
+    two = Scripted("two", [*batched(range(1, 60, 2), 5), *batched(range(0, 60, 2), 2)])
     builder = EventBuilder({"one": one, "two": two}, window=12, patience_s=0.0)
     got = collect(builder)
     assert 0 not in ids_of(got)
@@ -169,6 +169,18 @@ def test_a_restart_anywhere_gives_every_event_once(seed: int) -> None:
             break
     assert sorted(got) == sorted(whole)
     assert n_dropped == len(some) - len(whole)
+
+
+def test_a_part_that_its_source_gave_up_is_a_gap_and_its_event_is_counted_once() -> None:
+    class Losing(Scripted):
+        def next(self, timeout_s: float = 1.0) -> Events | None:
+            events = super().next(timeout_s)
+            return Events(events.event_id, events.columns, events.position, events.read, n_dropped=1)
+
+    builder = EventBuilder({"one": Scripted("one", [[1, 2, 3]]), "two": Losing("two", [[1, 3]])})
+    assert ids_of(collect(builder)) == [1, 3]
+    counters = builder.counters
+    assert (counters.received, counters.dropped, counters.gaps) == (3, 1, 1)
 
 
 def test_a_builder_without_frames_is_refused() -> None:

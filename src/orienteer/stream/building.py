@@ -34,10 +34,11 @@ class EventBuilder:
         called ``source.column``.
     frames : the sources whose frames make up that of the event, side by side in this order; by default all
         that have pixels.
-    window : events that may wait for a part.  When more wait, those that wait longest are dropped, and
-        counted; so are those that are incomplete when every source has ended.
-    patience_s : a source that is ahead by half a window is not read further, unless the others have been
-        silent for so long.
+    window : events that may wait for a part, at least two batches of every source.  When more wait, those
+        that wait longest are dropped, and counted; so are those that are incomplete when every source has
+        ended.  Parts that a source has given up itself are gaps; their events stay incomplete.
+    patience_s : a source that is ahead by half a window is not read further, unless all others have been
+        silent for so long: then it goes on, and what waits for them is dropped.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class EventBuilder:
         *,
         window: int = 8192,
         most_events: int = 256,
-        patience_s: float = 2.0,
+        patience_s: float = 30.0,
     ) -> None:
         if not sources or window < 2:
             raise OrienteerError("events are built of at least one source, in a window of at least 2.")
@@ -65,7 +66,7 @@ class EventBuilder:
         self._complete: deque[int] = deque()
         self._decided = RecentIds(max(MEMORY, 8 * window))
         self._dropped = RecentIds()
-        self._n_dropped = 0
+        self._n_dropped = self._largest_batch = 0
         # Batches of each source of which some event is not decided, and the position behind those before.
         self._outstanding: dict[str, deque[Events]] = {name: deque() for name in sources}
         self._settled: dict[str, Position] = {}
@@ -161,11 +162,15 @@ class EventBuilder:
                 came = True
                 self._heard_at[name] = time.monotonic()
                 self._file(name, events)
-        self._drop(len(self._waiting) - self.window)
+        self._drop(len(self._waiting) - self._room)
         return came
 
+    @property
+    def _room(self) -> int:
+        return max(self.window, 2 * len(self.sources) * self._largest_batch)
+
     def _may_read(self, name: str) -> bool:
-        if sum(len(events) for events in self._outstanding[name]) < self.window // 2:
+        if sum(len(events) for events in self._outstanding[name]) < self._room // 2:
             return True
         others = [other for other in self.sources if other != name and not self.sources[other].is_finished]
         now = time.monotonic()
@@ -174,9 +179,8 @@ class EventBuilder:
     def _file(self, name: str, events: Events) -> None:
         """Put the parts to their events."""
         known = self._known[name]
-        self._n_dropped += events.n_dropped
-        self._own.received += events.n_dropped
-        self._own.dropped += events.n_dropped
+        self._largest_batch = max(self._largest_batch, len(events))
+        self._own.gaps += events.n_dropped + events.n_filtered
         for row, event_id in enumerate(events.event_id.tolist()):
             parts = self._waiting.get(event_id)
             if parts is None:
