@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import orienteer
 from orienteer.live.journal import read_shots
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
@@ -143,3 +144,35 @@ def test_a_run_can_be_given_its_time(frames: Path, tmp_path: Path) -> None:
     finally:
         replay.kill()
         replay.communicate()
+
+
+def test_events_of_two_detectors_are_matched_by_their_ids(frames: Path, tmp_path: Path) -> None:
+    source = orienteer.open(frames)
+    back = tmp_path / "back.h5"
+    with writer_for(back, frame_shape=(8, 8)) as writer:  # it misses the first ten events
+        writer.append(source.read(slice(10, None)))
+    status, output, messages = live(
+        "--source", f"front={frames}", "--source", f"back={back}", "--option", "most_events=50",
+        "--out", tmp_path / "run", "--no-map", "--json",
+    )  # fmt: skip
+    assert status == 0, messages
+    counters = json.loads(output)
+    assert [counters[name] for name in ("received", "dropped", "processed")] == [600, 10, 590]
+    described = json.loads((tmp_path / "run" / "live.json").read_text())
+    assert described["frame_shape"] == [2, 8, 8]
+    assert described["sources"] == {"front": str(frames), "back": str(back)}
+    assert described["options"] == {"most_events": 50}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--source", "a=tcp://x:1", "--source", "a=tcp://y:1"), "two sources are called 'a'"),
+        (("--source", "tcp://x:1", "--option", "most"), "expected NAME=VALUE"),
+    ],
+)
+def test_a_wrong_command_line_starts_nothing(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    status, _, messages = live(*words, "--out", tmp_path / "run")
+    assert status == 2
+    assert told in messages
+    assert not (tmp_path / "run").exists()

@@ -43,7 +43,7 @@ def test_ten_thousand_malformed_messages_are_counted_and_no_event_is_lost(tmp_pa
     source = PushSource(publisher.address, connect_s=60)
     folder, settings = LiveFolder(tmp_path / "run"), Settings()
     folder.make()
-    folder.begin({"source": "pushed"}, settings)
+    folder.begin({"sources": {"pushed": "pushed"}}, settings)
     folder.meet_source(source.frame_shape, None)
     worker = Worker(folder, source, looking_of(settings, source.n_pixels, None), settings.live)
     assert worker.run(lambda: True)

@@ -32,7 +32,7 @@ class Scripted(Supervisor):
 def folder(tmp_path: Path) -> LiveFolder:
     live = LiveFolder(tmp_path / "run")
     live.make()
-    live.begin({"source": "nowhere"}, Settings())
+    live.begin({"sources": {"a": "nowhere"}}, Settings())
     return live
 
 

@@ -116,7 +116,7 @@ class BrightnessAnalysis:
 def folder(tmp_path: Path) -> LiveFolder:
     live = LiveFolder(tmp_path / "run")
     live.make()
-    assert live.begin({"source": "list"}, Settings())
+    assert live.begin({"sources": {"list": "list"}}, Settings())
     live.meet_source((3, 4), None)
     return live
 

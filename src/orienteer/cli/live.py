@@ -26,22 +26,30 @@ from orienteer.cli.options import (
 from orienteer.errors import OrienteerError, SettingsError
 from orienteer.run.live_settings import LiveSettings
 from orienteer.run.signals import NOTICE_S
+from orienteer.settings.loading import parse_override
 
 if TYPE_CHECKING:
     from orienteer.live.folder import LiveFolder
 
 _LOOK_EVERY_S = 0.1
+_NAMED = re.compile(r"(\w+)=")
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
 
 @with_flags_of("live", LiveSettings)
 def live(
     source: Annotated[
-        str,
+        list[str],
         typer.Option(
-            "--source", metavar="ADDRESS", help="tcp://host:5555, a file that grows, a folder of runs, ..."
+            "--source",
+            metavar="ADDRESS",
+            help="tcp://host:5555, a file that grows, a folder of runs, ...; several: NAME=ADDRESS for each.",
         ),
-    ] = "",
+    ] = [],  # noqa: B006 - typer makes a new list for each call
+    option: Annotated[
+        list[str],
+        typer.Option("--option", metavar="NAME=VALUE", help="Of this kind of source; may be repeated."),
+    ] = [],  # noqa: B006 - typer makes a new list for each call
     out: Annotated[
         Path,
         typer.Option("--out", metavar="FOLDER", help="The live run; the same command goes on where it was."),
@@ -97,9 +105,13 @@ def live(
             "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
         )
     chosen = load_settings(Settings, settings, [*overrides, *flags])
-    if Path(source).exists():  # found again from any other folder
-        source = str(Path(source).resolve())
-    facts = {"source": source, "filter": _absolute(filter_), "seed": seed, "device": device}
+    facts = {
+        "sources": _sources(source),
+        "options": _options(option),
+        "filter": _absolute(filter_),
+        "seed": seed,
+        "device": device,
+    }
     folder = receive(out, facts, chosen, campaign, seconds, notice_s, as_json)
     tell(folder, as_json)
 
@@ -135,7 +147,7 @@ def receive(
         _check_campaign(campaign)
         supervisor = Supervisor(folder, roles)
         try:
-            with show_live(f"{facts['source']} -> {out}", is_quiet=as_json) as show:
+            with show_live(f"{', '.join(facts['sources'].values())} -> {out}", is_quiet=as_json) as show:
                 while not stop.is_requested and not supervisor.is_over:
                     supervisor.look()
                     show(folder, supervisor)
@@ -179,6 +191,29 @@ def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _sources(given: list[str]) -> dict[str, str]:
+    """Addresses by name; paths are found again from any other folder."""
+    sources: dict[str, str] = {}
+    for number, text in enumerate(given):
+        named = None if Path(text).exists() else _NAMED.match(text)
+        name, address = (named[1], text[named.end() :]) if named else (f"source_{number}", text)
+        if name in sources:
+            raise SettingsError(f"two sources are called '{name}'.", "Give each a name of its own.")
+        sources[name] = str(Path(address).resolve()) if Path(address).exists() else address
+    return sources
+
+
+def _options(given: list[str]) -> dict[str, Any]:
+    """Options of a source by name; values are read as TOML, and as text where they are none."""
+    options = {}
+    for text in given:
+        name, equals, _ = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise SettingsError(f"--option {text}: expected NAME=VALUE.")
+        options[name] = parse_override(f"source.{text}")[1]
+    return options
 
 
 def _absolute(filter_: str) -> str:

@@ -75,7 +75,7 @@ def run_demo(
             if find_spec("fastapi") is not None:
                 page = f"orienteer serve {shlex.quote(str(out))}"
                 messages.print(f"On a page, from another terminal: {page}", markup=False, soft_wrap=True)
-            facts = {"source": address, "filter": "", "seed": seed, "device": device}
+            facts = {"sources": {"replay": address}, "filter": "", "seed": seed, "device": device}
             folder = receive(run, facts, settings, "", seconds, notice_s, as_json)
         more: dict[str, Any] = {}
         if (folder.map / "intensity.h5").exists():

@@ -74,8 +74,8 @@ class LiveFolder:
     def begin(self, facts: Mapping[str, Any], settings: Settings) -> bool:
         """Write settings and description, or take up those that are there; whether the run is new.
 
-        facts : ``source`` (the address), ``filter``, ``seed`` and ``device``; those of a run that goes on may
-            be others than before, as its source may have moved.
+        facts : ``sources`` (addresses by name), their ``options``, ``filter``, ``seed`` and ``device``; those
+            of a run that goes on may be others than before, as its source may have moved.
         """
         is_new = not self.is_begun
         described = {} if is_new else self.describe()
@@ -88,6 +88,7 @@ class LiveFolder:
                 "version": VERSION,
                 "run_id": described.get("run_id") or uuid.uuid4().hex,
                 "created": described.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+                "source": ", ".join(facts.get("sources", {}).values()),
                 **facts,
                 "frame_shape": described.get("frame_shape"),
                 "polarisation": described.get("polarisation"),

@@ -52,7 +52,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
     until_s = float(os.environ.get(UNTIL_VARIABLE) or "inf")
     with _to_be_mended():
         keep = _load_filter(str(described.get("filter") or ""))
-    source = _open_source(str(described["source"]), keep is not None, lambda: stop.is_requested)
+    source = _wait_for_source(described, keep is not None, lambda: stop.is_requested)
     if source is None:
         return STOPPED
     with ExitStack() as stack:
@@ -181,16 +181,16 @@ def _take_lock(stack: ExitStack, role: str, folder: LiveFolder, stop: StopReques
             time.sleep(0.1)
 
 
-def _open_source(address: str, has_filter: bool, is_stopped: Callable[[], bool]) -> EventSource | None:
+def _wait_for_source(
+    described: Mapping[str, Any], has_filter: bool, is_stopped: Callable[[], bool]
+) -> EventSource | None:
     """The source, waited for as long as it takes; None where somebody stops the waiting."""
     from orienteer.stream.base import NoAnswer
-    from orienteer.stream.opening import open_stream
 
     is_told = False
     while not is_stopped():
         try:
-            options = {"small_data_first": True} if has_filter and address.startswith("tcp://") else {}
-            return open_stream(address, **options)
+            return _open_source(described, has_filter)
         except NoAnswer as error:
             if not is_told:
                 _say(f"waits for the source: {error.message}")
@@ -198,6 +198,25 @@ def _open_source(address: str, has_filter: bool, is_stopped: Callable[[], bool])
         except OrienteerError as error:
             raise NoUse(error.message, error.hint) from error
     return None
+
+
+def _open_source(described: Mapping[str, Any], has_filter: bool) -> EventSource:
+    """One stream, or several whose events are matched by id."""
+    from orienteer.stream.building import EventBuilder
+    from orienteer.stream.opening import open_stream
+
+    opened: dict[str, EventSource] = {}
+    try:
+        for name, address in described["sources"].items():
+            options = dict(described.get("options") or {})
+            if has_filter and address.startswith(("tcp://", "ipc://")):
+                options.setdefault("small_data_first", True)
+            opened[name] = open_stream(address, **options)
+    except BaseException:
+        for source in opened.values():
+            source.close()
+        raise
+    return next(iter(opened.values())) if len(opened) == 1 else EventBuilder(opened)
 
 
 def _detector_of(source: EventSource, settings: Settings) -> Detector | None:

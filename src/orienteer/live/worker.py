@@ -75,6 +75,7 @@ class Worker:
         self._hits: list[Patterns] = []
         self._hit_rows: list[NDArray[np.int64]] = []
         self._n_shots = self._n_bytes = 0
+        self._has_news = False
         self._oldest_s = 0.0
 
     @property
@@ -93,7 +94,7 @@ class Worker:
             if events is not None:
                 self.take(events)
             is_due = time.monotonic() - committed >= self._settings.commit_every_s
-            if self._n_shots and (is_due or self._n_bytes > _MOST_BYTES):
+            if self._has_news and (is_due or self._n_bytes > _MOST_BYTES):
                 self.commit()
                 committed = time.monotonic()
         self.summary.is_finished = self._source.is_finished or is_over()
@@ -110,6 +111,7 @@ class Worker:
         counters.dropped += events.n_dropped
         counters.filtered += events.n_filtered
         self.summary.position = events.position
+        self._has_news = True
         new = events if is_new.all() else events.take(is_new)
         if not len(new):
             return
@@ -156,6 +158,7 @@ class Worker:
         self._journal.commit(Segment(self._source.frame_shape, shots, rows, photons, summary, state))
         self._shots, self._hits, self._hit_rows = [], [], []
         self._n_shots = self._n_bytes = 0
+        self._has_news = False
         self._folder.write_counters(
             {
                 **self.summary.counters.as_dict(),
