@@ -1,6 +1,9 @@
 """Files as they grow, as streams of events."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import h5py
@@ -147,3 +150,23 @@ def test_frames_of_a_cxi_file_wait_for_their_columns(swmr: h5py.File) -> None:
     assert events.event_id.tolist() == [0, 1, 2]
     assert events.columns["pulse_energy_J"].tolist() == [0.0, 1.0, 2.0]
     source.close()
+
+
+def test_a_cxi_file_is_read_soundly_while_another_process_writes_it(tmp_path: Path) -> None:
+    path, n_frames = tmp_path / "run.cxi", 1000
+    script = Path(__file__).with_name("swmr_writer_script.py")
+    writer = subprocess.Popen([sys.executable, str(script), str(path), str(n_frames)])
+    until = time.monotonic() + 120
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.005)
+    source = GrowingSource(path, follow=True)
+    ids: list[int] = []
+    while len(ids) < n_frames and time.monotonic() < until:
+        if (events := source.next(1.0)) is not None:
+            patterns = events.patterns()
+            assert (patterns.frames == patterns.event_id[:, None]).all()
+            assert np.array_equal(patterns.columns["pulse_energy_J"], 0.5 * patterns.event_id)
+            ids += patterns.event_id.tolist()
+    writer.wait(60)
+    source.close()
+    assert ids == list(range(n_frames))
