@@ -2,7 +2,6 @@
 
 | file | what |
 |---|---|
-| ``command.json`` | the arguments, and which attempt this is |
 | ``lock`` | held by the process of the step and by its child, whichever lives longer; its time is renewed |
 | ``output.log`` | what the command has said |
 | ``ended.json`` | the attempt and its exit status |
@@ -24,9 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.atomic import unwritable
 
-COMMAND, LOCK, LOG, ENDED = "command.json", "lock", "output.log", "ended.json"
+# What carries out the arguments of a step.
+PROGRAM = [sys.executable, "-m", "orienteer"]
+_PROCESS = [sys.executable, "-m", "orienteer.campaign.step_process"]
+LOCK, LOG, ENDED = "lock", "output.log", "ended.json"
 RENEW_EVERY_S = 5.0
 # A lock of another machine, which may not be seen from here, is nobody's when it was not renewed for so long.
 STALE_S = 90.0
@@ -47,10 +49,8 @@ def start(folder: Path, attempt: int, arguments: Sequence[str], works_in: Path) 
         works_in.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise unwritable(folder, error) from error
-    with atomic_path(folder / COMMAND) as temporary:
-        temporary.write_text(json.dumps({"attempt": attempt, "arguments": list(arguments)}))
     return subprocess.Popen(
-        [sys.executable, "-m", "orienteer.campaign.step_process", str(folder.absolute())],
+        [*_PROCESS, str(folder.absolute()), str(attempt), *PROGRAM, *arguments],
         cwd=works_in,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

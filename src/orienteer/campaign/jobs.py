@@ -39,6 +39,7 @@ class Job:
     folder: str
     product: str
     attempt: int
+    begun: int
     worker: str
     lease_s: float
     slurm: tuple[str, ...]
@@ -101,7 +102,8 @@ def renew(connection: Connection, ids: Iterable[int], worker: str) -> None:
 
 def begin_attempt(connection: Connection, held: Job) -> bool:
     """Count one more beginning of a step; False when the job is no longer this worker's."""
-    return _change(connection, held, attempt=held.attempt + 1, started_s=time.time(), reason="")
+    counted = {"attempt": held.attempt + 1, "begun": held.begun + 1}
+    return _change(connection, held, started_s=time.time(), reason="", **counted)
 
 
 def to_queue(connection: Connection, held: Job, numbers: Iterable[str]) -> bool:
@@ -118,8 +120,10 @@ def end_job(connection: Connection, held: Job, status: str, reason: str = "") ->
 
 def retry_failed(connection: Connection) -> int:
     """Let failed steps begin anew; how many there were."""
-    values = {"status": "waiting", "reason": "", "attempt": 0, "slurm": "", "worker": "", "lease_s": 0.0}
-    return connection.execute(job.update().where(job.c.status == "failed").values(**values)).rowcount
+    values = {"status": "waiting", "reason": "", "begun": 0, "slurm": "", "worker": "", "lease_s": 0.0}
+    # The number of the attempt that has failed is not used again: its end is in the folder.
+    again = job.update().where(job.c.status == "failed").values(attempt=job.c.attempt + 1, **values)
+    return connection.execute(again).rowcount
 
 
 def list_jobs(
@@ -187,6 +191,7 @@ def _as_job(row: Row[Any], worker: str, lease_s: float) -> Job:
         row.folder,
         row.product or "",
         row.attempt,
+        row.begun,
         worker,
         lease_s,
         tuple(json.loads(row.slurm or "[]")),

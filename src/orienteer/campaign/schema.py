@@ -164,7 +164,8 @@ rule = Table(
     Column("since_s", Double, nullable=False),
 )
 # A step of a rule for a run.  status: waiting, working, queued (in Slurm), done or failed.
-# worker has it until lease_s; attempt counts how often it was begun.
+# worker has it until lease_s.  attempt numbers its beginnings and never goes back; begun counts those since
+# it was last asked for.
 job = Table(
     "job",
     metadata,
@@ -179,6 +180,7 @@ job = Table(
     Column("status", String(20), nullable=False, server_default="waiting"),
     Column("reason", Text, nullable=False, server_default=""),
     Column("attempt", Integer, nullable=False, server_default="0"),
+    Column("begun", Integer, nullable=False, server_default="0"),
     Column("worker", String(200), nullable=False, server_default=""),
     Column("lease_s", Double, nullable=False, server_default="0"),
     Column("slurm", Text, nullable=False, server_default=""),

@@ -1,6 +1,6 @@
-"""The process of a step: ``python -m orienteer.campaign.step_process FOLDER``.
+"""The process of a step: ``python -m orienteer.campaign.step_process FOLDER ATTEMPT COMMAND...``.
 
-It carries out the command of the folder, once: of several that are started for the same attempt, one works
+It carries out the command, once: of several that are started for the same attempt, one works
 and the others leave.  It hands its lock to the command, so that the step counts as alive as long as either
 of them lives.
 """
@@ -15,10 +15,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from orienteer.campaign.attempts import COMMAND, ENDED, LOCK, LOG, RENEW_EVERY_S, read_json
+from orienteer.campaign.attempts import ENDED, LOCK, LOG, RENEW_EVERY_S, read_json
 from orienteer.compute.atomic import atomic_path
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
@@ -26,20 +27,18 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 _INSTANT_S = 2.0
 
 
-def carry_out(folder: Path) -> None:
-    """Do the attempt that the folder asks for, unless it is being done or was done."""
+def carry_out(folder: Path, attempt: int, command: Sequence[str]) -> None:
+    """Do an attempt of the step that has this folder, unless it is being done or was done."""
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     if not _take(lock):
         return
-    command = read_json(folder / COMMAND)
-    attempt = int(command["attempt"])
     if int(read_json(folder / ENDED).get("attempt", 0)) >= attempt:
         return
     os.ftruncate(lock, 0)
     os.pwrite(lock, socket.gethostname().encode(), 0)
     with (folder / LOG).open("ab") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "orienteer", *(str(argument) for argument in command["arguments"])],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -76,4 +75,4 @@ def _pass_on(child: subprocess.Popen[bytes], number: int, _: FrameType | None) -
 
 
 if __name__ == "__main__":
-    carry_out(Path(sys.argv[1]))
+    carry_out(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -54,7 +54,7 @@ class Worker:
             time.sleep(min(every_s, 0.2) if is_busy else every_s)
 
     def look(self) -> bool:
-        """Do what can be done now without waiting; whether this worker has steps at work."""
+        """Do what can be done now without waiting; whether there was anything to do."""
         for name in add_new_runs(self.campaign):
             self._tell(f"new run {name}")
         database = self.campaign.database
@@ -67,9 +67,10 @@ class Worker:
         if time.monotonic() - self._renewed > _RENEW_EVERY_S:
             database.write(lambda connection: jobs.renew(connection, self._held, self.name))
             self._renewed = time.monotonic()
-        for held in list(self._held.values()):
+        looked_after = list(self._held.values())
+        for held in looked_after:
             self._look_after(held)
-        return bool(self._held)
+        return bool(looked_after)
 
     def _look_after(self, held: Job) -> None:
         if held.slurm:
@@ -85,8 +86,8 @@ class Worker:
             return
         if standing.state == "ended" and standing.status not in _SENT_AWAY:
             self._ended(held, standing.status)
-        elif held.attempt >= ATTEMPTS:
-            self._end(held, "failed", f"was begun {held.attempt} times and cut off each time")
+        elif held.begun >= ATTEMPTS:
+            self._end(held, "failed", f"was begun {held.begun} times and cut off each time")
         else:
             self._begin(held)
 
@@ -97,9 +98,9 @@ class Worker:
         if not self.campaign.database.write(lambda connection: jobs.begin_attempt(connection, held)):
             self._forget(held)
             return
-        begun = replace(held, attempt=held.attempt + 1)
+        begun = replace(held, attempt=held.attempt + 1, begun=held.begun + 1)
         self._held[held.id] = begun
-        self._tell(f"{begun} begins{'' if begun.attempt == 1 else ' again'}")
+        self._tell(f"{begun} begins{'' if begun.begun == 1 else ' again'}")
         folder = Path(begun.folder)
         try:
             self._processes[begun.id] = attempts.start(

@@ -34,6 +34,7 @@ def upgrade() -> None:
         sa.Column("status", sa.String(20), nullable=False, server_default="waiting", index=True),
         sa.Column("reason", sa.Text, nullable=False, server_default=""),
         sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("begun", sa.Integer, nullable=False, server_default="0"),
         sa.Column("worker", sa.String(200), nullable=False, server_default=""),
         sa.Column("lease_s", sa.Double, nullable=False, server_default="0"),
         sa.Column("slurm", sa.Text, nullable=False, server_default=""),
