@@ -74,7 +74,7 @@ def test_the_map_of_directions_keeps_areas(module_of):
 def test_the_first_level_parts_inside_from_outside(module_of):
     level = module_of(
         "volume",
-        "new m.Volume({bytes: Uint8Array.from({length: 64}, (_, i) => i < 50 ? i % 20 : 200)}).middle()",
+        "new m.Volume({bytes: Uint8Array.from({length: 64}, (_, i) => i < 50 ? i % 20 : 200)}).firstLevel()",
     )
     assert 19 < level <= 200
 

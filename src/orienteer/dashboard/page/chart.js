@@ -87,12 +87,15 @@ export class Chart {
   drawMarks(context, place) {
     context.strokeStyle = context.fillStyle = colour("quiet");
     context.setLineDash([3, 3]);
-    context.textAlign = "left";
     context.textBaseline = "bottom";
     for (const { value, words } of this.marks) {
       const at = place.atY(value);
       line(context, place.left, at, place.right, at);
-      context.fillText(words, place.left + 4, at - 2);
+      // The words stand on the side from which the curves stay away.
+      const away = (y) => Math.min(...this.curves.map((one) => Math.abs(place.atY(y(one)) - at)));
+      const isLeft = away((one) => firstOf(one.y)) > away((one) => lastOf(one.y));
+      context.textAlign = isLeft ? "left" : "right";
+      context.fillText(words, isLeft ? place.left + 4 : place.right - 4, at - 2);
     }
     context.setLineDash([]);
   }
@@ -197,6 +200,7 @@ function nearest(one, x, axis) {
   return best;
 }
 
+const firstOf = (values) => values.find((value) => value !== null && Number.isFinite(value)) ?? null;
 const lastOf = (values) => values.findLast((value) => value !== null && Number.isFinite(value)) ?? null;
 
 function dot(context, x, y, radius) {

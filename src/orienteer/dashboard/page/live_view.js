@@ -109,9 +109,9 @@ export class LiveView {
   }
 
   showSizes({ edges = [], counts = [], by_kind: byKind }) {
-    const kinds = Object.entries(byKind ?? {}).filter(([, of]) => Array.isArray(of));
-    const named = kinds.length ? kinds.map(([name, of]) => ({ name, colour: KIND_COLOURS[name] ?? "curve-3", counts: of })) : [{ name: "hits", colour: "curve-1", counts }];
-    this.sizes.show(edges, named);
+    const kinds = Object.keys(KIND_COLOURS).filter((name) => byKind?.[name]);
+    const named = kinds.map((name) => ({ name, colour: KIND_COLOURS[name], counts: byKind[name] }));
+    this.sizes.show(edges, named.length ? named : [{ name: "hits", colour: "curve-1", counts }]);
   }
 
   async showPowder() {
@@ -123,22 +123,32 @@ export class LiveView {
     }
   }
 
-  /** The map appears with its first iteration, and grows. */
+  /** The map is a sentence until its first round, and grows from then on. */
   async showMap(told) {
-    const id = told.map ?? null;
-    if (!id) return;
-    if (!this.map) {
-      const volume = new VolumeView(id);
-      const curves = new RunCurves(id);
-      const place = card("Map so far", { wide: true, name: "map" });
-      place.aside.append(volume.controls, element("a", { href: `#/run/${id}` }, "all about it"));
-      place.body.append(volume.whole, curves.whole);
-      this.cards.prepend(place.whole);
-      this.map = { id, volume, curves };
+    if (!told.map) return;
+    const described = await getJson(`/api/runs/${told.map}`);
+    const has = described.has ?? {};
+    this.map ??= this.makeMap(told.map);
+    fill(this.map.words, described.words ?? "");
+    if (!has.volume && !described.iteration) return;
+    if (!this.map.volume) {
+      this.map.volume = new VolumeView(told.map);
+      this.map.curves = new RunCurves(told.map);
+      this.map.aside.prepend(this.map.volume.controls);
+      this.map.body.append(this.map.volume.whole, this.map.curves.whole);
     }
-    const described = await getJson(`/api/runs/${id}`);
-    this.map.volume.offer(described.has ?? {}, described.n_models);
-    await Promise.all([this.map.volume.refresh(), this.map.curves.refresh()]);
+    this.map.volume.whole.hidden = this.map.volume.controls.hidden = !has.volume;
+    this.map.volume.offer(has, described.n_models);
+    await Promise.all([has.volume && this.map.volume.refresh(), this.map.curves.refresh()]);
+  }
+
+  makeMap(id) {
+    const place = card("Map so far", { wide: true, name: "map" });
+    const words = element("p", { class: "quiet" });
+    place.aside.append(element("a", { href: `#/run/${id}` }, "all about it"));
+    place.body.append(words);
+    this.cards.prepend(place.whole);
+    return { id, words, body: place.body, aside: place.aside, volume: null, curves: null };
   }
 
   changed(ids) {
@@ -147,7 +157,7 @@ export class LiveView {
   }
 
   close() {
-    this.map?.volume.close();
+    this.map?.volume?.close();
   }
 }
 

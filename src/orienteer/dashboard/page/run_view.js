@@ -140,9 +140,9 @@ export class RunView {
       validated
         ? { words: "resolution", value: withUnit(validated, "Å"), more: " independent halves" }
         : { words: "halves agree to", value: withUnit(agrees, "Å"), more: agrees ? " not validated" : "" },
-      { words: "sentinels agree to", value: angleWords(last.sentinel_agreement_deg), more: "°" },
+      { words: "sentinels agree to", value: withDegrees(last.sentinel_agreement_deg) },
       { words: "sentinel gain", value: withUnit(last.sentinel_gain_nats, "nats"), more: "" },
-      ...(last.seconds_left && !last.finished ? [{ words: "time left", value: span(last.seconds_left), more: "" }] : []),
+      ...(last.seconds_left && told.status === "working" ? [{ words: "time left", value: span(last.seconds_left), more: "" }] : []),
       ...(last.log_likelihood !== undefined ? [{ words: "log-likelihood", value: number(last.log_likelihood, 5), more: " nats" }] : []),
     ];
     this.numbers.show(numbers.filter(({ value }) => value !== MISSING));
@@ -156,3 +156,5 @@ export class RunView {
     this.parts.get("map")?.made.close();
   }
 }
+
+const withDegrees = (angle) => (angle === null || angle === undefined ? MISSING : `${angleWords(angle)}°`);

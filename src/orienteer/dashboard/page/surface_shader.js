@@ -42,8 +42,8 @@ void main() {
 
   float t = enter, before = at(start + enter * into) - level;
   if (before >= 0.0) {  // the ray begins inside: the face of the cut, or of the cube
-    float inside = (before + level);
-    shade = vec4(mix(tint * 0.35, face, clamp((inside - level) / max(1.0 - level, 0.01), 0.0, 1.0)), 1.0);
+    float above = clamp(before / max(1.0 - level, 0.01), 0.0, 1.0);
+    shade = vec4(above < 0.5 ? mix(tint * 0.3, tint, 2.0 * above) : mix(tint, face, 2.0 * above - 1.0), 1.0);
     return;
   }
   while (t < leave) {

@@ -42,10 +42,21 @@ export class Volume {
     return plane;
   }
 
-  /** The byte that best parts inside from outside: variance within the two is least (Otsu 1979). */
-  middle() {
+  /** The byte at which a surface first shows something. */
+  firstLevel() {
     const counts = new Float64Array(256);
     for (const byte of this.bytes) counts[byte] += 1;
+    return Math.min(254, Math.max(1, this.isLog ? this.median(counts) : this.parting(counts)));
+  }
+
+  /** The median of what was measured; of an intensity, all else is as dark as the darkest. */
+  median(counts) {
+    let left = 0.5 * (this.bytes.length - counts[0]);
+    return 1 + counts.slice(1).findIndex((n) => (left -= n) <= 0);
+  }
+
+  /** The byte that best parts inside from outside: variance within the two is least (Otsu 1979). */
+  parting(counts) {
     const total = this.bytes.length;
     const sum = counts.reduce((all, n, byte) => all + n * byte, 0);
     let [below, belowSum, best, level] = [0, 0, -1, 128];
@@ -57,7 +68,7 @@ export class Volume {
       const between = below * above * (belowSum / below - (sum - belowSum) / above) ** 2;
       if (between > best) [best, level] = [between, byte + 1];
     }
-    return Math.min(254, Math.max(1, level));
+    return level;
   }
 }
 

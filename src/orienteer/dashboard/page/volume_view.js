@@ -82,7 +82,12 @@ export class VolumeView {
     this.volume = volume;
     this.surface?.show(volume);
     this.slices.show(volume);
-    this.setLevel(this.level ?? volume.middle());
+    if (this.level === null) {
+      // The inside of an intensity tells more than its rim.
+      this.cutSlider.value = volume.isLog ? 50 : 0;
+      this.level = volume.firstLevel();
+    }
+    this.setLevel(this.level);
     const edge = volume.voxel ? `, ${withUnit(volume.voxel * volume.n, volume.unit)} wide` : "";
     fill(this.words, `${volume.n} voxels along each edge${edge}; values from ${number(volume.value(0))} to ${number(volume.value(255))}.`);
   }

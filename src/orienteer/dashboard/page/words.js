@@ -66,9 +66,12 @@ export function clock(time, hasSeconds = true) {
   return parts.map((part) => String(part).padStart(2, "0")).join(":");
 }
 
+// To make one of these takes longer than to draw a row.
+const DATES = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "short" });
+
 /** Date and time of s since 1970, where the reader is. */
 export function moment(time) {
-  return time ? new Date(1000 * time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }) : MISSING;
+  return time ? DATES.format(1000 * time) : MISSING;
 }
 
 const minus = (words) => words.replace(/-/g, "−");
