@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from orienteer.errors import FileError, OrienteerError
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.euxfel import EuxfelSource
 from orienteer.stream.opening import open_stream
 
@@ -232,6 +233,8 @@ def test_runs_that_extra_data_opens_are_taken(
 def test_a_folder_that_is_no_run_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="does not exist"):
         EuxfelSource(tmp_path / "nowhere")
+    with pytest.raises(NoAnswer, match="no modules"):
+        EuxfelSource(tmp_path, follow=True)  # it may be recorded soon
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = 1
     with pytest.raises(FileError, match=r"no modules.*other\.h5"):

@@ -9,6 +9,7 @@ import pytest
 from orienteer.errors import FileError
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.folder import FolderSource
 from orienteer.stream.opening import open_stream
 
@@ -101,7 +102,7 @@ def test_a_file_that_cannot_be_read_yet_is_taken_when_it_can(tmp_path: Path) -> 
 
 def test_a_folder_without_patterns_is_an_error_in_words(tmp_path: Path) -> None:
     (tmp_path / "notes.h5").write_bytes(b"no HDF5")
-    with pytest.raises(FileError, match=r"notes\.h5"):
+    with pytest.raises(NoAnswer, match=r"notes\.h5"):
         FolderSource(tmp_path, connect_s=0.1)
     with pytest.raises(FileError, match="not a folder"):
         FolderSource(tmp_path / "nowhere")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.euxfel_files import RunFiles
 from orienteer.stream.euxfel_values import TrainValues
@@ -58,9 +59,9 @@ class EuxfelSource:
         self._files.look()
         root, _, self._key = key.partition(".")
         self._root = root
-        self.modules = self._find_modules(detector_name)
         self._values = {name: TrainValues(self._files, *place) for name, place in (columns or {}).items()}
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
+        self.modules = self._find_modules(detector_name)
         self.counters = StreamCounters()
         self.is_finished = False
         self._train = 0
@@ -212,7 +213,10 @@ class EuxfelSource:
         if len(found) != 1:
             why = f"has the detectors {', '.join(sorted(found))}" if found else "has no modules of a detector"
             skipped = "".join(f" {n}: {r}" for n, r in list(self._files.skipped.items())[:1])
-            raise FileError(self.name, f"{why} (looked for '{self._root}').{skipped}", "Give detector_name.")
+            error = FileError(
+                self.name, f"{why} (looked for '{self._root}').{skipped}", "Give detector_name."
+            )
+            raise NoAnswer(error.message, error.hint) if self.follow and not found else error
         (modules,) = found.values()
         return [modules[number] for number in sorted(modules)]
 

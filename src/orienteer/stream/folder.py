@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.stream.base import NoAnswer
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Chosen, Events, Position
@@ -67,9 +68,8 @@ class FolderSource:
         while not self._open_changed():
             if time.monotonic() >= until:
                 why = "".join(f" {name}: {reason}" for name, reason in list(self.skipped.items())[:1])
-                raise FileError(
-                    self.folder,
-                    f"no file of patterns appeared within {connect_s:g} s.{why}",
+                raise NoAnswer(
+                    f"{folder}: no file of patterns appeared within {connect_s:g} s.{why}",
                     f"Files end in {', '.join(ENDINGS)}.",
                 )
             time.sleep(_LOOK_EVERY_S)
