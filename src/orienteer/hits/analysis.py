@@ -59,7 +59,14 @@ class HitAnalysis:
             )
             behind = (sizes.background[first:, None] * of_rings).astype(np.float32)
             kind[first:] = self._judge(
-                Evidence(photons[first:], behind, strengths, sizes.brightness[first:], sizes.size_A[first:])
+                Evidence(
+                    photons[first:],
+                    behind,
+                    strengths,
+                    sizes.brightness[first:],
+                    sizes.size_A[first:],
+                    (1 / sizes.fit_quality[first:]).astype(np.float32),
+                )
             )
         return {
             "size_A": sizes.size_A,
@@ -149,4 +156,4 @@ class HitAnalysis:
 
 def _nothing(n_rings: int) -> Evidence:
     rows = np.zeros((0, n_rings), dtype=np.float32)
-    return Evidence(rows, rows, np.zeros((0, N_BANDS), np.float32), *np.zeros((2, 0), dtype=np.float32))
+    return Evidence(rows, rows, np.zeros((0, N_BANDS), np.float32), *np.zeros((3, 0), dtype=np.float32))

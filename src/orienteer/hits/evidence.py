@@ -14,6 +14,7 @@ class Evidence(NamedTuple):
     fringes : (N, J) strongest fringe of each band of separations, relative to counting noise.
     brightness : (N,) photons of the particle, from the best sphere.
     size_A : (N,) diameter of that sphere.
+    misfit : (N,) deviance of the rings from it per degree of freedom, 1 if a sphere explains them.
     """
 
     rings: NDArray[np.float32]
@@ -21,6 +22,7 @@ class Evidence(NamedTuple):
     fringes: NDArray[np.float32]
     brightness: NDArray[np.float32]
     size_A: NDArray[np.float32]
+    misfit: NDArray[np.float32]
 
     def of(self, hits: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Evidence":
         """That of chosen hits."""

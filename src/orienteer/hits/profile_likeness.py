@@ -53,11 +53,6 @@ class ProfileLikeness:
         covariance = (vectors * np.maximum(values, 0)) @ vectors.T
         return cls(group, profile, covariance + np.diag((_LEAST_SPREAD * profile) ** 2))
 
-    @property
-    def n_free(self) -> int:
-        """Degrees of freedom of the distance."""
-        return len(self.profile) - 2
-
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
         """(N,) squared distance from the particle, in units of what chance and orientation explain."""
         seen, background = _grouped(hits.rings, self.group), _grouped(hits.background, self.group)

@@ -9,89 +9,108 @@ After N. Billor, A. S. Hadi, P. F. Velleman, BACON: blocked adaptive computation
 nominators, Comput. Stat. Data Anal. 34, 279 (2000).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtri
+from scipy.special import gammaincinv
 
 from orienteer.hits.evidence import Evidence
 from orienteer.hits.fringe_likeness import FringeLikeness
 from orienteer.hits.kinds import HitKind
 from orienteer.hits.profile_likeness import ProfileLikeness, ring_groups
+from orienteer.hits.size_likeness import SizeLikeness
 
 # Hits from which a particle can be learned.
 FEWEST_HITS = 60
 # Hits fainter than this many standard deviations of the background say nothing of their kind.
 FAINTEST = 4.0
 _ROUNDS = 12
+# Share of the particle's hits that is taken in while it is learned.
+_NEARLY_ALL = 0.9998
+# A limit that no distance reaches.
+_ANY = 1e6
+_LEAST_SPREAD = 0.05
 # Hits that are tried as the middle of all.
 _CENTRES = 300
 # Fringes so many standard deviations too strong, beyond this part of the diameter, mean several particles.
 _FRINGES, _BEYOND = 4.0, 0.6
+# Hits so many standard deviations brighter than most are not of one particle.
+_TOO_BRIGHT = 3.2
+# Shares of the particle's distances that tell how their tail goes on.
+_LOWER, _UPPER = 0.5, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
     """What is known of the particle, by which hits are judged.
 
-    profile, fringe : the two tests.
-    scales : what their distances are divided by, so that those of the particle are as chance has them.
+    profile, fringe, size : three tests of likeness.
+    limits : (3,) distances up to which hits are alike.
     brightness : median and standard deviation of its logarithm.
-    size_A : median diameter of the particle.
-    keep : share of the single hits that each test is to keep.
     """
 
     profile: ProfileLikeness
     fringe: FringeLikeness
-    scales: tuple[float, float]
+    size: SizeLikeness
+    limits: NDArray[np.float64]
     brightness: tuple[float, float]
-    size_A: float
-    keep: float
 
     @classmethod
     def learn(cls, hits: Evidence, keep: float) -> "Selection | None":
-        """Learn the particle from hits of all kinds; None where there are too few that say anything."""
+        """Learn the particle from hits of all kinds; None where there are too few that say anything.
+
+        keep : share of the hits of the particle that each of the three tests keeps.
+        """
         clear = np.flatnonzero(hits.significance > FAINTEST)
         if len(clear) < FEWEST_HITS:
             return None
         hits = hits.of(clear)
         core = _most_alike(hits)
-        selection = cls._of(hits, core, keep)
         for _ in range(_ROUNDS):
+            selection = cls._of(hits.of(core))
             new = selection.passes(hits)
             if new.sum() < FEWEST_HITS // 2 or np.array_equal(new, core):
                 break
             core = new
-            selection = cls._of(hits, core, keep)
-        return selection
+        inner = hits.of(core)
+        selection = cls._of(inner)
+        # What is least alike among those taken in is junk more often than the rest.
+        factors = np.maximum(np.quantile(selection.distances(inner)[:, :3], keep, axis=0), 1e-12)
+        # A new hit is farther from what was learned than those are that it was learned from.
+        learned = np.array([len(selection.profile.profile), len(selection.fringe.mean), 1])
+        wider = 1 + 3 * learned / len(inner.size_A)
+        return replace(selection, limits=selection.limits * factors * wider)
 
     @classmethod
-    def _of(cls, hits: Evidence, core: NDArray[np.bool_], keep: float) -> "Selection":
-        inner = hits.of(core)
-        profile, fringe = ProfileLikeness.of(ring_groups(inner), inner), FringeLikeness.of(inner)
-        scales = tuple(
-            max(float(np.median(test.distance(inner)) / chdtri(test.n_free, 0.5)), 1e-3)
-            for test in (profile, fringe)
-        )
-        logarithm = np.log(np.maximum(inner.brightness, 1e-3))
+    def _of(cls, core: Evidence) -> "Selection":
+        """Learned from hits of the particle, with limits so wide that what is left out does not matter.
+
+        Cut more closely, those that are left would look ever more alike.  Sizes have no limit yet: a particle
+        that looks smaller from some sides must be able to come in with all of them.
+        """
+        profile, fringe = ProfileLikeness.of(ring_groups(core), core), FringeLikeness.of(core)
+        limits = [_limit(test.distance(core)) for test in (profile, fringe)]
+        logarithm = np.log(np.maximum(core.brightness, 1e-3))
         middle = float(np.median(logarithm))
-        spread = 1.4826 * float(np.median(np.abs(logarithm - middle)))
-        return cls(
-            profile, fringe, (scales[0], scales[1]), (middle, max(spread, 0.05)),
-            float(np.median(inner.size_A)), keep,
-        )  # fmt: skip
+        spread = max(1.4826 * float(np.median(np.abs(logarithm - middle))), _LEAST_SPREAD)
+        return cls(profile, fringe, SizeLikeness.of(core), np.array([*limits, _ANY]), (middle, spread))
+
+    @property
+    def size_A(self) -> float:
+        """Median diameter of the particle."""
+        return self.size.size_A
 
     def distances(self, hits: Evidence) -> NDArray[np.float64]:
-        """(N, 3) how far hits are from the particle by profile, fringes and brightness; 1 is the limit."""
-        of_profile, of_fringes = self.scales
+        """(N, 4) how far hits are from the particle by profile, fringes, size, brightness; 1 is the limit."""
         middle, spread = self.brightness
         too_bright = (np.log(np.maximum(hits.brightness, 1e-3)) - middle) / spread
         return np.stack(
             [
-                self.profile.distance(hits) / (of_profile * chdtri(self.profile.n_free, 1 - self.keep)),
-                self.fringe.distance(hits) / (of_fringes * chdtri(self.fringe.n_free, 1 - self.keep)),
-                np.maximum(too_bright, 0) ** 2 / chdtri(1, 1 - self.keep),
+                self.profile.distance(hits) / self.limits[0],
+                self.fringe.distance(hits) / self.limits[1],
+                self.size.distance(hits) / self.limits[2],
+                np.maximum(too_bright, 0) ** 2 / _TOO_BRIGHT**2,
             ],
             axis=1,
         )
@@ -135,3 +154,18 @@ def _most_alike(hits: Evidence) -> NDArray[np.bool_]:
     core = np.zeros(len(scaled), dtype=bool)
     core[nearest] = True
     return core
+
+
+def _limit(distance: NDArray[np.float64]) -> float:
+    """The distance below which nearly all hits like these (N,) lie.
+
+    Distances would follow a chi-square distribution if deviations were normal.  Orientations are not, and
+    their tail is longer: it is that of the gamma distribution with the same median and the same upper
+    quantile, both of which few hits of something else hardly change.
+    """
+    lower, upper = np.quantile(distance, [_LOWER, _UPPER])
+    ratio = max(float(upper) / max(float(lower), 1e-12), 1.0)
+    shapes = np.geomspace(0.1, 50, 200)
+    ratios = gammaincinv(shapes, _UPPER) / gammaincinv(shapes, _LOWER)
+    shape = float(np.interp(-ratio, -ratios, shapes))
+    return max(float(lower), 1e-12) * float(gammaincinv(shape, _NEARLY_ALL) / gammaincinv(shape, _LOWER))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from orienteer.hits.fringe_likeness import FringeLikeness
 from orienteer.hits.profile_likeness import ProfileLikeness
 from orienteer.hits.selection import Selection
+from orienteer.hits.size_likeness import SizeLikeness
 
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
@@ -18,8 +19,12 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
     """A selection as arrays."""
     state = {f"profile_{name}": np.array(getattr(selection.profile, name)) for name in _PROFILE}
     state |= {f"fringe_{name}": np.array(getattr(selection.fringe, name)) for name in _FRINGE}
-    numbers = (*selection.scales, *selection.brightness, selection.size_A, selection.keep)
-    return state | {"numbers": np.array(numbers)}
+    numbers = (*selection.brightness, selection.size.size_A, selection.size.first)
+    return state | {
+        "size_density": selection.size.density.copy(),
+        "limits": selection.limits.copy(),
+        "numbers": np.array(numbers),
+    }
 
 
 def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
@@ -28,5 +33,6 @@ def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
     fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
-    a, b, middle, spread, size_A, keep = (float(number) for number in state["numbers"])
-    return Selection(profile, fringe, (a, b), (middle, spread), size_A, keep)
+    middle, spread, size_A, first = (float(number) for number in state["numbers"])
+    size = SizeLikeness(size_A, first, np.array(state["size_density"]))
+    return Selection(profile, fringe, size, np.array(state["limits"]), (middle, spread))

@@ -32,10 +32,10 @@ class HitSettings(Section):
         description="Tell single particles from several and from junk; false leaves hits unsure.",
     )
     keep_singles: float = Field(
-        default=0.9995,
+        default=0.99,
         ge=0.5,
         lt=1,
-        description="Share of single hits that each test of the kind would keep if they scattered normally.",
+        description="Share of the hits taken for the particle that each of three tests keeps.",
     )
     window_hits: int = Field(
         default=2000, ge=240, le=10**5, description="Recent hits from which the particle is known."

@@ -1,0 +1,134 @@
+"""Classes of hits: expectation maximisation over class and angle in the plane.
+
+Each class is a mean pattern W in polar coordinates.  A hit of brightness f is a Poisson draw from f W
+turned by an angle, times the sensitivity of the detector, plus background.  In turns, the probability of
+each class and angle is found for each hit, and each class becomes what the hits say it is.  One class more
+stays round: what has no features in the plane gathers there.  After N. D. Loh, V. Elser, Phys. Rev. E 80,
+026705 (2009), with classes for orientations.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.detector.detector import Detector
+from orienteer.errors import OrienteerError
+from orienteer.hits.class_sums import ClassModel, expect
+from orienteer.hits.polar import PolarGrid
+from orienteer.source.base import Source
+from orienteer.source.patterns import Patterns
+
+# Share of the photons of all hits that lie within the rings.
+_LIGHT = 0.9
+# Share of a single hit in the pattern that its class begins with.
+_SEED_SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What N hits look like.  Class C, the last, is the round one.
+
+    grid : the polar coordinates.
+    average : (C + 1, R, A) mean pattern of each class, as photons per pixel of a hit of mean brightness.
+    class_of : (N,) int32, the most likely class of each hit.
+    angle_deg : (N,) by which its average is turned.
+    certainty : (N,) probability of that class.
+    share : (C + 1,) share of the hits.
+    log_likelihood : mean over hits after each iteration, in nats.
+    """
+
+    grid: PolarGrid
+    average: NDArray[np.float32]
+    class_of: NDArray[np.int32]
+    angle_deg: NDArray[np.float32]
+    certainty: NDArray[np.float32]
+    share: NDArray[np.float64]
+    log_likelihood: NDArray[np.float64]
+
+    @property
+    def round_class(self) -> int:
+        """The number of the round class."""
+        return len(self.average) - 1
+
+    def pictures(self, side: int = 128) -> NDArray[np.float32]:
+        """The averages as pictures (C + 1, side, side) with y up; NaN where there is nothing."""
+        return np.stack([self.grid.picture(average, side) for average in self.average])
+
+
+def classify(
+    hits: Source | Patterns, detector: Detector, wavelength_A: float, n_classes: int = 10, *,
+    background: NDArray[np.floating] | None = None, iterations: int = 30, seed: int = 0,
+    q_max_inv_A: float | None = None,
+) -> Classes:  # fmt: skip
+    """Sort hits into classes that look alike, however they are turned about the beam.
+
+    background : (P,) expected photons of a shot without a particle.
+    q_max_inv_A : edge of what is looked at; by default 90 % of the light beyond the background lies inside.
+    """
+    if n_classes < 1 or iterations < 1 or len(hits) == 0:
+        raise OrienteerError("classes need at least one hit, one class and one iteration.")
+    patterns = hits if isinstance(hits, Patterns) else hits.read()
+    q_max = q_max_inv_A or _edge_of_light(patterns, detector, wavelength_A, background)
+    grid = PolarGrid(detector, wavelength_A, q_max)
+    photons, behind = grid.photons(patterns), grid.background(background)
+    brightness = np.maximum(photons.sum(axis=1, dtype=np.float64) - behind.sum(), 1.0)
+    model = _first_model(grid, photons, behind, brightness, n_classes, np.random.default_rng(seed))
+    history = []
+    for _ in range(iterations):
+        result = expect(grid, model, photons, behind, brightness)
+        model = result.model
+        history.append(float(result.log_evidence.mean()))
+    result = expect(grid, model, photons, behind, brightness)
+    return Classes(
+        grid=grid,
+        average=(model.template * brightness.mean()).astype(np.float32),
+        class_of=result.best_class.astype(np.int32),
+        angle_deg=(result.best_angle * 360 / grid.n_angles).astype(np.float32),
+        certainty=result.certainty.astype(np.float32),
+        share=model.share,
+        log_likelihood=np.array(history),
+    )
+
+
+def _edge_of_light(
+    patterns: Patterns, detector: Detector, wavelength_A: float, background: NDArray[np.floating] | None
+) -> float:
+    """Length in 1/A within which most of the light of all hits lies."""
+    lists = patterns.sparse()
+    light = np.bincount(lists.pixel, weights=lists.count, minlength=patterns.n_pixels)
+    light = light - (0 if background is None else len(patterns) * np.asarray(background))
+    length = detector.q_length_inv_A(wavelength_A)
+    edges = np.linspace(0, length.max() * (1 + 1e-9), 61)
+    # Each ring counts by what it has beyond the background; noise must not make the sum run away.
+    rings = np.maximum(np.histogram(length, edges, weights=light)[0], 0)
+    if not rings.sum() > 0:
+        return float(length.max())
+    return float(edges[1 + int(np.searchsorted(np.cumsum(rings) / rings.sum(), _LIGHT))])
+
+
+def _first_model(
+    grid: PolarGrid, photons: NDArray[np.float32], background: NDArray[np.float64],
+    brightness: NDArray[np.float64], n_classes: int, draw: np.random.Generator,
+) -> ClassModel:  # fmt: skip
+    """Each class begins as the round mean, half mixed with a bright hit that is smoothed along its rings."""
+    shape = (grid.n_rings, grid.n_angles)
+    seen = np.maximum(grid.correction.reshape(shape).sum(axis=1), 1e-12)
+    radial = (photons.sum(axis=0) - len(photons) * background).reshape(shape).sum(axis=1) / seen
+    radial = np.maximum(radial / brightness.sum(), 1e-9)
+    bright = np.flatnonzero(brightness >= np.median(brightness))
+    chosen = draw.choice(bright, n_classes, replace=n_classes > len(bright))
+    around = np.exp(-0.5 * (np.minimum(np.arange(shape[1]), shape[1] - np.arange(shape[1])) / 2.0) ** 2)
+    smooth = np.fft.rfft(around)
+
+    def blurred(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.fft.irfft(np.fft.rfft(values.reshape(shape), axis=1) * smooth, n=shape[1], axis=1)
+
+    template = np.empty((n_classes + 1, *shape))
+    template[-1] = radial[:, None]
+    for c, d in enumerate(chosen):
+        # With some of the mean added to hit and sensitivity alike, bins without a pixel follow the mean.
+        signal = blurred(np.maximum(photons[d] - background, 0)) / brightness[d] + 0.1 * radial[:, None]
+        own = signal / (blurred(grid.correction) + 0.1)
+        template[c] = (1 - _SEED_SHARE) * radial[:, None] + _SEED_SHARE * own
+    return ClassModel(template, np.full(n_classes + 1, 1 / (n_classes + 1)))
