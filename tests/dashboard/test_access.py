@@ -67,6 +67,14 @@ def test_an_address_with_a_wrong_token_sets_no_cookie(client: httpx.Client) -> N
     assert "set-cookie" not in answer.headers
 
 
+def test_whoever_opens_the_page_without_token_reads_what_to_do(client: httpx.Client) -> None:
+    del client.headers["Authorization"]
+    answer = client.get("/")
+    assert answer.status_code == 401
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "Open the address that orienteer serve has printed." in answer.text
+
+
 def test_an_address_with_too_many_questions_is_refused(client: httpx.Client) -> None:
     del client.headers["Authorization"]
     assert client.get("/?" + "&".join("token=x" for _ in range(50))).status_code == 401

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
@@ -38,6 +39,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_WHERE = "Open the address that orienteer serve has printed."
 # The address in the window has lost its token when this is followed, and so has the history.
 _GO_ON = '<!doctype html><meta http-equiv="refresh" content="0;url=/"><title>Orienteer</title>'
 
@@ -63,17 +65,13 @@ class Gate:
         """Refuse what may not be asked; the token in the address of the first page is seen to elsewhere."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or name_of_host(host) not in self.names:
-            raise Refused(
-                421, "This server is not called by that name.", "Use the address that it has printed."
-            )
+            raise Refused(421, "This server is not called by that name.", _WHERE)
         is_socket = scope["type"] == "websocket"
         method = scope.get("method", "GET")
         if not is_socket and method not in _READING + _CHANGING:
             raise Refused(405, "Only GET and POST are answered.")
         if not self.knows_token(headers):
-            raise Refused(
-                401, "The token is missing or wrong.", "Use the address that the server has printed."
-            )
+            raise Refused(401, "The token is missing or wrong.", _WHERE)
         if (is_socket or method in _CHANGING) and not is_same_origin(headers, host):
             raise Refused(403, "The request comes from another site.")
         if method in _CHANGING and not is_socket:
@@ -146,9 +144,8 @@ class Guard:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
                 return
-            await error_answer(refusal.status, refusal.message, refusal.hint)(
-                scope, receive, _with_headers(send)
-            )
+            answer = _in_words(refusal) if scope["path"] == "/" else _as_json(refusal)
+            await answer(scope, receive, _with_headers(send))
             return
         await self._app(scope, receive, _with_headers(send))
 
@@ -169,6 +166,16 @@ class Guard:
         answer: Response = HTMLResponse(_GO_ON) if is_foreign else RedirectResponse("/", 303)
         answer.set_cookie(self._gate.cookie, self._gate.token, httponly=True, samesite="strict", path="/")
         return answer
+
+
+def _as_json(refusal: Refused) -> Response:
+    return error_answer(refusal.status, refusal.message, refusal.hint)
+
+
+def _in_words(refusal: Refused) -> Response:
+    """A refusal for a person who has opened the page itself."""
+    words = html.escape(f"{refusal.message} {refusal.hint}")
+    return HTMLResponse(f"<!doctype html><title>Orienteer</title><p>{words}</p>", refusal.status)
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes:

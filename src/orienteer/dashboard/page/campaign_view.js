@@ -29,7 +29,7 @@ export class CampaignView {
     try {
       told = await getJson("/api/campaign");
     } catch (trouble) {
-      if (!trouble.status) throw trouble;
+      if (!trouble.status || trouble.status === 401) throw trouble;
       this.say(trouble.message);
       return;
     }
