@@ -37,7 +37,7 @@ class Publisher:
         self.frame_shape = frame_shape
         self._socket = open_socket("PUB" if to_all else "PUSH", address, is_server=True)
         self.address = endpoint(self._socket)
-        self._session, self.n_sent = secrets.token_hex(8), 0
+        self._sender, self.n_sent = secrets.token_hex(8), 0
 
     def send(self, patterns: Patterns, patience_s: float = 1.0) -> bool:
         """Send a batch; False where nobody takes it in this time, so that it may be sent again."""
@@ -52,7 +52,7 @@ class Publisher:
         self._socket.close(linger=round(1000 * linger_s))
 
     def _send(self, kind: str, arrays: Mapping[str, Any], n_events: int, patience_s: float) -> bool:
-        fields = {"session": self._session, "before": self.n_sent, "frame_shape": list(self.frame_shape)}
+        fields = {"sender": self._sender, "before": self.n_sent, "frame_shape": list(self.frame_shape)}
         parts, until = encode(kind, fields, arrays), time.monotonic() + patience_s
         while not send(self._socket, parts):
             if time.monotonic() >= until:
@@ -80,7 +80,7 @@ class PushSource:
         self.is_finished = False
         self.frame_shape: tuple[int, ...] = ()
         self._recent = RecentIds()
-        self._session, self._expected, self._first_before = "", 0, 0
+        self._sender, self._expected, self._first_before = "", 0, 0
         self._connection = Connection(kind, address, most_bytes)
         self._held = self._next(connect_s)
         if self._held is None and not self.is_finished:
@@ -105,10 +105,10 @@ class PushSource:
 
     def seek(self, position: Position) -> None:
         """A stream that pushes cannot go back; what came between is counted as gaps."""
-        session, before = position.get("session"), position.get("before")
+        sender, before = position.get("sender"), position.get("before")
         if self._held is None or not isinstance(before, int):
             return
-        self.counters.gaps += max(0, self._first_before - (before if session == self._session else 0))
+        self.counters.gaps += max(0, self._first_before - (before if sender == self._sender else 0))
 
     def close(self) -> None:
         """Stop listening."""
@@ -135,30 +135,30 @@ class PushSource:
         message = decode(parts)
         if message.kind not in ("events", "end"):
             raise Malformed(f"a stream pushed '{message.kind[:40]}'.")
-        session, before = message.text("session"), message.number("before", _MOST_BEFORE)
+        sender, before = message.text("sender"), message.number("before", _MOST_BEFORE)
         if message.kind == "end":
-            self._count_gap(session, before, 0)
+            self._count_gap(sender, before, 0)
             self.is_finished = True
             return None
         shape = self.frame_shape or _shape_of(message)
         patterns = patterns_of(message, math.prod(shape))
         self.frame_shape = shape
-        self._count_gap(session, before, len(patterns))
+        self._count_gap(sender, before, len(patterns))
         is_new = self._recent.is_new(patterns.event_id)
         self.counters.duplicates += int((~is_new).sum())
-        events = events_of(patterns, {"session": session, "before": before + len(patterns)})
+        events = events_of(patterns, {"sender": sender, "before": before + len(patterns)})
         if is_new.all():
             return events
         return events.take(is_new) if is_new.any() else None
 
-    def _count_gap(self, session: str, before: int, n_events: int) -> None:
+    def _count_gap(self, sender: str, before: int, n_events: int) -> None:
         """Events between what was announced and what came; a sender that was started again counts from 0."""
-        expected = self._expected if session == self._session else 0
-        if self._session:
+        expected = self._expected if sender == self._sender else 0
+        if self._sender:
             self.counters.gaps += max(0, before - expected)
         else:  # what was sent before we began to listen was not meant for us
             self._first_before = before
-        self._session, self._expected = session, max(expected, before + n_events)
+        self._sender, self._expected = sender, max(expected, before + n_events)
 
 
 def _shape_of(message: Message) -> tuple[int, ...]:

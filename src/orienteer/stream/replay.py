@@ -17,6 +17,7 @@ from orienteer.source.patterns import Patterns, concatenate
 from orienteer.stream.batch_message import MOST_EVENTS
 
 _LARGEST_BATCH_BYTES = 32 * 2**20
+_LOOP_BYTES = 512 * 2**20
 _BLOCK_EVENTS, _BLOCKS_KEPT = 256, 4
 
 
@@ -36,7 +37,7 @@ class Replay:
     rate_hz : events that become due per second, from the first one asked for; None: all are due at once.
         What nobody asks for in time stays due: a replay loses nothing.
     loop : begin again behind the last frame; the ids of lap n are those of the first plus n times the
-        largest of them plus one.
+        largest of them plus one.  Frames of up to half a GiB are kept in memory.
     follow : wait for more at the end of a file that grows.
     dense : send frames as counts of every pixel (uint16 where they fit), as a detector would.
     """
@@ -65,6 +66,9 @@ class Replay:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="replay")
         self._step = min(_BLOCK_EVENTS, self.most_events)
         self._blocks: dict[tuple[int, int], Future[Patterns]] = {}
+        # A loop that fits in memory is read once.
+        is_small = loop and 4 * len(source) * source.n_pixels <= _LOOP_BYTES
+        self._most_blocks = max(_BLOCKS_KEPT, 1 + len(source) // self._step if is_small else 0)
 
     @property
     def most_events(self) -> int:
@@ -129,7 +133,7 @@ class Replay:
         if rows in self._blocks and self._blocks[rows].done() and self._blocks[rows].exception() is not None:
             del self._blocks[rows]  # a file that is being written may be readable the next time
         if rows not in self._blocks:
-            while len(self._blocks) >= _BLOCKS_KEPT:
+            while len(self._blocks) >= self._most_blocks:
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[rows] = self._reader.submit(lambda: self._as_sent(self.source.read(slice(*rows))))
         return self._blocks[rows]
