@@ -190,18 +190,19 @@ def test_pulses_and_trains_that_not_all_modules_have_are_dropped(bridge: Callabl
             message_2({**module(1, 0), **module(1, 5)}, 1),
             message_2(partly, 2),
             message_2(module(3, 0), 3),
+            message_2({**module(4, 0), **module(4, 5, (1, 2))}, 4),
             message_2({**module(6, 0), **module(6, 5)}, 6),
         ]
     )
     source = KaraboSource(served.address)
-    got = [source.next(10.0) for _ in range(4)]
-    assert [len(events) for events in got] == [3, 2, 0, 3]
-    assert [events.n_dropped for events in got] == [0, 2, 3, 0]
+    got = [source.next(10.0) for _ in range(5)]
+    assert [len(events) for events in got] == [3, 2, 0, 0, 3]
+    assert [events.n_dropped for events in got] == [0, 2, 3, 5, 0]
     values = got[1].patterns().frames.reshape(2, 2, 6)[:, :, 0]
     assert values.tolist() == [[2004, 2504], [2008, 2508]]
-    assert source.counters.dropped == 5
-    assert source.counters.received == 13
-    assert source.counters.gaps == 2  # trains 4 and 5
+    assert source.counters.dropped == 10
+    assert source.counters.received == 18
+    assert source.counters.gaps == 1  # train 5
     source.close()
 
 

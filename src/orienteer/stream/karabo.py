@@ -158,7 +158,9 @@ class KaraboSource:
             columns[name] = _per_pulse(message, source, key, n_pulses)
         event_id = train_event_id(train_id, pulse)
         events = events_of(
-            Patterns(joined.reshape(n_pulses, -1), event_id, columns), {"train": train}, n_dropped
+            Patterns(joined.reshape(n_pulses, math.prod(shape)), event_id, columns),
+            {"train": train},
+            n_dropped,
         )
         is_new = self._recent.is_new(event_id)
         self.counters.duplicates += int((~is_new).sum())
@@ -186,18 +188,14 @@ class KaraboSource:
         common, every = pulses[0], np.unique(np.concatenate(pulses))
         for pulse in pulses[1:]:
             common = common[np.isin(common, pulse)]
-        if not len(common):
-            raise Malformed("modules of a detector have no pulse in common.")
         if len(common) == len(every) and all(np.array_equal(pulse, common) for pulse in pulses):
             return list(frames), common, 0
-        rows = [
-            [{p: k for k, p in enumerate(pulse.tolist())}[p] for p in common.tolist()] for pulse in pulses
+        orders = [np.argsort(pulse) for pulse in pulses]
+        chosen = [
+            one[order[np.searchsorted(pulse[order], common)]]
+            for one, pulse, order in zip(frames, pulses, orders, strict=True)
         ]
-        return (
-            [one[chosen] for one, chosen in zip(frames, rows, strict=True)],
-            common,
-            len(every) - len(common),
-        )
+        return chosen, common, len(every) - len(common)
 
     def _module(self, image: KaraboData) -> tuple[NDArray[Any], NDArray[np.uint64]]:
         frames = image.values[self.image_key]

@@ -63,7 +63,10 @@ class Publisher:
 
 
 class PushSource:
-    """Events of a stream that pushes (``kind="PULL"``) or publishes (``"SUB"``) them at an address."""
+    """Events of a stream that pushes (``kind="PULL"``) or publishes (``"SUB"``) them at an address.
+
+    Where several listeners share what one sender pushes, batches that others took are gaps to each.
+    """
 
     detector: Detector | None = None
 
