@@ -21,6 +21,8 @@ from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Chosen, Events, Position
 from orienteer.stream.filtering import Filter
 
+_MOST_RUNS = 4
+
 
 class PsanaSource:
     """Events of a data source of psana2; ids are its time stamps, which are unique in an experiment.
@@ -55,6 +57,7 @@ class PsanaSource:
         self.counters = StreamCounters()
         self.is_finished = False
         self._open_data = open_data
+        self._detectors = _Detectors()
         self._behind = -1
         self._filtered: list[int] = []
         self._iterator: Iterator[tuple[Any, Any]] | None = None
@@ -81,7 +84,7 @@ class PsanaSource:
                 self.is_finished = True
                 break
             self._behind = int(event.timestamp)
-            if _call(run, f"{self.detector_name}.raw.raw", event) is None:
+            if self._detectors.call(run, f"{self.detector_name}.raw.raw", event) is None:
                 n_dropped += 1
             else:
                 found.append((run, event))
@@ -134,7 +137,10 @@ class PsanaSource:
         def read(chosen: Chosen) -> Patterns:
             rows = np.arange(len(found))[chosen]
             kind = "calib" if self.is_calibrated else "raw"
-            frames = [_call(found[k][0], f"{self.detector_name}.raw.{kind}", found[k][1]) for k in rows]
+            frames = [
+                self._detectors.call(found[k][0], f"{self.detector_name}.raw.{kind}", found[k][1])
+                for k in rows
+            ]
             flat = np.array(frames).reshape(len(rows), self.n_pixels)
             return Patterns(flat, event_id[rows], {name: c[rows] for name, c in columns.items()})
 
@@ -147,14 +153,14 @@ class PsanaSource:
             "time_s": np.array([(s >> 32) + (s & 0xFFFFFFFF) * 1e-9 for s in stamps], np.float64)
         }
         for name, path in self.extra_columns.items():
-            values = [_call(run, path, event) for run, event in found]
+            values = [self._detectors.call(run, path, event) for run, event in found]
             columns[name] = np.array([np.nan if value is None else float(value) for value in values])
         return columns
 
     def _first_shape(self) -> tuple[int, ...]:
         for run in self._open_data().runs():
             for event in run.events():
-                frame = _call(
+                frame = self._detectors.call(
                     run, f"{self.detector_name}.raw.{'calib' if self.is_calibrated else 'raw'}", event
                 )
                 if frame is not None:
@@ -185,18 +191,28 @@ def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -
     )
 
 
-def _call(run: Any, path: str, event: Any) -> Any:
-    """What a method of a detector, such as "jungfrau.raw.raw", gives for an event; None where it has none."""
-    name, *rest = path.split(".")
-    known: dict[str, Any] = run.__dict__.setdefault("_orienteer_detectors", {})
-    if name not in known:
-        try:
-            known[name] = run.Detector(name)
-        except Exception as error:  # psana has its own errors for a detector that is not there
-            raise OrienteerError(f"psana knows no detector '{name}' ({error}).") from error
-    method = known[name]
-    for attribute in rest:
-        method = getattr(method, attribute, None)
-        if method is None:
-            raise OrienteerError(f"psana's detector '{name}' has no '{'.'.join(rest)}'.")
-    return method(event)
+class _Detectors:
+    """Detectors of psana by run and name: to make one takes long."""
+
+    def __init__(self) -> None:
+        self._of_run: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    def call(self, run: Any, path: str, event: Any) -> Any:
+        """What a method of a detector, such as "epix.raw.raw", gives for an event; None where it has none."""
+        name, *rest = path.split(".")
+        if id(run) not in self._of_run:
+            while len(self._of_run) >= _MOST_RUNS:
+                del self._of_run[next(iter(self._of_run))]
+            self._of_run[id(run)] = (run, {})  # the run is held, so that no other gets its number
+        known = self._of_run[id(run)][1]
+        if name not in known:
+            try:
+                known[name] = run.Detector(name)
+            except Exception as error:  # psana has its own errors for a detector that is not there
+                raise OrienteerError(f"psana knows no detector '{name}' ({error}).") from error
+        method = known[name]
+        for attribute in rest:
+            method = getattr(method, attribute, None)
+            if method is None:
+                raise OrienteerError(f"psana's detector '{name}' has no '{'.'.join(rest)}'.")
+        return method(event)
