@@ -1,10 +1,11 @@
-"""Shot rows per second that a campaign commits from several processes, and seconds to open one of a million shots.
+"""Shot rows that a campaign takes per second from several processes, and how soon one of a million opens.
 
-    python bench/campaign.py [--writers 4] [--seconds 20] [--rows 1000] [--shots 1000000] [--runs 1000] [--keep]
+    python bench/campaign.py [--writers 4] [--seconds 20] [--rows 1000] [--shots 1000000] [--runs 1000]
+                             [--keep]
 
 Each writer is a process that adds segments of ``rows`` shots with twelve columns to a run of its own, as the
-feeder of a live run does; what counts are rows that were committed between the first and the last commit of all
-writers.  PostgreSQL is a server on this machine that waits for its disk, started here and stopped after.
+feeder of a live run does.  What counts are the rows that were committed between the first and the last commit
+of all writers.  PostgreSQL is a server on this machine that waits for its disk, started and stopped here.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from machine import describe_machine, report
 from orienteer.campaign.campaign import Campaign
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "campaign"))
-from postgres_server import programs, running_server  # noqa: E402
+from postgres_server import programs, running_server
 
 COLUMNS = (
     "time_s", "photons", "n_lit", "hit_score", "size_A", "brightness", "fit_quality", "wavelength_A",
@@ -77,7 +78,7 @@ def measure(address: str, given: argparse.Namespace) -> dict[str, float]:
 
 
 def write(address: str, run: str, n: int, seconds: float) -> None:
-    """Add segments for so long, and print when the first began, when the last was there, and how many rows."""
+    """Add segments for so long; print when the first began, when the last was there, and how many rows."""
     with Campaign.open(address) as campaign:
         began = time.time()
         i = 0

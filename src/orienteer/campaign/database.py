@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Table, create_engine, event
+from sqlalchemy import URL, Connection, Row, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
@@ -49,7 +49,6 @@ class Database:
             from psycopg import Error
 
             self._errors = (DBAPIError, Error)
-            options["pool_pre_ping"] = True
             options["connect_args"] = {"connect_timeout": 10}
         self._engine = create_engine(url, **options)
         if self.is_sqlite:
@@ -108,18 +107,26 @@ class Database:
         return CampaignError(f"{self}: the database refused: {first.rstrip('.')}.", hint)
 
 
+def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> Row[Any] | None:
+    """Add a row unless one with the same key is there; its primary key, or None where it was there."""
+    # A row comes back only where one was added; how many rows changed is not told by every driver.
+    added = dialect_insert(connection)(table).values(**values).on_conflict_do_nothing()
+    return connection.execute(added.returning(*table.primary_key.columns)).first()
+
+
 def insert_once(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
     """Add a row unless one with the same key is there; whether it was added."""
-    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    # A row comes back only where one was added; how many rows changed is not told by every driver.
-    added = make(table).values(**values).on_conflict_do_nothing().returning(*table.primary_key.columns)
-    return connection.execute(added).first() is not None
+    return insert_new(connection, table, values) is not None
+
+
+def dialect_insert(connection: Connection) -> Any:
+    """The INSERT of this database, which knows what to do about rows that are there."""
+    return sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
 
 
 def put(connection: Connection, table: Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Add a row, or change the one that has this key, which is the primary one."""
-    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    statement = make(table).values(**key, **values)
+    statement = dialect_insert(connection)(table).values(**key, **values)
     connection.execute(statement.on_conflict_do_update(index_elements=list(key), set_=dict(values)))
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from orienteer.campaign.address import CampaignError
-from orienteer.campaign.database import insert_once, put
+from orienteer.campaign.database import dialect_insert, insert_new
 from orienteer.campaign.schema import run, segment, shot, shot_column
 
 Columns = Mapping[str, NDArray[Any]]
@@ -32,18 +32,17 @@ def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) 
     columns : (N,) each, ``event_id`` among them; columns of arrays have no place in a row and are left out.
     """
     n = _length(columns)
-    if not insert_once(connection, segment, {"run_id": run_id, "name": name, "n_shots": n}):
+    added = insert_new(connection, segment, {"run_id": run_id, "name": name, "n_shots": n})
+    if added is None:
         return False
-    chosen = select(segment.c.id).where(segment.c.run_id == run_id, segment.c.name == name)
-    segment_id = int(connection.execute(chosen).scalar_one())
-    table = {"segment_id": [segment_id] * n, "number": list(range(n)), **_as_lists(columns, n)}
+    table = {"segment_id": [added.id] * n, "number": list(range(n)), **_as_lists(columns, n)}
     if connection.dialect.name == "sqlite":
         _insert_rows(connection, table)
     else:
         _copy_rows(connection, table)
     hits = int(np.count_nonzero(columns["is_hit"])) if "is_hit" in columns else 0
     sums = {"n_shots": run.c.n_shots + n, "n_hits": run.c.n_hits + hits, "modified_s": time.time()}
-    # Changing this row also makes others wait who add shots to the same run, so that the sums below are safe.
+    # This row first: those who add shots to the same run wait for each other here, and not in the sums below.
     connection.execute(run.update().where(run.c.id == run_id).values(**sums))
     _add_to_sums(connection, run_id, columns)
     return True
@@ -158,20 +157,23 @@ def _copy_rows(connection: Connection, table: Mapping[str, list[Any]]) -> None:
 
 
 def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
-    rows = connection.execute(select(shot_column).where(shot_column.c.run_id == run_id))
-    known = {row.name: row for row in rows}
+    rows = []
     for name, column in _scalars(columns).items():
         values = column.astype(np.float64)
         values = values[np.isfinite(values)]
-        if not len(values):
-            continue
-        n, least, most, total = len(values), float(values.min()), float(values.max()), float(values.sum())
-        if (before := known.get(name)) is not None:
-            n, total = n + before.n, total + before.total
-            least, most = min(least, before.least), max(most, before.most)
-        put(
-            connection,
-            shot_column,
-            {"run_id": run_id, "name": name},
-            {"n": n, "least": least, "most": most, "total": total},
-        )
+        if len(values):
+            sums = {"least": float(values.min()), "most": float(values.max()), "total": float(values.sum())}
+            rows.append({"run_id": run_id, "name": name[:200], "n": len(values), **sums})
+    if not rows:
+        return
+    # All in one statement: every question to a server costs its own time.
+    added = dialect_insert(connection)(shot_column).values(rows)
+    before, new = shot_column.c, added.excluded
+    smaller, larger = ("min", "max") if connection.dialect.name == "sqlite" else ("least", "greatest")
+    changed = {
+        "n": before.n + new.n,
+        "least": getattr(func, smaller)(before.least, new.least),
+        "most": getattr(func, larger)(before.most, new.most),
+        "total": before.total + new.total,
+    }
+    connection.execute(added.on_conflict_do_update(index_elements=["run_id", "name"], set_=changed))
