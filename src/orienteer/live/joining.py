@@ -45,6 +45,8 @@ def join_segments(
     """
     journal = folder / JOURNAL
     ranges = list_ranges(journal)
+    for left in journal.glob(".*-*.part"):  # of a join that was killed
+        left.unlink(missing_ok=True)
     _remove_joined(journal, ranges)
     n_made = 0
     for first in range(0, ranges[-1].last + 1 - keep if ranges else 0, together):

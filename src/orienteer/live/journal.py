@@ -75,7 +75,7 @@ class Journal:
         self.folder = folder / JOURNAL
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            for left in self.folder.glob(".*.part"):  # of a worker that was killed
+            for left in self.folder.glob(f".{'?' * 9}.h5.*.part"):  # of a killed worker
                 left.unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(self.folder, error) from error
