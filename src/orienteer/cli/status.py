@@ -38,10 +38,12 @@ def status(
     """Tell what runs where: step, time left, and why jobs wait. Slurm is asked twice a minute at most."""
     from orienteer.cluster.queue import read_queue
     from orienteer.cluster.records import read_records
+    from orienteer.live.standing import read_live_standing
     from orienteer.run.standing import read_standing
+    from orienteer.source.journal import is_live_run
 
     folders = find_runs(places or [Path()])
-    standings = [read_standing(folder) for folder in folders]
+    standings = [(read_live_standing if is_live_run(folder) else read_standing)(folder) for folder in folders]
     records = {folder: read_records(folder) for folder in folders}
     # A run that has finished needs no question to Slurm.
     asked = [
@@ -88,7 +90,11 @@ def _runs_below(folder: Path, depth: int) -> list[Path]:
     """A run, or the runs in a folder; the halves of a validation are not listed beside their run."""
     from orienteer.cluster.records import read_records
     from orienteer.run.directory import RunDirectory
+    from orienteer.source.journal import is_live_run
 
+    if is_live_run(folder):
+        growing = folder / "map"
+        return [folder, growing] if RunDirectory(growing).is_run else [folder]
     if RunDirectory(folder).is_run or read_records(folder):
         return [folder]
     if depth == 0:
@@ -125,7 +131,7 @@ def _lines(standing: "Standing", jobs: Jobs) -> list[tuple[str, ...]]:
         "" if standing.seconds_left is None else time_in_words(standing.seconds_left),
     )
     shown = [(record.number, _said(record, job)) for record, job in jobs] or [("", "")]
-    if standing.state == "finished":
+    if standing.state == "finished" or standing.method == "live":
         shown = [("", standing.reason)]
     elif standing.state == "failed" and not any(job and not job.is_over for _, job in jobs):
         shown = [(jobs[-1][0].number if jobs else "", standing.reason)]
