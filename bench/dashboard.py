@@ -26,7 +26,10 @@ import numpy as np
 
 from machine import describe_machine, report
 from orienteer.campaign.campaign import Campaign
+from orienteer.live.journal import Journal, Segment
+from orienteer.live.summary import Summary
 from orienteer.run.orientations_file import write_orientations
+from orienteer.source.sparse_photons import SparsePhotons
 from orienteer.volume.opening import write_volume
 from orienteer.volume.volume import Volume
 
@@ -46,6 +49,7 @@ def main() -> None:
         folder = Path(name)
         write_runs(folder / "runs", given.runs, given.steps, given.edge)
         write_campaign(folder / "campaign.db", folder / "runs", given.runs, given.shots)
+        write_live(folder / "runs" / "live", given.shots)
         command = [
             sys.executable, "-m", "orienteer", "serve", str(folder / "runs"), "--campaign",
             str(folder / "campaign.db"), "--port", "0", "--json", "--log", str(folder / "refused.log"),
@@ -58,7 +62,7 @@ def main() -> None:
                     "runs": given.runs,
                     "shots": given.shots,
                     "seconds": answers(told, folder / "runs" / "run_0000", given.edge),
-                    "strangers": strangers(told["port"], given.requests),
+                    "strangers": strangers(told, given.requests),
                     "refusals_noted": count_lines(folder),
                     "server_memory_MiB": memory_MiB(server.pid),
                 }
@@ -119,6 +123,26 @@ def write_campaign(path: Path, folder: Path, n_runs: int, n_shots: int) -> None:
                 campaign.add_shots(f"run {number}", columns, f"{segment:09d}")
 
 
+def write_live(folder: Path, n_shots: int) -> None:
+    """A live run of so many shots in a hundred segments, every tenth shot a hit."""
+    folder.mkdir()
+    described = {"format": "orienteer-live", "version": 1, "source": "made up", "frame_shape": [128, 128]}
+    (folder / "live.json").write_text(json.dumps(described))
+    (folder / "counters.json").write_text(json.dumps({"processed": n_shots, "hits": n_shots // 10}))
+    journal, summary, n = Journal(folder), Summary(), n_shots // 100
+    rows = np.arange(0, n, 10)
+    start = np.arange(len(rows) + 1, dtype=np.int64) * 100
+    pixel = np.tile(np.arange(0, 16_384, 164, dtype=np.int32)[:100], len(rows))
+    photons = SparsePhotons(start, pixel, np.ones(len(pixel), np.int32), 128 * 128)
+    for segment in range(100):
+        ids = np.arange(n, dtype=np.uint64) + np.uint64(segment * n)
+        summary.counters.received = summary.counters.processed = (segment + 1) * n
+        summary.add(ids, rows, np.full(len(rows), 300.0), ["single"] * len(rows), 1e9 + segment)
+        shots = {"event_id": ids, "size_A": np.full(n, 300.0), "hit_score": np.ones(n)}
+        powder = {"powder": {"hits": np.ones(128 * 128), "background": np.ones(128 * 128)}}
+        journal.commit(Segment((128, 128), shots, rows, photons, summary.as_json(), powder))
+
+
 def answers(told: dict[str, Any], first_run: Path, edge: int) -> dict[str, dict[str, float]]:
     """Seconds of every kind of question."""
     headers = {"Authorization": f"Bearer {told['token']}"}
@@ -130,6 +154,11 @@ def answers(told: dict[str, Any], first_run: Path, edge: int) -> dict[str, dict[
         measured["search"] = timed(lambda: client.get("/api/runs", params={"search": "sample 3 run_00"}))
         runs = client.get("/api/runs", params={"search": first_run.name}).json()["runs"]
         url = f"/api/runs/{runs[0]['id']}"
+        live = client.get("/api/runs", params={"search": "live"}).json()["runs"][0]["id"]
+        last = client.get(f"/api/live/{live}").json()["recent_hits"]
+        measured["live"] = timed(lambda: client.get(f"/api/live/{live}"))
+        measured["powder"] = timed(lambda: client.get(f"/api/live/{live}/powder"))
+        measured["a hit of all shots"] = timed(lambda: client.get(f"/api/runs/{live}/frame/{last[0]}"))
         measured["campaign"] = timed(lambda: client.get("/api/campaign"))
         shots = {"column": "size_A", "bins": 100}
         measured["histogram of one run"] = timed(
@@ -158,28 +187,35 @@ def timed(
     }
 
 
-def strangers(port: int, n: int) -> dict[str, Any]:
-    """Requests that must all be refused, by kind: how many were, and with which status."""
+def strangers(told: dict[str, Any], n: int) -> dict[str, Any]:
+    """Requests that must all be refused, by kind: how many were served, and the status of the others.
+
+    Those of other sites, of other names, with large bodies and with paths that climb know the token, as a page
+    would whose user has opened the dashboard.
+    """
     rng = random.Random(3)
+    token = {"Authorization": f"Bearer {told['token']}", "X-Orienteer": "1"}
     climbs = ("/static/../../run.json", "/static/%2e%2e/%2e%2e/run.json", "/api/runs/..%2f..%2fetc%2fpasswd")
+    run = "/api/runs/0123456789abcdef"
+
+    def name() -> str:
+        return f"{rng.getrandbits(40):x}.org"
+
     kinds: dict[str, Callable[[httpx.Client], httpx.Response]] = {
         "no token": lambda client: client.get(rng.choice(("/", "/api/runs", "/static/index.html", *climbs))),
         "wrong token": lambda client: client.get(
             "/api/runs", headers={"Authorization": f"Bearer {rng.getrandbits(256):x}"}
         ),
         "other site": lambda client: client.post(
-            "/api/runs/0123456789abcdef/stop",
-            json={},
-            headers={"Origin": f"http://{rng.getrandbits(40):x}.org"},
+            f"{run}/stop", json={}, headers={**token, "Origin": f"http://{name()}"}
         ),
-        "other name": lambda client: client.get(
-            "/api/runs", headers={"Host": f"{rng.getrandbits(40):x}.org"}
-        ),
-        "large body": lambda client: client.post("/api/runs/0123456789abcdef/note", content=b"x" * 70_000),
-        "random path": lambda client: client.get("/" + rng.randbytes(20).hex(), params={"token": "guess"}),
+        "other name": lambda client: client.get("/api/runs", headers={**token, "Host": name()}),
+        "large body": lambda client: client.post(f"{run}/note", content=b"x" * 70_000, headers=token),
+        "climbing path": lambda client: client.get(rng.choice(climbs), headers=token),
+        "random path": lambda client: client.get("/" + rng.randbytes(20).hex(), headers=token),
     }
     found: dict[str, Counter[int]] = {kind: Counter() for kind in kinds}
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=600) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{told['port']}", timeout=600) as client:
         for number in range(n):
             kind = list(kinds)[number % len(kinds)]
             found[kind][kinds[kind](client).status_code] += 1

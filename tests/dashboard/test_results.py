@@ -109,7 +109,8 @@ def test_a_frame_is_a_picture_of_its_photons(
     expected = source.detector.assemble(source.read([1]).dense()[0].astype(float))
     expected[expected == 36 + 7] = 65535
     np.testing.assert_array_equal(picture, expected)
-    assert client.get(f"/api/runs/{made_up.run_id(client)}/frame/5").status_code == 404
+    for other in (5, 2**64, 10**20 - 1):
+        assert client.get(f"/api/runs/{made_up.run_id(client)}/frame/{other}").status_code == 404
 
 
 def test_data_outside_of_the_roots_are_not_served(

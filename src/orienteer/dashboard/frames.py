@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,47 +31,62 @@ _MOST_PIXELS = 1 << 24
 EventId = Annotated[str, InPath(pattern=r"^[0-9]{1,20}$")]
 
 
+@dataclass
+class _Open:
+    """Data that are open, and the ids (n,) of the events that were there when one was looked for."""
+
+    source: Source
+    ids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+
+    def place_of(self, event_id: int) -> int | None:
+        """The number of the frame of an event; None: there is none."""
+        if len(self.ids) < len(self.source):
+            new = self.source.event_ids(slice(len(self.ids), len(self.source)))
+            self.ids = np.concatenate([self.ids, new])
+        if event_id >= 2**64:
+            return None
+        found = np.flatnonzero(self.ids == np.uint64(event_id))
+        return int(found[0]) if len(found) else None
+
+
 class OpenSources:
-    """The data of a few runs, open, with the place of every event; one reader at a time."""
+    """The data of a few runs, open; one reader at a time."""
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._open: OrderedDict[Path, tuple[Source, dict[int, int]]] = OrderedDict()
+        self._open: OrderedDict[Path, _Open] = OrderedDict()
         self._guard = threading.Lock()
 
     def columns(self, entry: Entry, first: int, n: int) -> tuple[int, dict[str, NDArray[Any]]]:
         """How many frames there are, and all columns of n of them."""
         with self._guard:
-            source, _ = self._source(entry)
+            source = self._source(entry).source
             rows = slice(first, min(first + n, len(source)))
             return len(source), {"event_id": source.event_ids(rows), **source.read_columns(None, rows)}
 
     def picture(self, entry: Entry, event_id: int) -> NDArray[np.uint16]:
         """Photons (ny, nx) of an event on its detector, ``NOTHING`` where no pixel counts."""
         with self._guard:
-            source, places = self._source(entry)
-            if len(places) < len(source):
-                rows = slice(len(places), len(source))
-                ids = source.event_ids(rows).tolist()
-                places.update({name: rows.start + k for k, name in enumerate(ids)})
-            if event_id not in places:
+            found = self._source(entry)
+            source, place = found.source, found.place_of(event_id)
+            if place is None:
                 raise Refused(404, f"There is no frame of event {event_id}.")
             if source.n_pixels > _MOST_PIXELS:
                 raise Refused(422, f"Frames have {source.n_pixels:,} pixels, more than a page can show.")
-            frame = to_numpy(source.read([places[event_id]]).dense())[0]
+            frame = to_numpy(source.read([place]).dense())[0]
         return _picture(frame, source)
 
-    def _source(self, entry: Entry) -> tuple[Source, dict[int, int]]:
+    def _source(self, entry: Entry) -> _Open:
         found = self._open.pop(entry.path, None)
         if found is None:
-            found = (self._opened(entry), {})
+            found = _Open(self._opened(entry))
         else:
             if entry.is_live:
                 self._state.links.journal(entry.path)
-            found[0].refresh()
+            found.source.refresh()
         self._open[entry.path] = found
         while len(self._open) > _MOST_OPEN:
-            self._open.popitem(last=False)[1][0].close()
+            self._open.popitem(last=False)[1].source.close()
         return found
 
     def _opened(self, entry: Entry) -> Source:
