@@ -78,7 +78,7 @@ def check_virtual(path: Path, dataset: h5py.Dataset) -> None:
 
 
 def rows_of_growing(file: h5py.File) -> int | None:
-    """Frames of a growing file that have all of their data: its shortest table that can grow; None: none can."""
+    """Frames of a growing file that are whole: rows of its shortest table that can grow; None: none can."""
     groups = [*COLUMN_GROUPS, COLUMNS, "entry_1/data_1", "entry_1/image_1", f"{DETECTOR}/detector_corrected"]
     tables = [dataset for group in groups for _, dataset in _datasets(_get(file, group))]
     return min((len(table) for table in tables if _can_grow(table)), default=None)
