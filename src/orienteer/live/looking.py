@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
 
@@ -62,6 +63,7 @@ class Looking:
 
     make_analysis : the analysis at a wavelength in angstrom; None where the detector is not known.
     wavelength_A : of all events; 0: what each of them says.
+    device : where dense frames are calibrated and looked at; hits come back.
     """
 
     def __init__(
@@ -70,17 +72,18 @@ class Looking:
         finder: Finder,
         make_analysis: Callable[[float], Analysis] | None = None,
         wavelength_A: float = 0.0,
+        device: DeviceName = "cpu",
     ) -> None:
         self._calibrate, self.finder, self._make_analysis = calibrate, finder, make_analysis
-        self._wavelength_A = wavelength_A
+        self._wavelength_A, self._device = wavelength_A, device
         self._analysis: Analysis | None = None
         self._analysis_state: Mapping[str, NDArray[Any]] = {}
 
     def look(self, raw: Patterns) -> tuple[Columns, Patterns]:
         """Columns of all shots, and the calibrated frames of those that are hits."""
-        patterns = self._calibrate(raw)
+        patterns = self._calibrate(raw if raw.is_sparse else raw.to(self._device))
         found = dict(self.finder.look(patterns))
-        hits = patterns[np.asarray(found["is_hit"], dtype=bool)]
+        hits = patterns[np.asarray(found["is_hit"], dtype=bool)].to("cpu")
         if not hits.is_sparse and hits.frames.dtype.kind == "f":
             raise OrienteerError(
                 "the calibrated frames are signal, but hits are kept as photons.",
@@ -119,7 +122,9 @@ class Looking:
         return float(np.median(told)) if len(told) else 0.0
 
 
-def looking_of(settings: Settings, n_pixels: int, detector: Detector | None) -> Looking:
+def looking_of(
+    settings: Settings, n_pixels: int, detector: Detector | None, device: DeviceName = "cpu"
+) -> Looking:
     """Calibration, hit finding and analysis as the settings ask for them."""
     from orienteer.calibration.calibration import Calibration
     from orienteer.hits.finding import HitFinder
@@ -135,4 +140,5 @@ def looking_of(settings: Settings, n_pixels: int, detector: Detector | None) -> 
         HitFinder(settings.hits, n_pixels, detector),
         None if detector is None else make_analysis,
         settings.run.wavelength_A,
+        choose_device(device),
     )
