@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.hits.class_sums import ClassModel, expect
+from orienteer.hits.fringes import pixel_spacing_inv_A
 from orienteer.hits.polar import PolarGrid
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns
@@ -23,6 +24,7 @@ from orienteer.source.patterns import Patterns
 _LIGHT = 0.9
 # Share of a single hit in the pattern that its class begins with.
 _SEED_SHARE = 0.5
+_MOST_RINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,9 @@ def classify(
         raise OrienteerError("classes need at least one hit, one class and one iteration.")
     patterns = hits if isinstance(hits, Patterns) else hits.read()
     q_max = q_max_inv_A or _edge_of_light(patterns, detector, wavelength_A, background)
-    grid = PolarGrid(detector, wavelength_A, q_max)
+    # Rings narrower than a pixel would have holes.
+    spacing = pixel_spacing_inv_A(detector, np.arange(detector.n_pixels), wavelength_A)
+    grid = PolarGrid(detector, wavelength_A, q_max, int(np.clip(q_max / spacing, 2, _MOST_RINGS)))
     photons, behind = grid.photons(patterns), grid.background(background)
     brightness = np.maximum(photons.sum(axis=1, dtype=np.float64) - behind.sum(), 1.0)
     model = _first_model(grid, photons, behind, brightness, n_classes, np.random.default_rng(seed))

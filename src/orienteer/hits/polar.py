@@ -74,12 +74,14 @@ class PolarGrid:
         return np.asarray(np.take_along_axis(by_angle, source[:, None, :], axis=2).sum(axis=0))
 
     def picture(self, template: NDArray[np.float64], side: int = 128) -> NDArray[np.float32]:
-        """A template (R, A) as a picture (side, side) with y up; NaN outside the largest ring."""
+        """A template (R, A) as a picture (side, side) with y up; NaN where no pixel is."""
         axis = (np.arange(side) + 0.5) / side * 2 - 1
         x, y = axis[None, :], axis[:, None]
         ring = (np.hypot(x, y) * self.n_rings).astype(np.int64)
         angle = (np.mod(np.arctan2(y, x) / (2 * np.pi), 1.0) * self.n_angles).astype(np.int64) % self.n_angles
-        inside = ring < self.n_rings
+        seen = np.append(self.correction.reshape(self.n_rings, self.n_angles).any(axis=1), False)
+        ring = np.minimum(ring, self.n_rings)
+        inside = seen[ring]
         return np.where(inside, template[np.where(inside, ring, 0), angle], np.nan).astype(np.float32)
 
     def _sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
