@@ -39,11 +39,11 @@ def write_file(
     with h5py.File(path, "w") as file:
         fixed = [name.encode() for name in sources]
         roots = [name.partition("/")[0].encode() for name in sources]
-        place = "METADATA/dataSources" if version != "0.5" else "METADATA"
+        place = "METADATA/dataSources" if version > "0.5" else "METADATA"
         file[f"{place}/dataSourceId"] = fixed
         file[f"{place}/root"] = roots
         file[f"{place}/deviceId"] = [name.partition("/")[2].encode() for name in sources]
-        if version != "0.5":
+        if version > "0.5":
             file["METADATA/dataFormatVersion"] = [version.encode()]
             file["INDEX/timestamp"] = np.array(trains, np.uint64) * np.uint64(100_000_000)
             file["INDEX/flag"] = np.ones(len(trains), np.int32)
@@ -53,7 +53,11 @@ def write_file(
             first = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.uint64)
             index = "INDEX/" + name.partition("/")[2]
             file[f"{index}/first"] = first
-            file[f"{index}/count"] = count
+            if version == "0.1":  # the oldest tell the last row, and whether there is any
+                file[f"{index}/last"] = (first + np.maximum(count, 1) - 1).astype(np.uint64)
+                file[f"{index}/status"] = (count > 0).astype(np.uint64)
+            else:
+                file[f"{index}/count"] = count
             for key, data in datasets.items():
                 file.create_dataset(f"{name}/{key}", data=data)
 
@@ -162,13 +166,16 @@ def test_pulses_that_a_module_misses_are_dropped_and_counted(tmp_path: Path, all
     assert source.counters.received == 12
 
 
-@pytest.mark.parametrize("version", ["0.5", "1.0", "1.2"])
+@pytest.mark.parametrize("version", ["0.1", "0.5", "1.0", "1.2"])
 def test_raw_data_of_old_and_new_files_are_read_without_their_gain(
     tmp_path: Path, all_of, version: str
 ) -> None:
     for module in (0, 1):
-        module_file(tmp_path, module, 0, [1, 2], raw=True, version=version)
-    check(all_of(EuxfelSource(tmp_path)), (0, 1))
+        pulses = lambda train: () if train == 2 else PULSES  # noqa: E731
+        module_file(tmp_path, module, 0, [1, 2, 3], pulses, raw=True, version=version)
+    got = all_of(EuxfelSource(tmp_path))
+    check(got, (0, 1))
+    assert np.unique(got.columns["train_id"]).tolist() == [1, 3]
 
 
 def test_trains_that_were_filled_up_and_trains_without_frames_are_left_out(tmp_path: Path, all_of) -> None:
