@@ -60,8 +60,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
         with _to_be_mended():
             detector = _detector_of(source, settings)
             folder.meet_source(source.frame_shape, detector, getattr(source, "polarisation", None))
-            device = described.get("device") or "auto"
-            looking = looking_of(settings, source.n_pixels, detector, device)
+            looking = looking_of(settings, source.n_pixels, detector, described.get("device", "auto"))
             wavelength_A = settings.run.wavelength_A
             worker = Worker(folder, source, looking, settings.live, keep, wavelength_A)
         for name in worker.set_aside:
