@@ -19,6 +19,8 @@ from orienteer.source.patterns import Patterns
 
 # Shots after which the model is renewed, counted from the first: so results do not depend on batches.
 BLOCK = 512
+# Shots at a time on the CPU: they stay near the processor from the sums over pixels to those over shots.
+_NEAR = 64
 
 
 class HitFinder:
@@ -73,8 +75,7 @@ class HitFinder:
                 "a background is taught before the first shot, with at least one empty shot.",
                 "Teach it to a new HitFinder.",
             )
-        self._model = self._new_model()
-        learn_first(self._model, empty, self._group, are_empty=True)
+        self._model, _ = learn_first(self._new_model, empty, self._group, are_empty=True)
         self._warm_up = None
 
     def look(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
@@ -89,6 +90,8 @@ class HitFinder:
         parts, first = [], 0
         while first < len(patterns):
             last = min(len(patterns), first + self._until_next_block())
+            if self._warm_up is None and not patterns.is_on_gpu:
+                last = min(last, first + _NEAR)
             parts.append(self._look_within_block(patterns[first:last]))
             first = last
         if not parts:
@@ -148,14 +151,19 @@ class HitFinder:
     def _look_within_block(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
         if self._warm_up is not None:
             columns = self._look_at_first(self._warm_up, patterns)
+            self.powder.add(patterns, columns["is_hit"])
         else:
             model = self._model
             sums = model.sums(patterns)
             z = model.standardised(sums)
-            model.learn(patterns, sums, model.surely_empty(z), z >= model.threshold)
+            empty = model.surely_empty(z)
+            of_empty = model.learn(patterns, sums, empty, z >= model.threshold)
             columns = self._columns(sums, z)
+            if self.settings.find:
+                self.powder.add(patterns, columns["is_hit"], empty, of_empty)
+            else:
+                self.powder.add(patterns, columns["is_hit"])
         self.n_seen += len(patterns)
-        self.powder.add(patterns, columns["is_hit"])
         if self._warm_up is None and self.n_seen % BLOCK == 0:
             self._model.close()
         return columns
@@ -163,15 +171,15 @@ class HitFinder:
     def _look_at_first(self, warm_up: WarmUp, patterns: Patterns) -> dict[str, NDArray[Any]]:
         """Shots during the warm-up, told apart with the help of all before them."""
         is_complete = len(warm_up) + len(patterns) >= self.settings.warm_up_shots
+        z = np.zeros(len(patterns))  # nothing is a hit while too few shots are there to compare it with
         if (warm_up.add(patterns) or is_complete) and warm_up.shots is not None:
-            self._model = self._new_model()
-            learn_first(self._model, warm_up.shots, self._group)
+            self._model, of_all = learn_first(self._new_model, warm_up.shots, self._group)
+            z = of_all[len(of_all) - len(patterns) :]
+        elif self._model.empty.n:
+            z = self._model.standardised(self._model.sums(patterns))
         if is_complete:
             self._warm_up = None
-        sums = self._model.sums(patterns)
-        # Nothing is a hit while too few shots are there to compare it with.
-        z = self._model.standardised(sums) if self._model.empty.n else np.zeros(len(patterns))
-        return self._columns(sums, z)
+        return self._columns(self._model.sums(patterns), z)
 
     def _columns(self, sums: PixelSums, z: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         is_hit = z >= self._model.threshold if self.settings.find else np.ones(len(z), bool)

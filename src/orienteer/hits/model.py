@@ -89,24 +89,28 @@ class HitModel:
         sums: PixelSums,
         empty: NDArray[np.bool_],
         is_hit: NDArray[np.bool_],
-        typical: float | None = None,
-    ) -> None:
-        """Add shots to the sums; they count when the block is closed.
-
-        typical : what a hit has more than an empty shot; brighter hits count less, so that few bright ones,
-            which are often droplets, do not decide.  None: as the score says.
-        """
+    ) -> NDArray[np.float64]:
+        """Add shots to the sums, where they count when the block is closed; the sum (P,) over empty ones."""
         self.added_scores = np.concatenate([self.added_scores, self.raw(sums)])
-        add_frames(patterns, empty.astype(np.float64), self.empty.added)
+        of_empty = np.zeros_like(self.empty.added)
+        add_frames(patterns, empty.astype(np.float64), of_empty)
+        self.empty.added += of_empty
         self.empty.n_added += float(empty.sum())
         photons = sums.photons[empty].astype(np.float64)
         self.strength.added += photons.sum(), photons @ photons
         self.strength.n_added += len(photons)
-        more = np.maximum(sums.weighted - self.score.mean, 1e-12)
-        typical = self.score.of_signal if typical is None else typical
-        factor = np.where(is_hit, np.minimum(typical / more, 1.0), 0.0)
+        factor = self.factor(sums, is_hit)
         add_frames(patterns, factor, self.hit.added)
         self.hit.n_added += float(factor.sum())
+        return of_empty
+
+    def factor(self, sums: PixelSums, is_hit: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How much each shot (N,) counts in the mean hit: 1, and less for hits brighter than a typical one.
+
+        So the few brightest, which are often droplets, do not decide.
+        """
+        more = np.maximum(sums.weighted - self.score.mean, 1e-12)
+        return np.where(is_hit, np.minimum(self.score.of_signal / more, 1.0), 0.0)
 
     def surely_empty(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which shots of these scores (N,) the background may learn from."""

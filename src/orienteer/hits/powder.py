@@ -21,10 +21,22 @@ class PowderSums:
         self.hits, self.empty = np.zeros(n_pixels), np.zeros(n_pixels)
         self.n_hits = self.n_empty = 0
 
-    def add(self, patterns: Patterns, is_hit: NDArray[np.bool_]) -> None:
-        """Add every shot to one of the sums."""
+    def add(
+        self,
+        patterns: Patterns,
+        is_hit: NDArray[np.bool_],
+        summed: NDArray[np.bool_] | None = None,
+        sums: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Add every shot to one of the sums.
+
+        summed : (N,) empty shots of which the sum is known, as ``sums`` (P,).
+        """
         add_frames(patterns, is_hit.astype(np.float64), self.hits)
-        add_frames(patterns, (~is_hit).astype(np.float64), self.empty)
+        left = ~is_hit if summed is None else ~is_hit & ~summed
+        add_frames(patterns, left.astype(np.float64), self.empty)
+        if sums is not None:
+            self.empty += sums
         n_hits = int(is_hit.sum())
         self.n_hits += n_hits
         self.n_empty += len(is_hit) - n_hits

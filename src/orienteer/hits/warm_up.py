@@ -1,6 +1,6 @@
 """The first shots of a stream, from which a hit finder learns what empty ones look like."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from orienteer.hits.first_background import N_GROUPS, find_empty
 from orienteer.hits.model import HitModel
+from orienteer.hits.photon_sums import add_frames
 from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
 
 # With fewer shots nothing can be said.
@@ -59,39 +60,57 @@ class WarmUp:
 
 
 def learn_first(
-    model: HitModel, shots: Patterns, group: NDArray[np.int64], are_empty: bool = False
-) -> NDArray[np.bool_]:
-    """Teach a new model with shots of which nothing is known; which of them (N,) are hits.
+    new_model: Callable[[], HitModel], shots: Patterns, group: NDArray[np.int64], are_empty: bool = False
+) -> tuple[HitModel, NDArray[np.float64]]:
+    """A model of shots of which nothing is known, and their standardised scores (N,).
+
+    Every shot is scored by a model that has learned from half of the others: one that knows the shot itself
+    would find a hit too good and an empty shot too empty.
 
     group : (P,) the group of each pixel, -1 for unused ones.
     are_empty : the shots are known to be empty.
     """
-    sums = model.sums(shots)
+    photons = new_model().sums(shots).photons.astype(np.float64)
     if are_empty:
         empty, differs = np.ones(len(shots), bool), np.zeros(len(shots), bool)
     else:
         empty, differs = find_empty(_sums_of_groups(shots, group))
-    photons = sums.photons.astype(np.float64)
-    level = float(np.median(photons[empty]))
+    more = photons - float(np.median(photons[empty]))
     # What differs from empty shots and is darker is no hit.
-    is_hit = differs & (photons > level)
-    more = photons[is_hit] - level
-    typical = float(np.median(more)) if len(more) else 0.0
-    for _ in range(_ROUNDS):
-        for part in (model.empty, model.hit, model.strength):
-            part.sums, part.n = np.zeros_like(part.sums), 0.0
-        model.recent = model.added_scores = np.zeros(0)
-        model.learn(shots, sums, empty, is_hit, typical)
-        model.close()
-        # The scores that were added belong to the model of before.
-        sums = model.sums(shots)
-        model.recent = model.raw(sums)
+    is_hit = differs & (more > 0)
+    factor = np.zeros(len(shots))
+    factor[is_hit] = np.minimum(np.median(more[is_hit]) / more[is_hit], 1.0) if is_hit.any() else 1.0
+    half = np.arange(len(shots)) % 2 == 1
+    for _ in range(1 if are_empty else _ROUNDS):
+        scores = np.zeros(len(shots))
+        for scored, known in ((half, ~half), (~half, half)):
+            model = _taught(new_model(), shots, photons, empty & known, factor * known)
+            scores[scored] = model.raw(model.sums(shots[scored]))
+        model = _taught(new_model(), shots, photons, empty, factor)
+        model.recent = scores
         model.derive()
-        if are_empty:
-            break
-        z = model.standardised(sums)
-        empty, is_hit, typical = model.surely_empty(z), z >= model.threshold, model.score.of_signal
-    return is_hit
+        z = model.null.standardised(scores)
+        if not are_empty:
+            empty = model.surely_empty(z)
+            factor = model.factor(model.sums(shots), z >= model.threshold)
+    return model, z
+
+
+def _taught(
+    model: HitModel,
+    shots: Patterns,
+    photons: NDArray[np.float64],
+    empty: NDArray[np.bool_],
+    factor: NDArray[np.float64],
+) -> HitModel:
+    """A new model that knows these empty shots, and the hits by as much as their factor says."""
+    add_frames(shots, empty.astype(np.float64), model.empty.sums)
+    add_frames(shots, factor, model.hit.sums)
+    model.empty.n = model.strength.n = float(empty.sum())
+    model.hit.n = float(factor.sum())
+    model.strength.sums += photons[empty].sum(), photons[empty] @ photons[empty]
+    model.derive()
+    return model
 
 
 def _sums_of_groups(shots: Patterns, group: NDArray[np.int64]) -> NDArray[np.float64]:
