@@ -190,8 +190,8 @@ def timed(
 def strangers(told: dict[str, Any], n: int) -> dict[str, Any]:
     """Requests that must all be refused, by kind: how many were served, and the status of the others.
 
-    Those of other sites, of other names, with large bodies and with paths that climb know the token, as a page
-    would whose user has opened the dashboard.
+    Those of other sites, of other names, with large bodies and with paths that climb know the token, as a
+    browser does in which the dashboard is open.
     """
     rng = random.Random(3)
     token = {"Authorization": f"Bearer {told['token']}", "X-Orienteer": "1"}

@@ -211,6 +211,18 @@ def test_what_is_refused_is_noted_without_the_token(
     assert made_up.token not in "".join(lines)
 
 
+def test_paths_that_lead_nowhere_are_noted_even_with_the_token(
+    client: httpx.Client, tmp_path: Path, made_up: SimpleNamespace
+) -> None:
+    climbs = ("/static/..%2f..%2frun.json", "/nowhere", "/api/runs/..%2f..", "/api/runs/ABC/volume")
+    for path in climbs:
+        assert client.get(path).status_code in (404, 422)
+    assert client.get("/api/runs/0123456789abcdef").status_code == 404
+    lines = (tmp_path / "refused.log").read_text().splitlines()
+    assert len(lines) == len(climbs)
+    assert "/static/../../run.json" in lines[0]
+
+
 def test_the_log_of_refusals_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orienteer.dashboard.access_log.MOST_BYTES", 5000)
     log = AccessLog(tmp_path / "refused.log")

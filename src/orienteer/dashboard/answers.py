@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from orienteer.compute.plain_json import plain
+from orienteer.dashboard.access_log import AccessLog
 from orienteer.dashboard.refusal import Refused
 from orienteer.errors import OrienteerError
 
@@ -39,8 +40,11 @@ def bytes_answer(request: Request, content: bytes, tag: str, headers: dict[str, 
     return Response(content, media_type="application/octet-stream", headers={**facts, **headers})
 
 
-def answer_errors(app: FastAPI) -> None:
-    """Whatever is raised while a request is answered becomes a sentence; no traceback leaves the server."""
+def answer_errors(app: FastAPI, log: AccessLog) -> None:
+    """Whatever is raised while a request is answered becomes a sentence; no traceback leaves the server.
+
+    log : where paths are noted that lead nowhere; our own page asks for none.
+    """
 
     @app.exception_handler(Refused)
     def refused(_: Request, error: Refused) -> Response:
@@ -51,13 +55,16 @@ def answer_errors(app: FastAPI) -> None:
         return error_answer(422, error.message, error.hint)
 
     @app.exception_handler(RequestValidationError)
-    def not_understood(_: Request, error: RequestValidationError) -> Response:
+    def not_understood(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
+        if first.get("loc", ("",))[0] == "path":
+            log.note(request.scope, Refused(422, "This is no path."))
         where = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the request"
         return error_answer(422, f"{where[:100]}: {first.get('msg', 'is not understood')}.")
 
     @app.exception_handler(HTTPException)
-    def not_there(_: Request, error: HTTPException) -> Response:
+    def not_there(request: Request, error: HTTPException) -> Response:
+        log.note(request.scope, Refused(error.status_code, str(error.detail)))
         return error_answer(error.status_code, str(error.detail))
 
     @app.exception_handler(Exception)

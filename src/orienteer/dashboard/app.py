@@ -5,7 +5,7 @@ from __future__ import annotations
 import mimetypes
 from pathlib import Path
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, HTTPException, Response
 from starlette.types import ASGIApp
 
 from orienteer.dashboard.access import Guard
@@ -15,7 +15,6 @@ from orienteer.dashboard.answers import answer_errors
 from orienteer.dashboard.campaign_view import campaign_routes
 from orienteer.dashboard.frames import frame_routes
 from orienteer.dashboard.live_view import live_routes
-from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.results import result_routes
 from orienteer.dashboard.runs import run_routes
 from orienteer.dashboard.state import State
@@ -31,7 +30,7 @@ def make_app(state: State, log: AccessLog) -> ASGIApp:
         title="Orienteer", redirect_slashes=False, docs_url=None,
         redoc_url=None, openapi_url=None,
     )  # fmt: skip
-    answer_errors(app)
+    answer_errors(app, log)
     for routes in (
         run_routes, result_routes, frame_routes, live_routes, campaign_routes, action_routes, watch_routes,
     ):  # fmt: skip
@@ -60,6 +59,6 @@ def _add_page(app: FastAPI) -> None:
 def _file(files: dict[str, Path], name: str) -> Response:
     found = files.get(name)
     if found is None:
-        raise Refused(404, "There is no such file.")
+        raise HTTPException(404, "There is no such file.")
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
     return Response(found.read_bytes(), media_type=kind, headers={"Cache-Control": "no-cache"})
