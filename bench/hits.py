@@ -3,7 +3,7 @@
     python bench/hits.py [--device cuda] [--shots N] [--seeds N] [--keep]
 
 Rates are of 128 x 128 pixels in batches of 512 (``--batch``), by the time of the processor on the CPU and by
-the clock on the GPU, where the frames lie on it already.  Raw frames are uint16; every pixel has a pedestal and
+the clock on the GPU, where frames lie on it already.  Raw frames are uint16; each pixel has a pedestal and
 a gain of its own.
 
 For the quality, one shot in ten is a hit, 30 % of which are junk or several particles, and the background has
