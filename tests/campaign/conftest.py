@@ -66,6 +66,7 @@ def make_shots() -> Callable[..., dict[str, Any]]:
             "size_A": size,
             "kind": (number % 4).astype(np.uint8),
             "sample_voltage_V": number * 0.5,
+            'odd \\ "name"\t': np.sqrt(number),
             "spectrum": np.zeros((n, 3)),
         }
 

@@ -32,6 +32,7 @@ class Campaign:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._numbers: dict[str, int] = {}  # of runs, which keep theirs for ever
 
     @classmethod
     def open(
@@ -137,18 +138,14 @@ class Campaign:
 
         columns : (N,) each, ``event_id`` and any others; those of arrays are left out, and NaN is no value.
         """
-        return self._write_of(
-            run, lambda connection, number: shots.add_shots(connection, number, columns, segment)
-        )
+        number = self._number(run)
+        return self._write(lambda connection: shots.add_shots(connection, number, columns, segment))
 
     def n_shots(self, run: str | int) -> int:
         """How many shots of a run were added."""
 
-        def count(connection: Connection) -> int:
-            where = run_table.c.id == runs.find_run(connection, run)
-            return int(connection.execute(select(run_table.c.n_shots).where(where)).scalar_one())
-
-        return self._read(count)
+        chosen = select(run_table.c.n_shots).where(run_table.c.id == self._number(run))
+        return self._read(lambda connection: int(connection.execute(chosen).scalar_one()))
 
     def shots(self, run: str | int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Columns (N,) of the shots of a run; NaN where nothing is known."""
@@ -208,6 +205,13 @@ class Campaign:
             }
 
         return self._read(look)
+
+    def _number(self, run: str | int) -> int:
+        if isinstance(run, int):
+            return run
+        if run not in self._numbers:
+            self._numbers[run] = self._read(lambda connection: runs.find_run(connection, run))
+        return self._numbers[run]
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         return self.database.write(work)
