@@ -40,7 +40,7 @@ def test_a_step_that_is_added_is_drawn(open_window, run_of, made_up, tmp_path: P
 def test_a_tag_is_given_and_taken_away_and_a_note_is_kept(open_window, run_of, root):
     window = open_window(root)
     window.go(run_of(window))
-    window.page.click("text=Tag")
+    window.page.click("button:text-is('Tag')")
     window.page.fill("dialog input", "good one")
     window.page.keyboard.press("Enter")
     window.page.wait_for_selector(".tags >> text=good one")
@@ -48,7 +48,7 @@ def test_a_tag_is_given_and_taken_away_and_a_note_is_kept(open_window, run_of, r
     window.page.click("[aria-label='Remove the tag good one']")
     window.page.click("dialog .main")
     window.wait_for("() => !document.querySelector('.tags .tag')")
-    window.page.click("text=Note")
+    window.page.click("button:text-is('Note')")
     window.page.fill("dialog textarea", "two\nlines")
     window.page.click("dialog .main")
     window.page.wait_for_selector("blockquote")
@@ -61,7 +61,7 @@ def test_nothing_is_changed_without_consent(open_window, run_of, made_up, tmp_pa
     asked = []
     window.page.on("request", lambda request: request.method == "POST" and asked.append(request.url))
     window.go(run_of(window))
-    window.page.click(".actions >> text=Start")
+    window.page.click("button:text-is('Start')")
     window.page.wait_for_selector("dialog")
     window.page.keyboard.press("Escape")
     window.wait_for("() => !document.querySelector('dialog')")
@@ -72,6 +72,7 @@ def test_a_read_only_dashboard_offers_no_changes(open_window, run_of, root):
     window = open_window(root, read_only=True)
     window.go(run_of(window))
     window.page.wait_for_selector("#read-only:not([hidden])")
+    window.says("h1", "virus")
     assert window.page.evaluate(
         "[...document.querySelectorAll('.run > .actions > button')].every(b => b.disabled)"
     )
@@ -84,7 +85,7 @@ def test_a_trouble_of_the_server_is_told_in_its_words(open_window, run_of, root)
         f"/api/runs/{view.rpartition('/')[2]}/tags", {"error": "The disk is full.", "hint": "Free some."}, 409
     )
     window.go(view)
-    window.page.click("text=Tag")
+    window.page.click("button:text-is('Tag')")
     window.page.fill("dialog input", "some")
     window.page.keyboard.press("Enter")
     assert window.text("#trouble:not([hidden])") == "The disk is full. Free some."

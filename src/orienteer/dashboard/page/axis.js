@@ -103,7 +103,9 @@ export class Axis {
   evenTicks(n) {
     const step = roundStep((this.high - this.low) / n, this.whole);
     const made = [];
-    for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; i++) made.push([i * step || 0, fixed(i * step, step)]);
+    for (let i = Math.ceil(this.low / step - 1e-9); i * step <= this.high + 1e-9 * step; i++) {
+      made.push([i * step || 0, fixed(i * step, step)]);
+    }
     return made;
   }
 }

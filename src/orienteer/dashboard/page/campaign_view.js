@@ -21,7 +21,9 @@ export class CampaignView {
     shots.body.append(this.shots.whole);
     shots.aside.append(this.shots.controls);
     this.cards = element("div", { class: "cards" }, samples.whole, shots.whole, jobs.whole, rules.whole);
-    this.whole = element("article", { class: "campaign" }, element("h1", {}, "Campaign"), this.missing, this.numbers.whole, this.cards);
+    this.whole = element(
+      "article", { class: "campaign" }, element("h1", {}, "Campaign"), this.missing, this.numbers.whole, this.cards,
+    );
   }
 
   async load() {
@@ -42,9 +44,9 @@ export class CampaignView {
       { words: "hits", value: short(told.n_hits), more: told.n_shots ? ` ${percent(told.n_hits / told.n_shots)}` : "" },
       { words: "samples", value: count(samples.length) },
     ]);
-    fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map((one) => [sampleLink(one.name), count(one.n_runs), count(one.n_shots), count(one.n_hits)])));
-    fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map((job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason])));
-    fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map((rule) => [rule.name, rule.sample || "any", (rule.steps ?? []).map(stepWords).join(", then "), rule.is_on ? "yes" : "no"])));
+    fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map(sampleRow)));
+    fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map(jobRow)));
+    fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map(ruleRow)));
     await this.shots.refresh(told.columns, told.n_shots);
   }
 
@@ -61,18 +63,24 @@ export class CampaignView {
   close() {}
 }
 
-function sampleLink(name) {
-  return element("a", { href: `#/?${new URLSearchParams({ sample: name })}` }, name);
+function sampleRow({ name, n_runs: nRuns, n_shots: nShots, n_hits: nHits }) {
+  const link = element("a", { href: `#/?${new URLSearchParams({ sample: name })}` }, name);
+  return [link, count(nRuns), count(nShots), count(nHits)];
 }
 
+const jobRow = (job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason];
+const ruleRow = ({ name, sample, steps, is_on: isOn }) => [
+  name, sample || "any", steps.map(stepWords).join(", then "), isOn ? "yes" : "no",
+];
 const stepWords = (step) => (Array.isArray(step) ? step.join(" ") : step);
 const when = ({ ended, started, created }) => ago(Date.parse(ended ?? started ?? created) / 1000);
 
 function table(heads, rows) {
   if (!rows.length) return element("p", { class: "quiet" }, "none yet");
+  const head = element("tr", {}, heads.map((words) => element("th", { scope: "col" }, words)));
   const cells = (row) => element("tr", {}, row.map((cell) => element("td", {}, cell ?? "")));
   return element(
     "div", { class: "scroll" },
-    element("table", {}, element("thead", {}, element("tr", {}, heads.map((words) => element("th", { scope: "col" }, words)))), element("tbody", {}, rows.map(cells))),
+    element("table", {}, element("thead", {}, head), element("tbody", {}, rows.map(cells))),
   );
 }

@@ -23,14 +23,18 @@ export class Link {
  *
  * x, y : what Axis takes.
  * curves : [{ name, x, y, unit, bars, joined, words }], lists of equal length with null where nothing is; `bars`
- *     is the width of steps that are filled from 0 up, `joined` draws across what is missing, `words(value)` is the read-out.
+ *     is the width of steps that are filled from 0 up, `joined` draws across what is missing, `words(value)` is
+ *     the read-out.
  * marks : [{ value, words }], horizontal lines such as a threshold.
  * tellsLast : whether the last value is told while nobody points at another; it means little on an axis of q.
  * hasCaption : whether the title stands above it, too.
  * also(x) : more words of the read-out, of a place on the x axis.
  */
 export class Chart {
-  constructor({ title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null, tellsLast = true, hasCaption = true }) {
+  constructor({
+    title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null,
+    tellsLast = true, hasCaption = true,
+  }) {
     Object.assign(this, { title, marks, empty, also, tellsLast, curves: [], pointed: null });
     this.x = new Axis(x);
     this.y = new Axis(y);
@@ -39,7 +43,8 @@ export class Chart {
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
-    this.whole = element("figure", { class: "chart" }, hasCaption && element("figcaption", {}, title), canvas, this.readOut);
+    const caption = hasCaption && element("figcaption", {}, title);
+    this.whole = element("figure", { class: "chart" }, caption, canvas, this.readOut);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerdown", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => this.link.point(null));
@@ -79,7 +84,10 @@ export class Chart {
     context.beginPath();
     context.rect(place.left, place.top - 2, place.right - place.left, place.bottom - place.top + 3);
     context.clip();
-    this.curves.forEach((one, index) => (one.bars ? this.drawSteps : this.drawCurve).call(this, context, place, one, index));
+    this.curves.forEach((one, index) => {
+      if (one.bars) this.drawSteps(context, place, one, index);
+      else this.drawCurve(context, place, one, index);
+    });
     if (this.pointed !== null) this.drawPointed(context, place);
     context.restore();
   }
@@ -131,7 +139,8 @@ export class Chart {
     one.y.forEach((value, i) => {
       if (!this.y.holds(value)) return;
       const left = place.atX(one.x[i]);
-      context.fillRect(left, place.atY(value), Math.max(1, place.atX(one.x[i] + one.bars) - left - 0.5), place.bottom - place.atY(value));
+      const wide = Math.max(1, place.atX(one.x[i] + one.bars) - left - 0.5);
+      context.fillRect(left, place.atY(value), wide, place.bottom - place.atY(value));
     });
   }
 

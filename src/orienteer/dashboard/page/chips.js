@@ -16,6 +16,7 @@ export function statusChip(status) {
 
 /** A tag; `remove` makes it one that can be taken off. */
 export function tagChip(tag, remove = null) {
-  const cross = remove && element("button", { type: "button", "aria-label": `Remove the tag ${tag}`, onclick: remove }, "×");
+  const label = `Remove the tag ${tag}`;
+  const cross = remove && element("button", { type: "button", "aria-label": label, onclick: remove }, "×");
   return element("span", { class: "chip tag" }, tag, cross);
 }

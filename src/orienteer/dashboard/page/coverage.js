@@ -111,6 +111,7 @@ export class Coverage {
     const cell = Math.min(longitudes - 1, Math.floor((longitude / (2 * Math.PI) + 0.5) * longitudes));
     const n = counts[band * longitudes + cell];
     const degrees = (radians) => `${Math.round((radians * 180) / Math.PI)}°`;
-    this.readOut.textContent = `latitude ${degrees(Math.asin(sine))}, longitude ${degrees(longitude)}: ${number(n / this.mean, 3)} of even`;
+    const where = `latitude ${degrees(Math.asin(sine))}, longitude ${degrees(longitude)}`;
+    this.readOut.textContent = `${where}: ${number(n / this.mean, 3)} of even`;
   }
 }

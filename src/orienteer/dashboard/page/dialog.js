@@ -58,5 +58,6 @@ export function opened(made) {
 }
 
 function buttons(main, close) {
-  return element("div", { class: "actions" }, main, element("button", { type: "button", onclick: () => close() }, "Cancel"));
+  const cancel = element("button", { type: "button", onclick: () => close() }, "Cancel");
+  return element("div", { class: "actions" }, main, cancel);
 }

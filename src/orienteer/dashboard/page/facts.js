@@ -15,8 +15,10 @@ export class BigNumbers {
     const key = JSON.stringify(numbers);
     if (key === this.shown) return;
     this.shown = key;
-    fill(this.whole, numbers.map(({ words, value, more }) =>
-      element("div", { "data-number": words }, element("dt", {}, words), element("dd", {}, value, more ? element("small", {}, more) : null))));
+    fill(this.whole, numbers.map(({ words, value, more }) => {
+      const told = element("dd", {}, value, more ? element("small", {}, more) : null);
+      return element("div", { "data-number": words }, element("dt", {}, words), told);
+    }));
   }
 }
 
@@ -25,7 +27,8 @@ export function facts(told, depth = 0) {
   const entries = Object.entries(told ?? {});
   const plain = entries.filter(([, value]) => !isSection(value));
   const sections = entries.filter(([, value]) => isSection(value));
-  const rows = plain.map(([name, value]) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, words(value))));
+  const rows = plain.map(([name, value]) =>
+    element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, words(value))));
   return element(
     "div", { class: "facts" },
     rows.length ? element("table", {}, element("tbody", {}, rows)) : null,

@@ -18,7 +18,8 @@ export class FrameBrowser {
     this.where = element("span", { class: "quiet", role: "status" });
     this.back = button("‹ back", () => this.go(this.first - PAGE));
     this.on = button("on ›", () => this.go(this.first + PAGE));
-    this.whole = element("div", {}, this.gallery.whole, element("div", { class: "pager" }, this.back, this.where, this.on));
+    const pager = element("div", { class: "pager" }, this.back, this.where, this.on);
+    this.whole = element("div", {}, this.gallery.whole, pager);
   }
 
   go(first) {
@@ -38,6 +39,7 @@ export class FrameBrowser {
     this.back.disabled = this.first === 0;
     this.on.disabled = frames.length < PAGE || (told.total && this.first + PAGE >= told.total);
     const of = told.total ? ` of ${count(told.total)}` : "";
-    this.where.textContent = frames.length ? `${count(this.first + 1)} to ${count(this.first + frames.length)}${of}` : "no more frames";
+    const shown = `${count(this.first + 1)} to ${count(this.first + frames.length)}${of}`;
+    this.where.textContent = frames.length ? shown : "no more frames";
   }
 }

@@ -28,7 +28,7 @@ export class Gallery {
    */
   show(frames, excluded) {
     this.excluded = new Set(excluded);
-    this.frames = frames.map((frame) => (typeof frame === "object" ? { ...frame, event_id: String(frame.event_id) } : { event_id: String(frame) }));
+    this.frames = frames.map((frame) => (typeof frame === "object" ? frame : { event_id: frame }));
     if (!this.frames.length) return;
     const focused = document.activeElement?.dataset?.event;
     this.waiting = [];
@@ -42,7 +42,8 @@ export class Gallery {
     const made = element(
       "button", {
         type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
-        "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id}${words ? `: ${words}` : ""}`, onclick: () => this.enlarge(index),
+        "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id} ${words}`.trim(),
+        onclick: () => this.enlarge(index),
       },
       canvas, element("span", {}, words || `…${frame.event_id.slice(-6)}`),
     );
@@ -124,7 +125,9 @@ export class Gallery {
 
   async exclude(frame) {
     const isOut = this.excluded.has(frame.event_id);
-    const question = isOut ? `Take frame ${frame.event_id} back in?` : `Leave frame ${frame.event_id} out of reconstructions that are started from now on?`;
+    const question = isOut
+      ? `Take frame ${frame.event_id} back in?`
+      : `Leave frame ${frame.event_id} out of reconstructions that are started from now on?`;
     if (!(await confirm(question, isOut ? "Take back in" : "Exclude"))) return;
     const body = isOut ? { event_ids: [], remove: [frame.event_id] } : { event_ids: [frame.event_id], remove: [] };
     if (!(await attempt(() => post(`/api/runs/${this.run}/exclude`, body)))) return;
@@ -157,5 +160,6 @@ function drawSmall(canvas, { values, rows, columns }) {
   context.clearRect(0, 0, canvas.width, canvas.height);
   context.imageSmoothingEnabled = scale < 1;
   context.imageSmoothingQuality = "high";
-  context.drawImage(image, (canvas.width - scale * columns) / 2, (canvas.height - scale * rows) / 2, scale * columns, scale * rows);
+  const [wide, tall] = [scale * columns, scale * rows];
+  context.drawImage(image, (canvas.width - wide) / 2, (canvas.height - tall) / 2, wide, tall);
 }

@@ -22,7 +22,8 @@ export class Histogram {
     const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
     Object.assign(this, { canvas, redraw });
     this.readOut = element("p", { class: "read-out" });
-    this.whole = element("figure", { class: "chart" }, hasCaption && element("figcaption", {}, title), canvas, this.readOut);
+    const caption = hasCaption && element("figcaption", {}, title);
+    this.whole = element("figure", { class: "chart" }, caption, canvas, this.readOut);
     canvas.addEventListener("pointermove", (event) => this.follow(event));
     canvas.addEventListener("pointerdown", (event) => this.follow(event));
     canvas.addEventListener("pointerleave", () => this.point(null));
@@ -38,7 +39,8 @@ export class Histogram {
     const whole = kinds.filter((kind) => kind.counts.length === edges.length - 1);
     // Bins beyond all that was seen say nothing, but for one on either side.
     const isThere = edges.slice(1).map((_, i) => whole.some((kind) => kind.counts[i] > 0));
-    const [first, last] = [Math.max(0, isThere.indexOf(true) - 1), Math.min(isThere.length, isThere.lastIndexOf(true) + 2)];
+    const first = Math.max(0, isThere.indexOf(true) - 1);
+    const last = Math.min(isThere.length, isThere.lastIndexOf(true) + 2);
     this.edges = edges.slice(first, last + 1);
     this.kinds = whole.map((kind) => ({ ...kind, counts: kind.counts.slice(first, last) }));
     this.totals = this.edges.slice(1).map((_, i) => this.kinds.reduce((sum, kind) => sum + kind.counts[i], 0));
@@ -51,7 +53,8 @@ export class Histogram {
 
   /** Counts by their logarithm, so that a few are seen beside many; parts of a stack then mean little. */
   setLog(isLog) {
-    this.y = new Axis(isLog ? { label: this.counted, kind: "log", low: 0.5 } : { label: this.counted, low: 0, whole: true });
+    const kind = isLog ? { kind: "log", low: 0.5 } : { low: 0, whole: true };
+    this.y = new Axis({ label: this.counted, ...kind });
     this.redraw?.();
   }
 

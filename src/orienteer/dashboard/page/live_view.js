@@ -17,6 +17,8 @@ import { count, percent, short, span, withUnit } from "./words.js";
 
 const MINUTE_s = 60;
 const COUNTERS = ["received", "filtered", "dropped", "processed"];
+const BESIDE = ["duplicates", "malformed", "gaps", "late"];
+const HINT = "Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo";
 
 /** The view of one live run. */
 export class LiveView {
@@ -33,9 +35,13 @@ export class LiveView {
     this.now = new BigNumbers();
     this.balance = element("p", { class: "quiet", role: "status" });
     this.rate = new Chart({
-      title: "hit rate", hasCaption: false, x: { label: "time of day", kind: "time" }, y: { label: "hits per shot", unit: "%", low: 0 },
+      title: "hit rate", hasCaption: false,
+      x: { label: "time of day", kind: "time" },
+      y: { label: "hits per shot", unit: "%", low: 0 },
     });
-    this.sizes = new Histogram({ title: "size of the hits", hasCaption: false, x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits" });
+    this.sizes = new Histogram({
+      title: "size of the hits", hasCaption: false, x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits",
+    });
     this.powder = new Picture({ title: "Powder", unit: "photons" });
     this.gallery = new Gallery(run);
     this.whole = this.layOut();
@@ -43,7 +49,8 @@ export class LiveView {
 
   layOut() {
     this.powderOf = "hits";
-    const which = choice("Sum of which shots", [["hits", "sum of the hits"], ["background", "mean without particle"]], "hits", (of) => {
+    const sums = [["hits", "sum of the hits"], ["background", "mean without particle"]];
+    const which = choice("Sum of which shots", sums, "hits", (of) => {
       this.powderOf = of;
       this.refresh();
     });
@@ -90,13 +97,15 @@ export class LiveView {
   showCounters({ counters = {}, now = {}, kinds = {}, hits = 0 }) {
     this.numbers.show(COUNTERS.map((name) => ({ words: name, value: short(counters[name]), more: "" })));
     const missing = counters.received - counters.filtered - counters.dropped - counters.processed;
-    const others = ["duplicates", "malformed", "gaps", "late"].filter((name) => counters[name]).map((name) => `${count(counters[name])} ${name}`);
-    const adds = missing ? `${count(missing)} events are not accounted for. ` : "Received = filtered + dropped + processed. ";
+    const others = BESIDE.filter((name) => counters[name]).map((name) => `${count(counters[name])} ${name}`);
+    const sum = "Received = filtered + dropped + processed.";
+    const adds = missing ? `${count(missing)} events are not accounted for.` : sum;
     this.balance.className = missing ? "trouble" : "quiet";
-    this.balance.textContent = adds + (others.length ? `Beside them ${others.join(", ")}.` : "");
+    this.balance.textContent = others.length ? `${adds} Beside them ${others.join(", ")}.` : adds;
+    const singles = hits && kinds.single ? ` ${percent(kinds.single / hits)} of hits` : "";
     this.now.show([
       { words: "hits", value: short(hits), more: counters.processed ? ` ${percent(hits / counters.processed)}` : "" },
-      { words: "single particles", value: short(kinds.single), more: hits && kinds.single ? ` ${percent(kinds.single / hits)} of hits` : "" },
+      { words: "single particles", value: short(kinds.single), more: singles },
       { words: "frames per second", value: short(now.frames_per_s), more: "" },
       { words: "hits per second", value: withUnit(now.hits_per_s, ""), more: "" },
       { words: "behind the detector", value: span(now.latency_s), more: "" },
@@ -174,7 +183,7 @@ export class LiveChoice {
     learn(told);
     const newest = told.runs.find((run) => run.status !== "elsewhere");
     if (newest) location.replace(`#/live/${newest.id}`);
-    else fill(this.whole, "There is no live run yet. Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo");
+    else fill(this.whole, `There is no live run yet. ${HINT}`);
   }
 
   changed() {

@@ -33,7 +33,9 @@ function table(stops) {
 export const MAP = table(STOPS);
 
 /** (256 * 3) bytes from brown (slow) over white to green (fast). */
-export const RATE = table([[84, 48, 5], [191, 129, 45], [246, 232, 195], [245, 245, 245], [128, 205, 193], [1, 102, 94]]);
+export const RATE = table([
+  [84, 48, 5], [191, 129, 45], [246, 232, 195], [245, 245, 245], [128, 205, 193], [1, 102, 94],
+]);
 
 /** (256 * 3) bytes from white to black, for photons on a light page. */
 export const GREY = table([[250, 250, 250], [120, 120, 125], [10, 10, 15]]);

@@ -48,7 +48,9 @@ export function rangeOf(values, share = 0.999) {
 /** The same image with its rows from the top down; those of a detector go from the lowest y up. */
 export function upright(values, rows, columns) {
   const turned = new Float32Array(rows * columns);
-  for (let row = 0; row < rows; row++) turned.set(values.subarray(row * columns, (row + 1) * columns), (rows - 1 - row) * columns);
+  for (let row = 0; row < rows; row++) {
+    turned.set(values.subarray(row * columns, (row + 1) * columns), (rows - 1 - row) * columns);
+  }
   return turned;
 }
 
@@ -113,7 +115,8 @@ export class Picture {
     if (!this.values) return;
     if (!at) {
       const [low, high] = this.range;
-      this.readOut.textContent = `colours from ${number(low)} to ${number(high)} ${this.unit}${this.isLog ? ", logarithmic" : ""}`;
+      const scale = this.isLog ? ", logarithmic" : "";
+      this.readOut.textContent = `colours from ${number(low)} to ${number(high)} ${this.unit}${scale}`;
       return;
     }
     const value = this.values[at[0] * this.columns + at[1]];

@@ -13,10 +13,13 @@ export class RunActions {
   constructor(run, done) {
     this.run = run;
     this.done = done;
-    this.start = button("Start", () => this.go("start", "Start this run again, with the command that it was started with?", "Start"));
-    this.stop = button("Stop", () => this.go("stop", "Stop this run? It writes a checkpoint and can be started again.", "Stop"));
+    this.start = button("Start", () => this.go("start", "Start this run again, where it stopped?", "Start"));
+    const stopWords = "Stop this run? It writes a checkpoint and can be started again.";
+    this.stop = button("Stop", () => this.go("stop", stopWords, "Stop"));
     this.tag = button("Tag", () => this.addTag());
     this.note = button("Note", () => this.addNote());
+    // Until it is known what may be done, nothing is offered.
+    for (const one of [this.start, this.stop, this.tag, this.note]) one.disabled = true;
     this.tags = element("span", { class: "tags" });
     this.notes = element("div", { class: "notes" });
     this.whole = element("div", { class: "actions" }, this.start, this.stop, this.tag, this.note, this.tags);
@@ -28,7 +31,8 @@ export class RunActions {
     this.tag.disabled = this.note.disabled = session.isReadOnly;
     const why = session.isReadOnly ? "This dashboard is read-only." : "";
     for (const one of [this.start, this.stop, this.tag, this.note]) one.title = one.disabled ? why : "";
-    fill(this.tags, (told.tags ?? []).map((tag) => tagChip(tag, session.isReadOnly ? null : () => this.removeTag(tag))));
+    const remove = (tag) => (session.isReadOnly ? null : () => this.removeTag(tag));
+    fill(this.tags, (told.tags ?? []).map((tag) => tagChip(tag, remove(tag))));
     const notes = told.notes ?? (told.note ? [{ text: told.note }] : []);
     fill(this.notes, notes.map((one) => element("blockquote", { title: one.time ?? "" }, one.text ?? one)));
   }

@@ -19,8 +19,10 @@ export class RunCurves {
     const link = new Link();
     const chart = (title, y, more = {}) => new Chart({ title, x, y, link, ...more });
     this.likelihood = chart("log-likelihood", { label: "ln P of a frame", unit: "nats" });
-    this.agreement = chart("sentinels: angle between the halves' poses", { label: "median angle", unit: "°", kind: "log" });
-    this.gain = chart("sentinels: gain over the radial mean", { label: "gain", unit: "nats" }, { marks: [{ value: 0, words: "nothing but noise below" }] });
+    const angle = { label: "median angle", unit: "°", kind: "log" };
+    this.agreement = chart("sentinels: angle between the halves' poses", angle);
+    const marks = [{ value: 0, words: "nothing but noise below" }];
+    this.gain = chart("sentinels: gain over the radial mean", { label: "gain", unit: "nats" }, { marks });
     this.resolution = chart("resolution", { label: "full period", unit: "Å", kind: "log" });
     this.correlation = chart("correlation between the halves", { label: "mean over shells", low: 0, high: 1 });
     this.change = chart("change of the model", { label: "relative rms", kind: "log" });
@@ -50,7 +52,8 @@ export class RunCurves {
   append(told) {
     const before = this.columns.iteration.length;
     const grown = told.iteration?.length ?? 0;
-    const names = new Set([...Object.keys(this.columns), ...Object.keys(told).filter((name) => Array.isArray(told[name]))]);
+    const added = Object.keys(told).filter((name) => Array.isArray(told[name]));
+    const names = new Set([...Object.keys(this.columns), ...added]);
     for (const name of names) {
       const old = this.columns[name] ?? new Array(before).fill(null);
       this.columns[name] = old.concat(told[name] ?? new Array(grown).fill(null));

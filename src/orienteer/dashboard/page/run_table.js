@@ -21,14 +21,16 @@ export class RunTable {
     this.wanted = { search, tag, sample, sort, offset: Math.max(0, Number(offset) || 0) };
     this.title = "Runs";
     this.refresh = oneAtATime(() => attempt(() => this.load()));
-    this.search = element("input", { type: "search", placeholder: "Search name, state, sample, tag   ( / )", value: search, "aria-label": "Search runs" });
+    const placeholder = "Search name, state, sample, tag   ( / )";
+    this.search = element("input", { type: "search", placeholder, value: search, "aria-label": "Search runs" });
     let timer = null;
     this.search.addEventListener("input", () => {
       clearTimeout(timer);
       timer = setTimeout(() => this.want({ search: this.search.value.trim(), offset: 0 }), 150);
     });
-    this.tag = choice("Only with this tag", [["", "all tags"]], "", (value) => this.want({ tag: value, offset: 0 }));
-    this.sample = choice("Only of this sample", [["", "all samples"]], "", (value) => this.want({ sample: value, offset: 0 }));
+    const only = (key) => (value) => this.want({ [key]: value, offset: 0 });
+    this.tag = choice("Only with this tag", [["", "all tags"]], "", only("tag"));
+    this.sample = choice("Only of this sample", [["", "all samples"]], "", only("sample"));
     this.count = element("span", { class: "quiet", role: "status" });
     this.head = element("tr", {});
     this.rows = element("tbody", { onkeydown: (event) => this.step(event) });
@@ -43,7 +45,7 @@ export class RunTable {
 
   want(changes) {
     Object.assign(this.wanted, changes);
-    const given = Object.entries(this.wanted).filter(([key, value]) => value && !(key === "sort" && value === "-modified"));
+    const given = Object.entries(this.wanted).filter(([, value]) => value && value !== "-modified");
     const query = new URLSearchParams(given).toString();
     history.replaceState(null, "", query ? `#/?${query}` : "#/");
     return this.refresh();
@@ -76,7 +78,8 @@ export class RunTable {
     fill(this.rows, runs.map(row));
     if (focused) this.rows.querySelector(`tr[data-run="${CSS.escape(focused)}"] a`)?.focus();
     if (!runs.length) {
-      const words = search || tag || sample ? "No run fits. Ask for less." : "There is no run yet in the folders of this server.";
+      const isFiltered = search || tag || sample;
+      const words = isFiltered ? "No run fits. Ask for less." : "There is no run yet in the folders of this server.";
       fill(this.rows, element("tr", {}, element("td", { colSpan: COLUMNS.length, class: "quiet" }, words)));
     }
     this.drawPager(total, offset);
@@ -100,7 +103,8 @@ export class RunTable {
       fill(this.pager);
       return;
     }
-    const go = (words, to, isOff) => element("button", { type: "button", disabled: isOff, onclick: () => this.want({ offset: to }) }, words);
+    const go = (words, to, disabled) =>
+      element("button", { type: "button", disabled, onclick: () => this.want({ offset: to }) }, words);
     const last = PAGE * Math.floor((total - 1) / PAGE);
     fill(
       this.pager,

@@ -75,14 +75,17 @@ export class RunView {
       body.append(curves.more);
       return () => curves.refresh();
     });
-    this.part("fsc", "How far to trust it", has.fsc, false, () => new ShellCorrelation(this.run), (fsc) => () => fsc.refresh());
+    this.part("fsc", "How far to trust it", has.fsc, false, () => new ShellCorrelation(this.run), (fsc) => {
+      return () => fsc.refresh();
+    });
     this.part("coverage", "Orientations", has.orientations, false, () => new Coverage(), (coverage) => async () => {
       coverage.show(await getJson(`/api/runs/${this.run}/coverage`));
     });
     this.part("weather", "Weather", has.weather, true, () => new WeatherMap(), (weather) => async () => {
       weather.show(await getJson(`/api/runs/${this.run}/weather`));
     });
-    this.part("shots", "Shots", told.campaign_run, false, () => new ShotHistogram(told.campaign_run), (shots, { aside }) => {
+    const known = told.campaign_run;
+    this.part("shots", "Shots", known, false, () => new ShotHistogram(known), (shots, { aside }) => {
       aside.append(shots.controls);
       return async () => {
         const { columns, n_shots: n } = await getJson("/api/campaign");
@@ -93,9 +96,12 @@ export class RunView {
     const frames = this.parts.get("frames");
     if (frames) frames.made.excluded = told.excluded ?? [];
     this.folded("log", "Log", has.log, () => new Log(this.run), (log) => log.refresh());
-    this.folded("settings", "Settings and origin", told.settings || told.input, () => ({ whole: element("div", {}) }), (made) => this.showFacts(made, told));
+    const place = () => ({ whole: element("div", {}) });
+    const isTold = told.settings || told.input;
+    this.folded("settings", "Settings and origin", isTold, place, (made) => this.showFacts(made, told));
     if (has.report && !this.parts.has("report")) {
-      const link = element("a", { href: `/api/runs/${this.run}/report`, target: "_blank", rel: "noopener" }, "The report of this run");
+      const href = `/api/runs/${this.run}/report`;
+      const link = element("a", { href, target: "_blank", rel: "noopener" }, "The report of this run");
       this.parts.set("report", { made: null, refresh: null, trouble: element("p", { hidden: true }) });
       this.actions.whole.append(link);
     }
@@ -117,7 +123,8 @@ export class RunView {
     if (!isThere || this.parts.has(name)) return;
     const made = make();
     const trouble = element("p", { class: "missing", hidden: true });
-    const whole = element("details", { class: "card wide", "data-card": name }, element("summary", {}, title), made.whole, trouble);
+    const summary = element("summary", {}, title);
+    const whole = element("details", { class: "card wide", "data-card": name }, summary, made.whole, trouble);
     const part = { made, trouble, refresh: async () => whole.open && load(made) };
     whole.addEventListener("toggle", () => this.update(part));
     this.cards.append(whole);
@@ -125,25 +132,27 @@ export class RunView {
   }
 
   showFacts(made, told) {
-    const origin = { created: told.created, seed: told.seed, input: told.input, versions: told.versions, machine: told.machine };
-    const known = Object.fromEntries(Object.entries(origin).filter(([, value]) => value !== null && value !== undefined));
-    fill(made.whole, facts({ ...known, settings: told.settings }));
+    const names = ["created", "seed", "input", "versions", "machine", "settings"];
+    const known = names.filter((name) => told[name] !== null && told[name] !== undefined);
+    fill(made.whole, facts(Object.fromEntries(known.map((name) => [name, told[name]]))));
   }
 
   showNumbers(told) {
     const last = this.parts.get("curves")?.made.last ?? {};
     const validated = told.resolution_A;
     const agrees = last.agrees_to_A ?? told.agrees_to_A;
+    const stage = last.n_stages ? ` stage ${last.stage} of ${last.n_stages}` : "";
+    const left = told.status === "working" ? last.seconds_left : null;
     const numbers = [
-      { words: "iteration", value: count(last.iteration ?? told.iteration), more: last.n_stages ? ` stage ${last.stage} of ${last.n_stages}` : "" },
+      { words: "iteration", value: count(last.iteration ?? told.iteration), more: stage },
       { words: "frames", value: count(told.n_frames) },
       validated
         ? { words: "resolution", value: withUnit(validated, "Å"), more: " independent halves" }
         : { words: "halves agree to", value: withUnit(agrees, "Å"), more: agrees ? " not validated" : "" },
       { words: "sentinels agree to", value: withDegrees(last.sentinel_agreement_deg) },
-      { words: "sentinel gain", value: withUnit(last.sentinel_gain_nats, "nats"), more: "" },
-      ...(last.seconds_left && told.status === "working" ? [{ words: "time left", value: span(last.seconds_left), more: "" }] : []),
-      ...(last.log_likelihood !== undefined ? [{ words: "log-likelihood", value: number(last.log_likelihood, 5), more: " nats" }] : []),
+      { words: "sentinel gain", value: withUnit(last.sentinel_gain_nats, "nats") },
+      { words: "time left", value: span(left) },
+      { words: "log-likelihood", value: number(last.log_likelihood, 5), more: " nats" },
     ];
     this.numbers.show(numbers.filter(({ value }) => value !== MISSING));
   }

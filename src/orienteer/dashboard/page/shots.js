@@ -22,7 +22,8 @@ export class ShotHistogram {
       this.load();
     });
     this.histogram = new Histogram({ title: "Shots", hasCaption: false, y: "shots" });
-    const logarithmic = element("input", { type: "checkbox", onchange: () => this.histogram.setLog(logarithmic.checked) });
+    const change = () => this.histogram.setLog(logarithmic.checked);
+    const logarithmic = element("input", { type: "checkbox", onchange: change });
     this.controls = element("div", { class: "choices" }, this.columns, element("label", {}, logarithmic, " log"));
     this.whole = element("div", {}, this.histogram.whole);
   }

@@ -16,7 +16,8 @@ export class Slices {
     this.point = null;
     this.panels = [2, 1, 0].map((axis) => this.panel(axis));
     this.readOut = element("p", { class: "read-out", role: "status" }, "nothing yet");
-    const figures = this.panels.map((panel) => element("figure", {}, element("figcaption", {}, panel.words), panel.canvas));
+    const figures = this.panels.map(({ words, canvas }) =>
+      element("figure", {}, element("figcaption", {}, words), canvas));
     this.whole = element("div", { class: "planes" }, ...figures, this.readOut);
   }
 
@@ -24,7 +25,8 @@ export class Slices {
   show(volume) {
     const scale = this.point && this.volume ? volume.n / this.volume.n : null;
     const middle = Math.floor(volume.n / 2);
-    this.point = scale ? this.point.map((at) => Math.min(volume.n - 1, Math.round(at * scale))) : [middle, middle, middle];
+    const moved = scale && this.point.map((at) => Math.min(volume.n - 1, Math.round(at * scale)));
+    this.point = moved ?? [middle, middle, middle];
     this.volume = volume;
     this.move(this.point);
   }
@@ -54,7 +56,7 @@ export class Slices {
     const [right, up] = [0, 1, 2].filter((other) => other !== axis);
     const words = `${NAMES[right]} → · ${NAMES[up]} ↑`;
     const panel = { axis, words, painted: null };
-    const { canvas, redraw } = sharpCanvas((context, width, height) => this.draw(panel, context, width, height, right, up), {
+    const { canvas, redraw } = sharpCanvas((...args) => this.draw(panel, right, up, ...args), {
       height: (width) => width,
       label: `Plane through the volume that stands on ${NAMES[axis]}; arrow keys move the cross-hair`,
     });
@@ -89,7 +91,7 @@ export class Slices {
     return panel;
   }
 
-  draw(panel, context, width, height, right, up) {
+  draw(panel, right, up, context, width, height) {
     if (!this.volume) return;
     const { n } = this.volume;
     context.imageSmoothingEnabled = true;

@@ -44,8 +44,9 @@ export class Surface {
     this.uniform = (name) => gl.getUniformLocation(program, name);
     gl.bindTexture(gl.TEXTURE_3D, gl.createTexture());
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    for (const axis of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T, gl.TEXTURE_WRAP_R]) gl.texParameteri(gl.TEXTURE_3D, axis, gl.CLAMP_TO_EDGE);
-    for (const which of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_3D, which, gl.LINEAR);
+    const set = (name, value) => gl.texParameteri(gl.TEXTURE_3D, name, value);
+    for (const axis of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T, gl.TEXTURE_WRAP_R]) set(axis, gl.CLAMP_TO_EDGE);
+    for (const which of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) set(which, gl.LINEAR);
   }
 
   /** Show another volume from the same side. */

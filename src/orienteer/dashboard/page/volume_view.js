@@ -36,7 +36,8 @@ export class VolumeView {
     const canvas = element("canvas", { class: "surface", role: "img", "aria-label": label, tabIndex: 0 });
     this.surface = Surface.on(canvas);
     if (!this.surface) {
-      return element("p", { class: "missing" }, "This browser has no WebGL2, so the surface cannot be drawn; the slices show the same volume.");
+      const why = "This browser has no WebGL2, so the surface cannot be drawn; the slices show the same volume.";
+      return element("p", { class: "missing" }, why);
     }
     this.bar = element("span", { class: "scale-bar" });
     this.surface.drawn = () => this.drawBar();
@@ -89,7 +90,8 @@ export class VolumeView {
     }
     this.setLevel(this.level);
     const edge = volume.voxel ? `, ${withUnit(volume.voxel * volume.n, volume.unit)} wide` : "";
-    fill(this.words, `${volume.n} voxels along each edge${edge}; values from ${number(volume.value(0))} to ${number(volume.value(255))}.`);
+    const values = `${number(volume.value(0))} to ${number(volume.value(255))}`;
+    fill(this.words, `${volume.n} voxels along each edge${edge}; values from ${values}.`);
   }
 
   setLevel(level) {

@@ -66,7 +66,8 @@ export class WeatherMap {
         const shade = this.shade(rank, cell);
         if (!shade) continue;
         context.fillStyle = shade;
-        context.fillRect(place.left + cell * wide, place.top + rank * tall, wide + 0.5, Math.max(1, tall - (tall > 6 ? 1 : 0)));
+        const high = tall > 6 ? tall - 1 : Math.max(1, tall);
+        context.fillRect(place.left + cell * wide, place.top + rank * tall, wide + 0.5, high);
       }
     }
     context.font = font(11);
@@ -81,7 +82,8 @@ export class WeatherMap {
     for (let i = 0; i <= 4; i++) {
       const cell = Math.min(cells - 1, Math.round((i / 4) * cells));
       context.textAlign = i === 4 ? "right" : i ? "center" : "left";
-      context.fillText(span(told.t_s[cell] - told.t_s[0] || 0), place.left + (i / 4) * (place.right - place.left), place.bottom + 8);
+      const x = place.left + (i / 4) * (place.right - place.left);
+      context.fillText(span(told.t_s[cell] - told.t_s[0]), x, place.bottom + 8);
     }
   }
 
@@ -107,7 +109,8 @@ export class WeatherMap {
     const rate = told.rate[rank]?.[cell];
     const doing = name ? (STAGES[name] ?? ["", name])[1] : "nothing";
     const speed = rate !== null && Number.isFinite(rate) ? `, ${number(rate, 2)} of the usual rate` : "";
-    this.readOut.textContent = `rank ${nameOf(told.ranks[rank])}, after ${span(told.t_s[cell] - told.t_s[0] || 0)}: ${doing}${speed}`;
+    const when = span(told.t_s[cell] - told.t_s[0]);
+    this.readOut.textContent = `rank ${nameOf(told.ranks[rank])}, after ${when}: ${doing}${speed}`;
   }
 }
 
