@@ -55,21 +55,21 @@ class Score:
         b = background[used]
         m = b if signal is None else signal[used]
         u = np.ones(len(b)) if signal is None else np.log1p(m / b)
-        E, B = float(u @ b), float(b.sum())
-        scatter = np.array([[float(u * u @ b) + variance * E * E, E * (1 + variance * B)], [0.0, 0.0]])
+        E, B = _sum(u * b), _sum(b)
+        scatter = np.array([[_sum(u * u * b) + variance * E * E, E * (1 + variance * B)], [0.0, 0.0]])
         scatter[1] = scatter[0, 1], B * (1 + variance * B)
         w = u
         if np.linalg.det(scatter) > 1e-6 * scatter[0, 0] * scatter[1, 1]:
-            of_u, of_1 = np.linalg.solve(scatter, [float(u @ m), float(m.sum())])
+            of_u, of_1 = np.linalg.solve(scatter, [_sum(u * m), _sum(m)])
             if of_u > 0:
                 w = u + of_1 / of_u
-        E, A = float(w @ b), float(w * w @ b)
+        E, A = _sum(w * b), _sum(w * w * b)
         width = float(np.sqrt(A + variance * E * E))
         # Third cumulant, with a strength that is log-normal.
-        third = float(w**3 @ b) + 3 * variance * A * E + variance**2 * (3 + variance) * E**3
+        third = _sum(w**3 * b) + 3 * variance * A * E + variance**2 * (3 + variance) * E**3
         weight = np.zeros(len(background), np.float32)
         weight[used] = w
-        return cls(weight, E, A, B, variance, third / width**3, float(w @ m))
+        return cls(weight, E, A, B, variance, third / width**3, _sum(w * m))
 
     def of(self, weighted: NDArray[np.float64], photons: NDArray[Any]) -> NDArray[np.float64]:
         """Scores (N,) of shots with these weighted sums and these photons, (N,) each.
@@ -82,6 +82,11 @@ class Score:
         z = (weighted - self.mean) / np.sqrt(self.scatter * strength + self.variance * self.mean**2)
         c = max(self.skewness, 1e-6) / 6
         return np.asarray((np.sqrt(np.maximum(1 + 4 * c * (z + c), 0)) - 1) / (2 * c))
+
+
+def _sum(values: NDArray[np.float64]) -> float:
+    """A sum on this thread: a scalar product would wake the threads of a library, and wait for them."""
+    return float(values.sum())
 
 
 def rates(sums: NDArray[np.float64], n: float, group: NDArray[np.int64]) -> NDArray[np.float64]:
