@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -79,18 +80,41 @@ def test_what_changes_is_seen_and_nothing_else_is_read_again(
     index = RunIndex(Roots([tmp_path]))
     names(index)
     assert sorted(read) == ["a", "b"]
-    seen = index.version
+    seen, _ = index.changes(0)
     names(index)
     assert sorted(read) == ["a", "b"]
     with (tmp_path / "a" / "events.jsonl").open("a") as log:
         log.write(json.dumps(made_up.step_line(9)) + "\n")
     names(index)
     assert sorted(read) == ["a", "a", "b"]
-    changed = [entry.name for entry in index.entries() if index.changed_at[entry.id] > seen]
-    assert changed == ["a"]
+    assert index.changes(seen)[1] == [entry.id for entry in index.entries() if entry.name == "a"]
     assert next(entry.row["iteration"] for entry in index.entries() if entry.name == "a") == 9
     made_up.write_run(tmp_path / "c")
     assert names(index) == ["a", "b", "c"]
+
+
+def test_while_the_disk_is_slow_the_old_list_is_given(
+    tmp_path: Path, made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for a look that somebody else has begun."""
+    made_up.write_run(tmp_path / "a")
+    index = RunIndex(Roots([tmp_path]))
+    index.entries()
+    is_looking, may_go_on = threading.Event(), threading.Event()
+    original = index._runs
+
+    def slow() -> Any:
+        is_looking.set()
+        may_go_on.wait(60)
+        return original()
+
+    monkeypatch.setattr(index, "_runs", slow)
+    thread = threading.Thread(target=index.entries, args=(0,))
+    thread.start()
+    is_looking.wait(60)
+    assert [entry.name for entry in index.entries(age_s=1e-9)] == ["a"]
+    may_go_on.set()
+    thread.join()
 
 
 def test_a_run_that_is_gone_is_gone(tmp_path: Path, made_up: SimpleNamespace) -> None:

@@ -2,6 +2,7 @@
 
 import shlex
 import socket
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -75,6 +76,7 @@ def serve(
         else:
             output.print(f"Open   {server.address}", style="bold", markup=False, soft_wrap=True)
             _say_how_to_reach(server.port, server.is_only_here)
+        sys.stdout.flush()  # whoever reads it through a pipe waits for the address
         server.run()
     finally:
         server.close()

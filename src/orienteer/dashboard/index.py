@@ -22,6 +22,9 @@ from orienteer.dashboard.rows import LIVE, RUN, read_row
 MOST_FOLDERS, MOST_RUNS, DEEPEST = 100_000, 20_000, 8
 # A file system may count time in whole seconds: what has changed just now is looked at once more.
 _JUST_NOW_S = 2.0
+_NEVER = -float("inf")
+# Looks after which a run that is gone is forgotten.
+_REMEMBERED = 1000
 _GROWING = ("events.jsonl", "counters.json", "dashboard.json", "validation/validation.json")
 
 
@@ -43,29 +46,41 @@ class Entry:
 
 
 class RunIndex:
-    """The runs below the roots.
-
-    version : counts the refreshes that have found something new; ``changed_at`` tells it by run.
-    """
+    """The runs below the roots."""
 
     def __init__(self, roots: Roots) -> None:
         self.roots = roots
-        self.version = 0
-        self.changed_at: dict[str, int] = {}
+        # Looks are counted; of each run, the one that has last found it changed.
+        self._look = 0
+        self._changed_at: dict[str, int] = {}
         self._entries: dict[str, Entry] = {}
         self._folders: dict[str, tuple[int, list[str], str]] = {}
         self._guard = threading.Lock()
-        self._at, self._cost_s = -float("inf"), 0.0
+        self._at, self._cost_s = _NEVER, 0.0
 
     def entries(self, age_s: float = 1.0) -> list[Entry]:
         """All runs as they were at most ``age_s`` ago; on a slow disk longer, so that it has rest.
 
+        While somebody looks, others have what was found before; the first look is waited for.
+
         age_s : 0: as they are now.
         """
+        if self._is_old(age_s) and self._guard.acquire(blocking=age_s <= 0 or self._at == _NEVER):
+            try:
+                if self._is_old(age_s):
+                    self._refresh()
+            finally:
+                self._guard.release()
+        return list(self._entries.values())
+
+    def _is_old(self, age_s: float) -> bool:
+        return age_s <= 0 or time.monotonic() - self._at > max(age_s, 4 * self._cost_s)
+
+    def changes(self, since: int) -> tuple[int, list[str]]:
+        """The number of the last look, and the runs that have changed since one before, or are gone."""
+        self.entries()
         with self._guard:
-            if age_s <= 0 or time.monotonic() - self._at > max(age_s, 4 * self._cost_s):
-                self._refresh()
-            return list(self._entries.values())
+            return self._look, [run for run, look in self._changed_at.items() if look > since]
 
     def find(self, run_id: str) -> Entry:
         """The run of this name; one that is not in the list does not exist."""
@@ -86,11 +101,11 @@ class RunIndex:
         with self._guard:
             if run_id in self._entries:
                 self._entries[run_id].signature = ()
-            self._at = -float("inf")
+            self._at = _NEVER
 
     def _refresh(self) -> None:
         began = time.monotonic()
-        self.version += 1
+        self._look += 1
         found: dict[str, Entry] = {}
         for root, path, is_live in self._runs():
             relative = os.path.relpath(path, root)
@@ -99,10 +114,14 @@ class RunIndex:
             if entry is None:
                 entry = Entry(run_id, path, self._name(root, relative), is_live, {})
             if self._update(entry):
-                self.changed_at[run_id] = self.version
+                self._changed_at[run_id] = self._look
             found[run_id] = entry
         for gone in set(self._entries) - set(found):
-            self.changed_at[gone] = self.version
+            self._changed_at[gone] = self._look
+        kept = self._look - _REMEMBERED
+        self._changed_at = {
+            run: look for run, look in self._changed_at.items() if run in found or look > kept
+        }
         self._entries = found
         self._at = time.monotonic()
         self._cost_s = self._at - began

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 _SHORTEST_TOKEN = 20
+_WAITING = 128
 
 
 class Server:
@@ -138,6 +139,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(_WAITING)  # whoever comes before the first answer can be given waits
     except OSError as error:
         listening.close()
         raise OrienteerError(

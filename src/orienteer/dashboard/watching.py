@@ -38,8 +38,7 @@ def watch_routes(state: State) -> APIRouter:
 
 
 async def _tell(state: State, socket: WebSocket) -> None:
-    await run_in_threadpool(state.index.entries)
-    seen = state.index.version
+    seen, _ = await run_in_threadpool(state.index.changes, 0)
     heard = asyncio.ensure_future(socket.receive())
     try:
         while True:
@@ -49,10 +48,7 @@ async def _tell(state: State, socket: WebSocket) -> None:
                     return
                 heard = asyncio.ensure_future(socket.receive())
                 await asyncio.sleep(EVERY_S)
-            await run_in_threadpool(state.index.entries)
-            now = state.index.version
-            changed = [run for run, version in list(state.index.changed_at.items()) if version > seen]
-            seen = now
+            seen, changed = await run_in_threadpool(state.index.changes, seen)
             await socket.send_json({"runs": changed, "at": time.time()})
     finally:
         heard.cancel()
