@@ -148,7 +148,7 @@ def test_without_hits_it_ends_and_says_so(growing: Callable[..., Any], tmp_path:
     follow(growing(0), tmp_path / "map", SETTINGS, device="cpu")
     run = Run.open(tmp_path / "map")
     assert run.finished
-    assert run.reason == "Not one hit has come."
+    assert run.reason == "No hits came, too few for a map."
 
 
 def test_hits_without_a_detector_are_refused(frames: Any, tmp_path: Path) -> None:

@@ -230,9 +230,12 @@ def test_of_more_hits_than_memory_holds_a_sample_is_kept_and_the_end_has_all(
     assert len(method.orientations()["event_id"]) == 240
 
 
-def test_without_a_hit_it_ends_in_words(growing: Callable[..., Any], online: Make) -> None:
-    method = online(growing(0))
+@pytest.mark.parametrize(("n", "words"), [(0, "No hits came"), (1, "1 hit came"), (7, "7 hits came")])
+def test_without_enough_hits_it_ends_in_words(
+    n: int, words: str, growing: Callable[..., Any], online: Make
+) -> None:
+    method = online(growing(n))
     method.look(True)
     assert not method.has_work
     assert method.finished
-    assert method.reason == "Not one hit has come."
+    assert method.reason == f"{words}, too few for a map."

@@ -12,7 +12,7 @@ from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns
 
-# Columns (n, ...) by name in, (n,) bool out: which hits are taken.
+# Columns (n, ...) by name in, ``event_id`` among them; (n,) bool out: which hits are taken.
 Select: TypeAlias = Callable[[dict[str, NDArray[Any]]], NDArray[np.bool_]]
 
 
@@ -45,20 +45,21 @@ class Arrivals:
         if not len(rows):
             return rows, None
         span = slice(int(rows[0]), int(rows[-1]) + 1)
-        keep = np.ones(len(rows), dtype=bool)
+        keep, ids = np.ones(len(rows), dtype=bool), self._source.event_ids(span)
         if self._select is not None:
-            keep = np.asarray(self._select(self._source.read_columns(frames=span)))
+            columns = {**self._source.read_columns(frames=span), "event_id": ids}
+            keep = np.array(self._select(columns))
             if keep.shape != rows.shape or keep.dtype.kind != "b":
                 raise OrienteerError(
                     f"the choice of hits gave {keep.dtype} of shape {keep.shape} for {len(rows)} hits.",
                     "It should give one yes or no for each.",
                 )
-        ids = self._source.event_ids(span).tolist()
         for i in np.flatnonzero(keep):
-            if ids[i] in self._known:
+            event = int(ids[i])
+            if event in self._known:
                 keep[i] = False
                 self.n_doubles += 1
-            self._known.add(ids[i])
+            self._known.add(event)
         self.n_seen += len(rows)
         rows = rows[keep]
         self.chosen = np.concatenate([self.chosen, rows])

@@ -36,6 +36,8 @@ def hand_over(run: Run, folder: str | os.PathLike[str]) -> None:
         raise OrienteerError(
             f"a map can be handed over to EMC, and this run is one of {run.method}.", "Give --method emc."
         )
+    if run.iteration:
+        return
     learnt = read_map(folder)
 
     def begin(method: Method) -> None:

@@ -41,6 +41,8 @@ _MOST_NEW = 4
 _LOOKED_AT, _GROWTH = 20_000, 2.0
 # Another size than before counts when it differs by more than this share.
 _SAME_SIZE = 0.05
+# Fewer hits are not even begun with.
+_FEWEST = 20
 # Turns that every hit has after annealing before a finer stage is entered.
 _TURNS = 3
 # Growth of the hits after which a start that has found nothing is followed by another.
@@ -98,29 +100,37 @@ class OnlineEmc:
 
     def look(self, is_over: bool) -> None:
         """Look for hits.  is_over : the source has all that will ever come."""
-        if self._final is None:
-            self.arrivals.look()
-            self.is_over = is_over
+        if self._final is not None:
+            return
+        n_waiting, self.is_over = self.arrivals.look(), is_over
+        if not self._carried and (is_over or len(self.reservoir) + n_waiting >= self._n_needed):
+            self._take_in(n_waiting)
 
     @property
     def has_work(self) -> bool:
         """Whether a step can be made now."""
         if self.finished:
             return False
-        n_waiting = self.arrivals.n_waiting
         if self._final is not None or self._ends:
-            return len(self.reservoir) > 0
+            return True
         if not self._carried:
-            n_needed = max(self.online.first_hits, int(_MORE * self._failed_at))
-            if len(self.reservoir) + n_waiting >= n_needed or self.is_over:
-                self._take_in(n_waiting)
-            return len(self.reservoir) >= n_needed
-        return n_waiting > 0 or not self._is_settled
+            return len(self.reservoir) >= self._n_needed
+        return self.arrivals.n_waiting > 0 or not self._is_settled
+
+    @property
+    def _n_needed(self) -> int:
+        """Hits with which the next start is made."""
+        return max(self.online.first_hits, int(_MORE * self._failed_at))
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether all hits are there."""
+        return self.is_over and not self.arrivals.n_waiting
 
     @property
     def _ends(self) -> bool:
-        """Whether all hits are there, and what is left to do is done with all of them at once."""
-        return self.is_over and not self.arrivals.n_waiting and self.online.finish != "no"
+        """Whether what is left to do is done with all hits at once."""
+        return self._has_all and self.online.finish != "no" and len(self.arrivals.chosen) >= _FEWEST
 
     @property
     def iteration(self) -> int:
@@ -132,10 +142,7 @@ class OnlineEmc:
         """Whether the last hit has come and nothing more is to be done."""
         if self._final is not None:
             return self._final.finished
-        nothing_left = self._is_settled or not self._carried
-        return (
-            self.is_over and not self.arrivals.n_waiting and self.online.finish == "no" and nothing_left
-        ) or (self._ends and not len(self.reservoir))
+        return self._has_all and not self._ends and (self._is_settled or not self._carried)
 
     @property
     def reason(self) -> str:
@@ -144,7 +151,10 @@ class OnlineEmc:
             return self._final.reason
         if not self.finished:
             return ""
-        return "The last hit has come." if len(self.reservoir) else "Not one hit has come."
+        n_hits = len(self.arrivals.chosen)
+        if n_hits >= _FEWEST:
+            return "The last hit has come."
+        return f"{n_hits or 'No'} hit{'' if n_hits == 1 else 's'} came, too few for a map."
 
     @property
     def at_limit(self) -> bool:
@@ -168,6 +178,7 @@ class OnlineEmc:
             self._prepare()
         rows = self._choose()
         n_new = int((self.reservoir.visited[rows] < 0).sum())
+        self._last = None  # its memory is needed
         emc = self._make(rows)
         emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
         if n_new and self._is_settled:  # there is something to learn again
