@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def main() -> None:
         "--map" if given.map else "--no-map", "--set", "emc.symmetry=I", "--set", "online.finish=no",
     )  # fmt: skip
     try:
-        memory = watch(live, run, given.seconds + 300)
+        memory = watch(live, run, given.seconds + (120 if given.map else 60))
     finally:
         for process in (live, replay):
             process.kill()
@@ -85,7 +86,6 @@ def measure(run: Path, memory: dict[str, list[tuple[float, float]]], rate_hz: fl
     n, ids = len(received_s), shots["event_id"]
     # The replay makes events due at a fixed rate from the first question on.
     behind_s = (received_s - received_s[0]) - np.arange(n) / rate_hz
-    map_steps = [e for e in read_events(run / "map" / "events.jsonl") if e["event"] == "step"]
     return {
         "seconds": round(lasted_s, 1),
         "rate_asked_hz": rate_hz,
@@ -101,13 +101,26 @@ def measure(run: Path, memory: dict[str, list[tuple[float, float]]], rate_hz: fl
         "hits_per_s": round(summary["hits"] / lasted_s, 1),
         "kinds": summary["kinds"],
         "memory": {role: slope(samples) for role, samples in memory.items() if samples},
-        "map": {
-            "rounds": len(map_steps),
-            "hits_taken_in": map_steps[-1].get("n_hits"),
-            "hits_per_s": round(map_steps[-1].get("n_hits", 0) / lasted_s, 1),
-        }
-        if map_steps
-        else None,
+        "map": of_map(run, float(received_s[0]), float(received_s[-1])),
+    }
+
+
+def of_map(run: Path, first_s: float, last_s: float) -> dict[str, Any] | None:
+    """Hits that the map has taken in by the end of the stream and later, and when it has had them all."""
+    steps = [e for e in read_events(run / "map" / "events.jsonl") if e["event"] == "step"]
+    if not steps:
+        return None
+    at_s = [datetime.fromisoformat(step["time"]).timestamp() - first_s for step in steps]
+    hits = [step["n_hits"] for step in steps]
+    in_time = [n for n, t in zip(hits, at_s, strict=True) if t <= last_s - first_s]
+    has_all_s = next(t for n, t in zip(hits, at_s, strict=True) if n == hits[-1])
+    return {
+        "first_map_after_s": round(at_s[0], 1),
+        "first_map_of_hits": hits[0],
+        "hits_by_the_end_of_the_stream": in_time[-1] if in_time else 0,
+        "hits_in_the_end": hits[-1],
+        "had_all_after_s": round(has_all_s, 1),
+        "hits_per_s": round(hits[-1] / has_all_s, 1),
     }
 
 
