@@ -121,6 +121,46 @@ def test_no_more_events_wait_than_the_window_holds() -> None:
     assert builder.counters.received == 1000
 
 
+def test_an_event_that_never_becomes_complete_neither_holds_up_the_others_nor_their_memory() -> None:
+    one = Scripted("one", batched(range(3000), 10))
+    two = Scripted("two", batched((k for k in range(3000) if k != 5), 10), 1)
+    builder = EventBuilder({"one": one, "two": two}, window=100, patience_s=600.0)
+    got, most = [], 0
+    while not builder.is_finished:
+        if (events := builder.next(0.0)) is not None:
+            got += events.event_id.tolist()
+        else:
+            assert builder.is_finished, "the sources wait for each other"
+        most = max(most, *(sum(map(len, batches)) for batches in builder._outstanding.values()))
+    assert got == [k for k in range(3000) if k != 5]
+    assert builder.counters.dropped == 1
+    assert builder.counters.late == 0
+    assert most <= 100 + 10
+
+
+def test_sources_that_have_nothing_in_common_do_not_wait_for_each_other() -> None:
+    one = Scripted("one", batched(range(1000), 10))
+    two = Scripted("two", [*batched(range(1000, 2000), 10), [3000]])
+    builder = EventBuilder({"one": one, "two": two}, window=100, patience_s=600.0)
+    n_dropped = 0
+    for _ in range(1000):
+        if (events := builder.next(0.0)) is not None:
+            assert not len(events)
+            n_dropped += events.n_dropped
+    assert builder.is_finished
+    assert n_dropped == 2001
+
+
+def test_what_is_complete_goes_out_before_more_is_read() -> None:
+    sources = {name: Scripted(name, batched(range(5000), 100)) for name in ("one", "two")}
+    builder = EventBuilder(sources, most_events=10, patience_s=0.0)
+    most = 0
+    while not builder.is_finished:
+        builder.next(0.0)
+        most = max(most, len(builder._waiting))
+    assert most <= 100
+
+
 def test_a_part_that_comes_after_its_event_was_dropped_is_late() -> None:
     one = Scripted("one", batched(range(60), 2))
     two = Scripted("two", [*batched(range(1, 60, 2), 5), *batched(range(0, 60, 2), 2)])

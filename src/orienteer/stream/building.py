@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,10 +36,11 @@ class EventBuilder:
     frames : the sources whose frames make up that of the event, side by side in this order; by default all
         that have pixels.
     window : events that may wait for a part, at least two batches of every source.  When more wait, those
-        that wait longest are dropped, and counted; so are those that are incomplete when every source has
-        ended.  Parts that a source has given up itself are gaps; their events stay incomplete.
-    patience_s : a source that is ahead by half a window is not read further, unless all others have been
-        silent for so long: then it goes on, and what waits for them is dropped.
+        that wait longest are dropped, and counted; so are those behind which a source has sent a window of
+        others, and those that are incomplete when every source has ended.  Parts that a source has given up
+        itself are gaps; their events stay incomplete.
+    patience_s : a source that is ahead by half a window is not read further, unless those that are behind
+        have been silent for so long: then it goes on, and what waits for them is dropped.
     """
 
     def __init__(
@@ -72,6 +74,8 @@ class EventBuilder:
         self._settled: dict[str, Position] = {}
         # Events that a source sends again after a seek, though they were decided before it.
         self._known: dict[str, set[int]] = {name: set() for name in sources}
+        # Parts of each source that wait for those of others.
+        self._n_ahead = dict.fromkeys(sources, 0)
         self._heard_at = dict.fromkeys(sources, time.monotonic())
 
     @property
@@ -115,9 +119,10 @@ class EventBuilder:
         """The next batch of complete events; None where none became complete in this time."""
         until = time.monotonic() + timeout_s
         while True:
-            came = self._listen()
+            # What is complete goes out first: sources with large batches would fill the memory otherwise.
+            came = not self._complete and self._listen()
             if self._all_ended:
-                self._drop(len(self._waiting) - len(self._complete))
+                self._drop(self._incomplete())
             if self._complete or self._n_dropped:
                 return self._hand_out()
             left = until - time.monotonic()
@@ -162,7 +167,8 @@ class EventBuilder:
                 came = True
                 self._heard_at[name] = time.monotonic()
                 self._file(name, events)
-        self._drop(len(self._waiting) - self._room)
+        self._drop(islice(self._incomplete(), max(0, len(self._waiting) - self._room)))
+        self._drop_outlived()
         return came
 
     @property
@@ -170,11 +176,13 @@ class EventBuilder:
         return max(self.window, 2 * len(self.sources) * self._largest_batch)
 
     def _may_read(self, name: str) -> bool:
-        if sum(len(events) for events in self._outstanding[name]) < self._room // 2:
+        """Whether a source is not ahead, or those that are behind it have been waited for long enough."""
+        most_ahead = self._room // 2
+        if self._n_ahead[name] < most_ahead:
             return True
-        others = [other for other in self.sources if other != name and not self.sources[other].is_finished]
+        behind = [n for n, s in self.sources.items() if not s.is_finished and self._n_ahead[n] < most_ahead]
         now = time.monotonic()
-        return all(now - self._heard_at[other] > self.patience_s for other in others)
+        return all(now - self._heard_at[other] > self.patience_s for other in behind)
 
     def _file(self, name: str, events: Events) -> None:
         """Put the parts to their events."""
@@ -198,21 +206,45 @@ class EventBuilder:
                 self._own.duplicates += 1
                 continue
             parts[name] = (events, row)
+            self._n_ahead[name] += 1
             if len(parts) == len(self.sources):
                 self._complete.append(event_id)
+                self._no_longer_ahead(parts)
         self._outstanding[name].append(events)
         self._settle()
 
-    def _drop(self, n_events: int) -> None:
-        """Give up so many of the events that wait longest for a part."""
-        incomplete = (e for e, parts in self._waiting.items() if len(parts) < len(self.sources))
-        for event_id in [event_id for event_id, _ in zip(incomplete, range(max(0, n_events)), strict=False)]:
-            del self._waiting[event_id]
+    def _incomplete(self) -> Iterator[int]:
+        """Events that wait for a part, those that wait longest first."""
+        return (one for one, parts in self._waiting.items() if len(parts) < len(self.sources))
+
+    def _drop(self, event_ids: Iterable[int]) -> None:
+        """Give up these events, which wait for a part."""
+        for event_id in list(event_ids):
+            self._no_longer_ahead(self._waiting.pop(event_id))
             self._decided.add(event_id)
             self._dropped.add(event_id)
             self._n_dropped += 1
             self._own.received += 1
             self._own.dropped += 1
+
+    def _drop_outlived(self) -> None:
+        """Give up events behind which a source has sent a window of others.
+
+        One event that never becomes complete would otherwise hold all batches behind it in memory.
+        """
+        for batches in self._outstanding.values():
+            n_more = sum(len(events) for events in batches) - self._room
+            for events in batches:
+                if n_more <= 0:
+                    break
+                ids = set(events.event_id.tolist())
+                self._drop(one for one in self._incomplete() if one in ids)
+                n_more -= len(events)
+        self._settle()
+
+    def _no_longer_ahead(self, parts: Iterable[str]) -> None:
+        for name in parts:
+            self._n_ahead[name] -= 1
 
     def _hand_out(self) -> Events:
         ids = [self._complete.popleft() for _ in range(min(self.most_events, len(self._complete)))]
