@@ -1,10 +1,11 @@
 """Run folders that were written by hand, and a dashboard that serves them from a thread."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,12 +88,23 @@ def serving(*roots: Path, **options: Any) -> Iterator[tuple[Server, httpx.Client
         server.close()
 
 
+def ask(port: int, request: bytes, is_whole: bool = True) -> bytes:
+    """The answer to bytes; those that are no whole request may have none."""
+    answer = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=60 if is_whole else 0.2) as connection:
+        connection.sendall(request)
+        with suppress(TimeoutError):
+            while block := connection.recv(1 << 16):
+                answer += block
+    return answer
+
+
 @pytest.fixture(scope="session")
 def made_up() -> SimpleNamespace:
     """The functions above, for tests that need more than one folder or server."""
     return SimpleNamespace(
         token=TOKEN, first_event=FIRST_EVENT, step_line=step_line, write_run=write_run,
-        write_results=write_results, serving=serving, run_id=run_id, wait_for=wait_for,
+        write_results=write_results, serving=serving, run_id=run_id, wait_for=wait_for, ask=ask,
     )  # fmt: skip
 
 
