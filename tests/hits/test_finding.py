@@ -246,6 +246,29 @@ def test_other_pixels_and_other_states_are_refused(stream):
         finder.restore(HitFinder(HitSettings(), 9).state())
 
 
+def test_a_detector_without_a_used_pixel_is_refused(stream):
+    experiment, patterns = stream()
+    masked = np.full(patterns.n_pixels, PixelUse.NEVER, np.uint8)
+    with pytest.raises(OrienteerError, match="every pixel"):
+        HitFinder(HitSettings(), patterns.n_pixels, experiment.detector.with_mask(masked))
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_shots_without_a_single_photon_are_empty(dtype):
+    finder = HitFinder(HitSettings(), 100)
+    found = looked(finder, Patterns(np.zeros((1200, 100), dtype)))
+    assert not found["is_hit"].any()
+    assert np.isfinite(found["hit_score"]).all()
+
+
+def test_one_photon_is_no_hit_where_most_shots_have_none(draw):
+    found = looked(
+        HitFinder(HitSettings(), 2500), Patterns(draw.poisson(2e-5, (3000, 2500)).astype(np.uint8))
+    )
+    assert found["photons"].sum() > 50
+    assert found["is_hit"].sum() <= 3
+
+
 def test_no_shots_have_columns_of_no_length(stream):
     experiment, patterns = stream()
     found = HitFinder(HitSettings(), patterns.n_pixels, experiment.detector).look(patterns[:0])

@@ -31,12 +31,15 @@ class EmpiricalNull:
     share: float = 1.0
 
     @classmethod
-    def of(cls, scores: NDArray[np.float64]) -> "EmpiricalNull":
-        """Fit a normal distribution to the lowest heap of scores (N,), beside something flat for the rest."""
+    def of(cls, scores: NDArray[np.float64], least_width: float = 1e-12) -> "EmpiricalNull":
+        """Fit a normal distribution to the lowest heap of scores (N,), beside something flat for the rest.
+
+        least_width : known beforehand; shots of hardly any photon have scores that are nearly all equal.
+        """
         x = np.sort(scores)
         n, k = len(x), max(int(LEAST_SHARE * len(x)), 2)
         if n <= k or x[-1] <= x[0]:
-            return cls(float(x[0]) if n else 0.0)
+            return cls(float(x[0]) if n else 0.0, max(1.0, least_width))
         widths = x[k:] - x[:-k]
         # Scores that are equal, as those of few photons, must not look infinitely dense.
         narrowest = max(float(widths.min()), 1e-3 * (x[-1] - x[0]) / n, 1e-12)
@@ -46,7 +49,9 @@ class EmpiricalNull:
         first = heap[np.argmin(widths[heap])]
         centre = float(x[first : first + k + 1].mean())
         # Below the centre there are hardly any others: half of what is normal lies within 0.67 of it.
-        width = max(float(np.median(centre - x[x <= centre])) / 0.6745, narrowest)
+        width = max(
+            float(np.median(np.abs(centre - x[: first + k // 2 + 1]))) / 0.6745, narrowest, least_width
+        )
         share = 0.8
         for _ in range(_ROUNDS):
             z = (x - centre) / width
@@ -56,7 +61,7 @@ class EmpiricalNull:
             empty = normal / np.maximum(normal + (1 - share) * flat, 1e-300)
             total = max(float(empty.sum()), 1e-12)
             centre = float(empty @ x) / total
-            width = max(float(np.sqrt(empty @ (x - centre) ** 2 / total)), narrowest / 10)
+            width = max(float(np.sqrt(empty @ (x - centre) ** 2 / total)), narrowest / 10, least_width)
             share = min(total / n, 1 - 1 / (2 * n))
         return cls(centre, width, share)
 

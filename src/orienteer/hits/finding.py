@@ -48,6 +48,10 @@ class HitFinder:
             )
         self.settings, self.n_pixels = settings, n_pixels
         used = np.ones(n_pixels, bool) if detector is None else detector.mask < PixelUse.NEVER
+        if not used.any():
+            raise OrienteerError(
+                "every pixel of the detector is masked, so no hit can be seen.", "Give another mask."
+            )
         self._group = pixel_groups(n_pixels, used, detector)
         self._form = None if detector is None else expected_form(used, detector)
         self._model = self._new_model()

@@ -56,7 +56,7 @@ def find_empty(sums: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np
     """
     n, n_groups = sums.shape
     photons = np.sqrt(np.maximum(sums.sum(axis=1), 0))
-    distance = np.abs(EmpiricalNull.of(photons).standardised(photons))
+    distance = np.abs(EmpiricalNull.of(photons, 0.5).standardised(photons))
     least = min(max(3 * n_groups, int(LEAST_SHARE * n)), n)
     # Square roots of counts scatter alike in bright and dark groups.
     features = np.sqrt(np.maximum(sums, 0) + 3 / 8)

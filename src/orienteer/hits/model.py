@@ -16,6 +16,8 @@ from orienteer.source.patterns import Patterns
 _MEMORY_HITS = 300
 # Scores by which those of empty shots are known.
 N_RECENT = 1024
+# Scores of empty shots are 1 wide by what photons do alone, and less only where there are hardly any.
+_LEAST_WIDTH = 0.7
 # Shots with a higher score teach nothing of the background, so that weak hits do not leak into it.
 _SURELY_EMPTY = 2.0
 # Half of the old background is forgotten when the strength of the new one differs by this share.
@@ -65,7 +67,7 @@ class HitModel:
             signal = None
         self.score = Score.between(self.background, signal, max(variance, 0.0))
         self.lit_from = lit_from(self.background)
-        self.null = EmpiricalNull.of(self.recent) if len(self.recent) else EmpiricalNull()
+        self.null = EmpiricalNull.of(self.recent, _LEAST_WIDTH) if len(self.recent) else EmpiricalNull()
         if self._asked_threshold > 0:
             self.threshold = self._asked_threshold
         else:
