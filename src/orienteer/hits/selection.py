@@ -79,7 +79,7 @@ class Selection:
         factors = np.maximum(np.quantile(selection.distances(inner)[:, :3], keep, axis=0), 1e-12)
         # A new hit is farther from what was learned than those are that it was learned from.
         learned = np.array([len(selection.profile.profile), len(selection.fringe.mean), 1])
-        wider = 1 + 3 * learned / len(inner.size_A)
+        wider = 1 + 6 * learned / len(inner.size_A)
         return replace(selection, limits=selection.limits * factors * wider)
 
     @classmethod
