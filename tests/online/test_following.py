@@ -144,6 +144,18 @@ def test_other_settings_are_refused(frames: Any, growing: Callable[..., Any], tm
         follow(growing(100), tmp_path / "map", other, device="cpu")
 
 
+def test_hits_that_were_not_chosen_are_not_in_the_data_of_the_run(frames: Any, tmp_path: Path) -> None:
+    hits = tmp_path / "hits.h5"
+    write_hits(hits, frames, 60)
+    settings = Settings(emc=EMC, online={"first_hits": 20, "finish": "no"})
+    is_odd = lambda columns: columns["event_id"] % 2 == 1  # noqa: E731
+    follow(orienteer.open(hits), tmp_path / "map", settings, seed=1, device="cpu", select=is_odd)
+    run = Run.open(tmp_path / "map")
+    assert run.finished
+    assert set(run.source.event_ids().tolist()) == set(run.orientations()["event_id"].tolist())
+    assert 20 <= len(run.source) < 60
+
+
 def test_without_hits_it_ends_and_says_so(growing: Callable[..., Any], tmp_path: Path) -> None:
     follow(growing(0), tmp_path / "map", SETTINGS, device="cpu")
     run = Run.open(tmp_path / "map")

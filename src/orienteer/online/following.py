@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import OrienteerError
 from orienteer.online.arrivals import Select
-from orienteer.online.chosen_frames import ChosenFrames
 from orienteer.online.online_emc import OnlineEmc
 from orienteer.run.arguments import as_folder, as_seed
 from orienteer.run.beginning import begin_or_resume
@@ -22,9 +23,12 @@ from orienteer.run.method import Step, find_method
 from orienteer.run.session import Session
 from orienteer.run.settings import Settings
 from orienteer.source.base import Source
+from orienteer.source.left_out import without_events
+from orienteer.source.part import PartOfSource
 
 # How long to wait before looking again for hits, when there is nothing else to do.
 PAUSE_S = 0.5
+_MOST_NAMED = 10_000
 _TURNS = ("started", "resumed", "finished")
 
 
@@ -120,6 +124,11 @@ def _end(directory: RunDirectory, session: Session, method: OnlineEmc) -> None:
         else:
             EventLog(directory.events).append("finished", iteration=0, reason=method.reason)
     chosen, source = method.arrivals.chosen, method.source
-    if len(chosen):
-        is_all = len(chosen) == source.n_frames
-        directory.note(input=describe_input(source if is_all else ChosenFrames(source, chosen)))
+    if not len(chosen):
+        return
+    ids = source.event_ids()
+    left_out = np.setdiff1d(ids, ids[chosen])
+    # A few events that are left out can be named; of more, the run cannot find its data by itself again.
+    is_named = len(left_out) <= _MOST_NAMED
+    whole = without_events(source, left_out) if is_named else PartOfSource(source, chosen, "chosen hits")
+    directory.note(input=describe_input(whole))

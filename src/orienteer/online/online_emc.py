@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.compute.machine import memory_GiB
 from orienteer.online.arrivals import Arrivals, Select
-from orienteer.online.chosen_frames import ChosenFrames
 from orienteer.online.final_emc import FinalEmc
 from orienteer.online.memory import Memory
 from orienteer.online.reservoir import Reservoir
@@ -31,6 +30,7 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
 from orienteer.run.online_settings import OnlineSettings
 from orienteer.source.base import Source
+from orienteer.source.part import PartOfSource
 from orienteer.volume.volume import Volume
 
 # Slicing the model for all poses costs as much as a few thousand hits do, in every round.
@@ -142,7 +142,8 @@ class OnlineEmc:
         """Whether the last hit has come and nothing more is to be done."""
         if self._final is not None:
             return self._final.finished
-        return self._has_all and not self._ends and (self._is_settled or not self._carried)
+        is_idle = self._is_settled if self._carried else len(self.reservoir) < self._n_needed
+        return self._has_all and not self._ends and is_idle
 
     @property
     def reason(self) -> str:
@@ -302,7 +303,7 @@ class OnlineEmc:
     def _begin_final(self) -> FinalEmc:
         self.reservoir.forget_frames()
         self._last = None
-        chosen = ChosenFrames(self.source, self.arrivals.chosen)
+        chosen = PartOfSource(self.source, self.arrivals.chosen, "hits that were chosen")
         return FinalEmc(
             chosen, self.settings, seed=self.seed, device=self.device,
             learnt=self._learnt if self._carried else None, tries_both=self.online.finish == "both",

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array
 from orienteer.errors import OrienteerError
+from orienteer.reconstruction.frames.frame_store import bytes_of
 from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
 from orienteer.source.finite_source import WAVELENGTH
@@ -50,7 +50,7 @@ class Reservoir:
     @property
     def nbytes(self) -> int:
         """Memory of the frames, in bytes."""
-        return sum(_bytes_of(block) for block in self._blocks)
+        return sum(bytes_of(block) for block in self._blocks)
 
     def add(self, place: NDArray[np.int64], patterns: Patterns) -> None:
         """Take in hits that are not there yet, also beyond the capacity: a round may look at them once."""
@@ -164,11 +164,3 @@ def _blank(name: str, like: NDArray[Any], n: int) -> NDArray[Any]:
     elif name in ("weight", "fluence", "perplexity", "state_probability"):
         rows[:] = 1
     return rows
-
-
-def _bytes_of(patterns: Patterns) -> int:
-    frames: Any = patterns.frames
-    arrays: tuple[Array, ...] = (
-        (frames.start, frames.pixel, frames.count) if patterns.is_sparse else (frames,)
-    )
-    return int(sum(a.nbytes for a in arrays) + sum(c.nbytes for c in patterns.columns.values()))

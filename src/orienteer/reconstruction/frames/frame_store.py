@@ -111,7 +111,7 @@ class FrameStore:
             self.photons[frames] = whole.photons_total
             self._look(whole)
             first += len(batch)
-            held += _bytes_of(_needed(batch))
+            held += bytes_of(_needed(batch))
             parts = None if parts is None or held > limit else [*parts, _needed(batch)]
         return parts
 
@@ -134,7 +134,7 @@ class FrameStore:
 
     def _kept(self, parts: list[Patterns] | None, limit: float) -> Patterns | None:
         """The frames of the group, where all ranks have the room."""
-        held = np.inf if parts is None else float(sum(_bytes_of(part) for part in parts))
+        held = np.inf if parts is None else float(sum(bytes_of(part) for part in parts))
         if not self.mesh.all.max(self.mesh.poses.sum(held)) <= limit:
             return None
         assert parts is not None
@@ -155,7 +155,7 @@ class FrameStore:
     @property
     def nbytes(self) -> int:
         """Memory of the frames as they were read, in bytes; 0 where they are not kept."""
-        return 0 if self._patterns is None else _bytes_of(self._patterns)
+        return 0 if self._patterns is None else bytes_of(self._patterns)
 
     @property
     def reads_ahead(self) -> bool:
@@ -263,7 +263,8 @@ def _refuse_bad(batch: Patterns, never: NDArray[np.bool_], first: int) -> None:
         )
 
 
-def _bytes_of(patterns: Patterns) -> int:
+def bytes_of(patterns: Patterns) -> int:
+    """Memory of frames and columns, in bytes."""
     frames: Any = patterns.frames
     arrays = (frames.start, frames.pixel, frames.count) if patterns.is_sparse else (frames,)
     return int(sum(a.nbytes for a in arrays) + sum(c.nbytes for c in patterns.columns.values()))
