@@ -11,7 +11,7 @@ import pytest
 
 from orienteer.errors import FileError
 from orienteer.live.folder import LiveFolder
-from orienteer.live.journal import JournalSource, read_shots
+from orienteer.live.journal import Journal, JournalSource, Segment, read_shots
 from orienteer.live.looking import Looking
 from orienteer.live.summary import live_summary
 from orienteer.live.worker import Fate, Worker
@@ -230,6 +230,26 @@ def test_what_the_source_counts_goes_on_over_restarts(folder: LiveFolder) -> Non
         worker.run(lambda: True)
     assert live_summary(folder.path)["counters"]["malformed"] == 6
     check_exactly_once(folder, 30)
+
+
+def test_segments_that_take_long_to_write_come_seldom(
+    folder: LiveFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = Journal.commit
+    begun: list[float] = []
+
+    def slow_commit(journal: Journal, segment: Segment) -> int:
+        begun.append(time.monotonic())
+        time.sleep(0.05)
+        return commit(journal, segment)
+
+    monkeypatch.setattr(Journal, "commit", slow_commit)
+    source = ListedSource(make_shots(400), size=2)
+    hurried = source.next
+    source.next = lambda timeout_s=1.0: time.sleep(0.005) or hurried(timeout_s)
+    make_worker(folder, source).run(lambda: True)
+    check_exactly_once(folder, 400)
+    assert min(np.diff(begun[:-1]), default=1.0) > 0.5  # the last one comes with the end of the stream
 
 
 def test_the_summary_tells_rates_sizes_and_kinds(folder: LiveFolder) -> None:

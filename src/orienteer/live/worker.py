@@ -32,6 +32,8 @@ _PARTS = ("seen", "finder", "analysis")
 _WAIT_S = 0.2
 # A segment is put in place early when its hits take this much memory.
 _MOST_BYTES = 64 * 2**20
+# Segments of large detectors take long to write: they come so seldom that this share of the time is enough.
+_COMMIT_SHARE = 0.1
 # A column with more values per event is no small data, and stays with the frames.
 _MOST_VALUES = 64
 # What a source counts itself; the rest is counted here, when the fate of an event is known.
@@ -76,6 +78,7 @@ class Worker:
         self._hit_rows: list[NDArray[np.int64]] = []
         self._n_shots = self._n_bytes = 0
         self._has_news = False
+        self._commit_s = 0.0
         self._oldest_s = 0.0
 
     @property
@@ -93,7 +96,8 @@ class Worker:
             events = self._source.next(_WAIT_S)
             if events is not None:
                 self.take(events)
-            is_due = time.monotonic() - committed >= self._settings.commit_every_s
+            pause_s = max(self._settings.commit_every_s, self._commit_s / _COMMIT_SHARE)
+            is_due = time.monotonic() - committed >= pause_s
             if self._has_news and (is_due or self._n_bytes > _MOST_BYTES):
                 self.commit()
                 committed = time.monotonic()
@@ -138,6 +142,7 @@ class Worker:
 
     def commit(self) -> None:
         """Put everything that was taken since the last time in place, in one stroke."""
+        began = time.monotonic()
         rows = np.concatenate([np.zeros(0, np.int64), *self._hit_rows])
         names = tuple(dict.fromkeys(name for _, columns in self._shots for name in columns))
         shots = join_columns(self._shots, names or ("event_id",))
@@ -167,6 +172,7 @@ class Worker:
                 "is_finished": self.summary.is_finished,
             }
         )
+        self._commit_s = time.monotonic() - began
 
     def _went_on(self, restored: Any) -> None:
         """Take up what the last segment has left."""
