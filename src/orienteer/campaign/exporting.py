@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
+from orienteer.hits.shot_table import check_table_path, write_shot_table
 
 if TYPE_CHECKING:
     from orienteer.campaign.campaign import Campaign
@@ -26,17 +24,10 @@ def export_shots(campaign: Campaign, run: str | int, out: Path) -> int:
 
     out : .csv, .h5 or .npz, with a data set per column.
     """
+    check_table_path(out)
     names = ["event_id", *campaign.run(run)["columns"]]
     columns = campaign.shots(run, names)
-    _check(out, (".csv", ".h5", ".npz"))
-    with atomic_path(out) as temporary:
-        if out.suffix == ".csv":
-            _write_csv(temporary, columns)
-        elif out.suffix == ".npz":
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, **columns)  # type: ignore[arg-type]
-        else:
-            _write_hdf5(temporary, columns)
+    write_shot_table(out, columns)
     return len(columns["event_id"])
 
 
@@ -64,20 +55,6 @@ def _check(out: Path, endings: Sequence[str]) -> None:
         raise FileError(out, f"'{out.suffix}' is no format for this.", f"Write {', '.join(endings)}.")
 
 
-def _write_csv(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        lists = [_for_text(column) for column in columns.values()]
-        writer.writerows(zip(*lists, strict=True))
-
-
-def _for_text(column: NDArray[Any]) -> list[Any]:
-    """Numbers; nothing where nothing is known."""
-    values: list[Any] = (column.astype(np.uint8) if column.dtype == bool else column).tolist()
-    return ["" if value != value else value for value in values] if column.dtype.kind == "f" else values
-
-
 def _write_rows(path: Path, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names)
@@ -88,11 +65,3 @@ def _write_rows(path: Path, names: Sequence[str], rows: Sequence[Mapping[str, An
 def _not_a_formula(value: Any) -> Any:
     """Text that a spreadsheet would compute is written so that it shows it."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
-
-
-def _write_hdf5(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
-    import h5py
-
-    with h5py.File(path, "w") as file:
-        for name, column in columns.items():
-            file.create_dataset(name.replace("/", "_"), data=column)
