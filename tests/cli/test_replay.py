@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +25,32 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "frames.h5"
 
 
-def start(*arguments: str) -> tuple[subprocess.Popen[str], str]:
-    """A replay in a process of its own, and the address that it says."""
-    command = [sys.executable, "-m", "orienteer", "replay", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    line = process.stderr.readline()
-    return process, line.split()[-1]
+Start = Callable[..., tuple[subprocess.Popen[str], str]]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts a replay in a process of its own; gives also the address that it says."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str) -> tuple[subprocess.Popen[str], str]:
+        command = [sys.executable, "-m", "orienteer", "replay", *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        line = process.stderr.readline()
+        assert "tcp://" in line, line + process.communicate(timeout=60)[1]
+        return process, line.split()[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.parametrize("push", [False, True])
-def test_a_file_is_served_and_the_command_ends_when_asked_to(file: Path, push: bool) -> None:
+def test_a_file_is_served_and_the_command_ends_when_asked_to(file: Path, start: Start, push: bool) -> None:
     process, address = start(str(file), "--to", "tcp://127.0.0.1:*", "--once", "--json", *(["--push"] * push))
-    source = open_stream(("push+" if push else "") + address)
+    source = open_stream(("push+" if push else "") + address, connect_s=60.0)
     ids: list[int] = []
     while not source.is_finished:
         if (events := source.next(5.0)) is not None:
@@ -47,9 +62,9 @@ def test_a_file_is_served_and_the_command_ends_when_asked_to(file: Path, push: b
     assert json.loads(output)["sent"] == 300
 
 
-def test_a_server_that_is_killed_at_random_and_started_again_loses_nothing(file: Path) -> None:
+def test_a_server_that_is_killed_at_random_and_started_again_loses_nothing(file: Path, start: Start) -> None:
     process, address = start(str(file), "--to", "tcp://127.0.0.1:*", "--rate", "400")
-    source = open_stream(address, most_events=20, patience_s=0.3)
+    source = open_stream(address, most_events=20, patience_s=0.3, connect_s=60.0)
     ids: list[int] = []
     for n_wanted in (60, 160):
         while len(ids) < n_wanted:

@@ -41,7 +41,7 @@ class Serving:
 
 def bound(replay: Replay, address: str) -> StreamServer:
     """A server; the port of one that was just closed becomes free a moment later."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while True:
         try:
             return StreamServer(replay, address)
@@ -89,7 +89,7 @@ def all_of() -> AllOf:
     def collect(source: EventSource) -> Patterns:
         batches = []
         while not source.is_finished:
-            if (events := source.next(5.0)) is not None and len(events):
+            if (events := source.next(60.0)) is not None and len(events):
                 batches.append(events.patterns())
         return concatenate(batches)
 

@@ -198,13 +198,13 @@ def test_a_run_that_is_recorded_is_followed(tmp_path: Path, monkeypatch: pytest.
     module_file(tmp_path, 0, 0, [1, 2, 3])
     module_file(tmp_path, 1, 0, [1, 2])
     source = EuxfelSource(tmp_path, follow=True, most_events=100)
-    assert np.unique(source.next(5.0).columns["train_id"]).tolist() == [1, 2]
+    assert np.unique(source.next(60.0).columns["train_id"]).tolist() == [1, 2]
     assert source.next(0.05) is None  # train 3 may still come for module 1
     module_file(tmp_path, 1, 1, [3, 4])
     module_file(tmp_path, 0, 1, [4])
     got: list[int] = []
     while len(got) < 6:
-        events = source.next(20.0)
+        events = source.next(60.0)
         got += events.columns["train_id"].tolist()
         assert events.n_dropped == 0
     assert got == [3, 3, 3, 4, 4, 4]

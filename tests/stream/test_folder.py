@@ -39,13 +39,13 @@ def test_all_runs_of_a_folder_come_in_the_order_of_their_names(tmp_path: Path, a
 def test_files_that_appear_and_grow_are_taken_in(tmp_path: Path) -> None:
     write(tmp_path / "b.h5", named(0))
     source = FolderSource(tmp_path)
-    assert len(source.next(5.0)) == 10
+    assert len(source.next(60.0)) == 10
     assert source.next(0.01) is None
     with writer_for(tmp_path / "a.h5", live=True, frame_shape=(6,), commit_every_s=0.0) as writer:
         writer.append(named(100, 5))
-        first = source.next(20.0)
+        first = source.next(60.0)
         writer.append(named(105, 5))
-        second = source.next(20.0)
+        second = source.next(60.0)
     assert first.event_id.tolist() == list(range(100, 105))
     assert second.event_id.tolist() == list(range(105, 110))
     assert not source.is_finished
@@ -55,14 +55,14 @@ def test_a_restart_goes_on_in_every_file(tmp_path: Path) -> None:
     for k in range(3):
         write(tmp_path / f"{k}.h5", named(10 * k))
     source = FolderSource(tmp_path, most_events=4)
-    got = [source.next(5.0) for _ in range(5)]
+    got = [source.next(60.0) for _ in range(5)]
     position = json.loads(json.dumps(got[-1].position))
     write(tmp_path / "00.h5", named(100))  # sorts before what was read already
     again = FolderSource(tmp_path, follow=False)
     again.seek(position)
     ids = np.concatenate([events.event_id for events in got]).tolist()
     while not again.is_finished:
-        if (events := again.next(5.0)) is not None:
+        if (events := again.next(60.0)) is not None:
             ids += events.event_id.tolist()
     assert sorted(ids) == [*range(30), *range(100, 110)]
 
@@ -92,11 +92,11 @@ def test_a_file_that_cannot_be_read_yet_is_taken_when_it_can(tmp_path: Path) -> 
     (tmp_path / "whole.h5").unlink()
     write(tmp_path / "a.h5", named(50))
     source = FolderSource(tmp_path)
-    assert source.next(5.0).event_id.tolist() == list(range(50, 60))
+    assert source.next(60.0).event_id.tolist() == list(range(50, 60))
     assert source.next(0.01) is None
     assert set(source.skipped) == {"part.h5", "wide.h5"}
     (tmp_path / "part.h5").write_bytes(content)
-    assert source.next(20.0).event_id.tolist() == list(range(10))
+    assert source.next(60.0).event_id.tolist() == list(range(10))
     assert set(source.skipped) == {"wide.h5"}
 
 

@@ -37,11 +37,11 @@ def test_a_file_is_followed_and_ends_with_its_writer(made_up, all_of, tmp_path: 
     with writer_for(path, live=True, frame_shape=(16,), commit_every_s=0.0) as writer:
         writer.append(sent[:40])
         source = GrowingSource(path)
-        assert len(source.next(5.0)) == 40
+        assert len(source.next(60.0)) == 40
         assert source.next(0.05) is None
         assert not source.is_finished
         writer.append(sent[40:70])
-        events = source.next(20.0)
+        events = source.next(60.0)
         assert np.array_equal(events.event_id, sent.event_id[40:70])
         writer.append(sent[70:])
     assert np.array_equal(all_of(source).frames, sent.frames[70:])
@@ -132,7 +132,7 @@ def test_a_cxi_file_is_followed_while_a_facility_writes_it(swmr: h5py.File) -> N
     for first in range(0, 60, 20):
         rows = slice(first, first + 20)
         grow(swmr, {FRAMES: frames[rows], IDS: np.arange(first, first + 20), ENERGY: energy[rows]})
-        events = source.next(20.0)
+        events = source.next(60.0)
         assert len(events) == 20
         got.append(events.patterns())
     source.close()
@@ -146,7 +146,7 @@ def test_frames_of_a_cxi_file_wait_for_their_columns(swmr: h5py.File) -> None:
     source = GrowingSource(swmr.filename, follow=True)
     assert source.next(0.3) is None
     grow(swmr, {ENERGY: np.arange(3.0)})
-    events = source.next(20.0)
+    events = source.next(60.0)
     assert events.event_id.tolist() == [0, 1, 2]
     assert events.columns["pulse_energy_J"].tolist() == [0.0, 1.0, 2.0]
     source.close()

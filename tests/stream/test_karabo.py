@@ -151,7 +151,7 @@ def test_every_pulse_of_every_train_is_an_event(packed: Callable, bridge: Callab
     )
     assert source.frame_shape == (3, 3, 2)
     for train in (7, 8, 9):
-        events = source.next(10.0)
+        events = source.next(60.0)
         assert events.event_id.tolist() == [train * 2**16 + pulse for pulse in (0, 4, 8)]
         assert events.columns["train_id"].tolist() == [train] * 3
         assert events.columns["pulse_id"].tolist() == [0, 4, 8]
@@ -168,7 +168,7 @@ def test_every_pulse_of_every_train_is_an_event(packed: Callable, bridge: Callab
 def test_a_camera_has_one_frame_a_train(bridge: Callable) -> None:
     camera = {"SPB/CAM/1:output": {"data.image": np.full((4, 5), 7, np.uint16)}}
     source = KaraboSource(bridge([message_2(camera, 3)]).address, image_key="data.image")
-    events = source.next(5.0)
+    events = source.next(60.0)
     assert events.event_id.tolist() == [3 * 2**16]
     assert source.frame_shape == (4, 5)
     source.close()
@@ -179,7 +179,7 @@ def test_the_axis_of_pulses_may_be_another(bridge: Callable) -> None:
     data[AGIPD.format(0)]["image.data"] = np.moveaxis(data[AGIPD.format(0)]["image.data"], 0, -1).copy()
     source = KaraboSource(bridge([message_2(data, 5)]).address, pulse_axis=-1)
     expected = frames_of(5, 0, np.array([0, 4, 8])).reshape(3, 6)
-    assert np.array_equal(source.next(5.0).patterns().frames, expected)
+    assert np.array_equal(source.next(60.0).patterns().frames, expected)
     source.close()
 
 
@@ -195,7 +195,7 @@ def test_pulses_and_trains_that_not_all_modules_have_are_dropped(bridge: Callabl
         ]
     )
     source = KaraboSource(served.address)
-    got = [source.next(10.0) for _ in range(5)]
+    got = [source.next(60.0) for _ in range(5)]
     assert [len(events) for events in got] == [3, 2, 0, 0, 3]
     assert [events.n_dropped for events in got] == [0, 2, 3, 5, 0]
     values = got[1].patterns().frames.reshape(2, 2, 6)[:, :, 0]
@@ -209,7 +209,7 @@ def test_pulses_and_trains_that_not_all_modules_have_are_dropped(bridge: Callabl
 def test_a_train_that_comes_twice_is_counted_and_left_out(bridge: Callable) -> None:
     once, other = message_2(module(1, 0), 1), message_2(module(2, 0), 2)
     source = KaraboSource(bridge([once, once, other]).address)
-    assert [source.next(10.0).position["train"] for _ in range(2)] == [1, 2]
+    assert [source.next(60.0).position["train"] for _ in range(2)] == [1, 2]
     assert source.counters.duplicates == 3
     source.close()
 
@@ -232,7 +232,7 @@ def test_malformed_messages_are_counted_and_skipped(bridge: Callable) -> None:
     bad = [[b""], [b"\xc1" * 9], real[:3], [real[0], b"\x01"], [pickled], [b"\x81" * 50, b""]]
     bad += [[*real[:k], real[k][:-1], *real[k + 1 :]] for k in range(len(real)) if real[k]]
     source = KaraboSource(bridge([*bad, real]).address)
-    assert len(source.next(10.0)) == 3
+    assert len(source.next(60.0)) == 3
     assert source.counters.malformed == len(bad)
     source.close()
 
@@ -256,7 +256,7 @@ def test_two_sources_with_frames_need_a_choice(bridge: Callable) -> None:
     with pytest.raises(OrienteerError, match="image_source"):
         KaraboSource(bridge([message_2(cameras, 1)]).address)
     source = KaraboSource(bridge([message_2(cameras, 1)]).address, image_source="CAM/B")
-    assert len(source.next(5.0)) == 1
+    assert len(source.next(60.0)) == 1
     source.close()
 
 

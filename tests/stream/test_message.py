@@ -200,7 +200,7 @@ def test_ten_thousand_malformed_messages_between_real_ones_are_counted_and_skipp
     source = PushSource(publisher.address, connect_s=30.0)
     got = []
     while not source.is_finished:
-        if (events := source.next(5.0)) is not None:
+        if (events := source.next(60.0)) is not None:
             got.append(events.patterns())
     sender.join()
     source.close()

@@ -1,5 +1,7 @@
 """Streams that push: what was missed is counted, what comes twice is left out."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -20,8 +22,8 @@ def numbered(first: int, n: int = 4) -> Patterns:
 def send(publisher: Publisher, batches: list[Patterns]) -> threading.Thread:
     def run() -> None:
         for patterns in batches:
-            assert publisher.send(patterns, 20.0)
-        publisher.finish(20.0)
+            assert publisher.send(patterns, 60.0)
+        publisher.finish(60.0)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -31,7 +33,7 @@ def send(publisher: Publisher, batches: list[Patterns]) -> threading.Thread:
 def collect(source: PushSource) -> list[int]:
     got: list[int] = []
     while not source.is_finished:
-        if (events := source.next(5.0)) is not None:
+        if (events := source.next(60.0)) is not None:
             assert np.array_equal(events.patterns().frames[:, 0], events.event_id)
             got += events.event_id.tolist()
     return got
@@ -50,6 +52,39 @@ def test_everything_that_is_pushed_comes() -> None:
     publisher.close()
 
 
+SENDS_AND_ENDS = """
+import numpy as np
+from orienteer.source.patterns import Patterns
+from orienteer.stream.push import Publisher
+publisher = Publisher("tcp://127.0.0.1:*", (512, 512))
+print(publisher.address, flush=True)
+for k in range(8):
+    while not publisher.send(Patterns(np.full((8, 512 * 512), k, np.uint16), np.arange(8 * k, 8 * k + 8))):
+        pass
+while not publisher.finish():
+    pass
+publisher.close(linger_s=60.0)
+"""
+
+
+def test_what_was_sent_arrives_although_the_process_ends_at_once() -> None:
+    process = subprocess.Popen([sys.executable, "-c", SENDS_AND_ENDS], stdout=subprocess.PIPE, text=True)
+    try:
+        source = PushSource(process.stdout.readline().strip(), connect_s=60.0)
+        ids: list[int] = []
+        until = time.monotonic() + 60
+        while not source.is_finished and time.monotonic() < until:
+            time.sleep(0.05)  # slower than the sender
+            if (events := source.next(1.0)) is not None:
+                ids += events.event_id.tolist()
+        source.close()
+    finally:
+        process.kill()
+        process.communicate()
+    assert source.is_finished
+    assert ids == list(range(64))
+
+
 def test_events_that_come_twice_are_counted_and_left_out() -> None:
     publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
     sender = send(publisher, [numbered(0), numbered(2), numbered(0)])
@@ -66,10 +101,10 @@ def test_a_batch_that_is_lost_on_the_way_is_a_gap() -> None:
     publisher = Publisher("tcp://127.0.0.1:*", (2, 3))
 
     def lose_some() -> None:
-        publisher.send(numbered(0), 20.0)
+        publisher.send(numbered(0), 60.0)
         publisher.n_sent += 8  # announced, and never sent
-        publisher.send(numbered(12), 20.0)
-        publisher.finish(20.0)
+        publisher.send(numbered(12), 60.0)
+        publisher.finish(60.0)
 
     sender = threading.Thread(target=lose_some)
     sender.start()
@@ -102,11 +137,11 @@ def test_what_was_pushed_while_nobody_listened_is_a_gap_after_a_restart() -> Non
     publisher, stop = Publisher("tcp://127.0.0.1:*", (2, 3)), threading.Event()
     sender = keep_sending(publisher, stop)
     source = PushSource(publisher.address)
-    seen = source.next(5.0)
+    seen = source.next(60.0)
     source.close()
     again = PushSource(publisher.address)
     again.seek(seen.position)
-    ids = np.concatenate([again.next(5.0).event_id for _ in range(3)])
+    ids = np.concatenate([again.next(60.0).event_id for _ in range(3)])
     stop.set()
     sender.join()
     assert again.counters.gaps == int(ids[0]) - int(seen.event_id[-1]) - 1
@@ -127,7 +162,7 @@ def test_a_publisher_reaches_all_who_listen() -> None:
     sender = keep_sending(publisher, stop)
     sources = [open_stream("pub+" + publisher.address) for _ in range(2)]
     for source in sources:
-        ids = np.concatenate([source.next(5.0).event_id for _ in range(5)])
+        ids = np.concatenate([source.next(60.0).event_id for _ in range(5)])
         assert np.array_equal(np.diff(ids), np.ones(19))
         assert source.counters.gaps == 0
     stop.set()
@@ -145,7 +180,7 @@ def test_a_message_larger_than_allowed_is_never_taken_into_memory() -> None:
     until = time.monotonic() + 60
     seen: list[int] = []
     while source.counters.gaps < 20_000 and time.monotonic() < until:
-        if (events := source.next(5.0)) is not None:
+        if (events := source.next(60.0)) is not None:
             seen += events.event_id.tolist()
     stop.set()
     sender.join()

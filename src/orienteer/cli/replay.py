@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from orienteer.stream.replay import Replay
 
 _PUSH_EVENTS = 64
+# How long the last events may take to reach a slow listener; one that leaves is not waited for.
+_LINGER_S = 60.0
 
 
 def replay(
@@ -92,7 +94,7 @@ def _push(player: "Replay", to: str, _: bool) -> tuple[int, int]:
 
     publisher = Publisher(to, player.source.frame_shape)
     messages.print(f"Pushing to {publisher.address}", markup=False, soft_wrap=True)
-    first = 0
+    first, linger_s = 0, 0.0
     try:
         while True:
             batch = player.batch(first, _PUSH_EVENTS)
@@ -107,9 +109,10 @@ def _push(player: "Replay", to: str, _: bool) -> tuple[int, int]:
             first = batch.last
         while not publisher.finish():
             pass
+        linger_s = _LINGER_S
     except KeyboardInterrupt:
         pass
     finally:
-        publisher.close()
+        publisher.close(linger_s)
         player.close()
     return publisher.n_sent, 0

@@ -6,7 +6,15 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from orienteer.stream.sockets import MOST_BYTES, MOST_PARTS, import_zmq, open_socket, receive, send
+from orienteer.stream.sockets import (
+    MOST_BYTES,
+    MOST_PARTS,
+    MOST_WAITING,
+    import_zmq,
+    open_socket,
+    receive,
+    send,
+)
 
 
 class Connection:
@@ -17,10 +25,14 @@ class Connection:
     told of every end of a connection, and open it anew.
     """
 
-    def __init__(self, kind: str, address: str, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, kind: str, address: str, most_bytes: int = MOST_BYTES, most_waiting: int = MOST_WAITING
+    ) -> None:
         self._zmq = import_zmq()
         self.address = address
-        self.socket = open_socket(kind, address, is_server=False, most_bytes=most_bytes)
+        self.socket = open_socket(
+            kind, address, is_server=False, most_bytes=most_bytes, most_waiting=most_waiting
+        )
         self._ends: Any = self.socket.get_monitor_socket(self._zmq.EVENT_DISCONNECTED)
         self._poller = self._zmq.Poller()
         self._poller.register(self.socket, self._zmq.POLLIN)

@@ -21,7 +21,7 @@ from orienteer.stream.counters import StreamCounters
 from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.message import Malformed, Message, decode, encode
-from orienteer.stream.sockets import MOST_BYTES, endpoint, open_socket, send
+from orienteer.stream.sockets import MOST_BYTES, close_server, endpoint, open_socket, send
 
 _MOST_BEFORE = 1 << 62
 
@@ -49,7 +49,7 @@ class Publisher:
 
     def close(self, linger_s: float = 1.0) -> None:
         """Leave, after what was sent has gone out or the time is over."""
-        self._socket.close(linger=round(1000 * linger_s))
+        close_server(self._socket, linger_s)
 
     def _send(self, kind: str, arrays: Mapping[str, Any], n_events: int, patience_s: float) -> bool:
         fields = {"sender": self._sender, "before": self.n_sent, "frame_shape": list(self.frame_shape)}

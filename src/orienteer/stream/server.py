@@ -16,7 +16,7 @@ from orienteer.errors import OrienteerError
 from orienteer.stream.batch_message import MOST_EVENTS, arrays_of, small_arrays_of
 from orienteer.stream.message import Malformed, Message, decode, encode
 from orienteer.stream.replay import Replay
-from orienteer.stream.sockets import endpoint, is_ready, open_socket, receive, send
+from orienteer.stream.sockets import close_server, endpoint, is_ready, open_socket, receive, send
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -64,9 +64,9 @@ class StreamServer:
             answer = encode("refused", {"reason": error.message})
         send(self._socket, [*route, *answer])
 
-    def close(self) -> None:
-        """Stop answering."""
-        self._socket.close()
+    def close(self, linger_s: float = 1.0) -> None:
+        """Stop answering, after the last answer has gone out or the time is over."""
+        close_server(self._socket, linger_s)
         self.replay.close()
 
     def _answer(self, request: Message) -> list[bytes | memoryview]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 256
 MOST_BYTES = 1 << 28
+# Messages that wait on either side.  ZeroMQ would take 1000: gigabytes of frames where a listener is slow,
+# hundreds of copies of one question where a server is away.
+MOST_WAITING = 8
 _HINT = "Addresses look like tcp://host:5555 or ipc:///tmp/stream."
 
 
@@ -25,15 +28,27 @@ def import_zmq() -> Any:
     return zmq
 
 
-def open_socket(kind: str, address: str, *, is_server: bool, most_bytes: int = MOST_BYTES) -> Socket:
+def open_socket(
+    kind: str,
+    address: str,
+    *,
+    is_server: bool,
+    most_bytes: int = MOST_BYTES,
+    most_waiting: int = MOST_WAITING,
+) -> Socket:
     """A socket of this kind ("DEALER", "ROUTER", "PULL", ...), bound or connected.
 
     most_bytes : a part of a message that is larger ends the connection before memory is taken for it.
+    most_waiting : messages that a side keeps for the other, or for us, before it takes no more.
+
+    A server has a context of its own, so that :func:`close_server` can wait for what it has sent.
     """
     zmq = import_zmq()
-    socket: Socket = zmq.Context.instance().socket(getattr(zmq, kind))
+    context = zmq.Context() if is_server else zmq.Context.instance()
+    socket: Socket = context.socket(getattr(zmq, kind))
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.MAXMSGSIZE, most_bytes)
+    socket.set_hwm(most_waiting)
     if kind == "SUB":
         socket.setsockopt(zmq.SUBSCRIBE, b"")
     try:
@@ -51,6 +66,16 @@ def open_socket(kind: str, address: str, *, is_server: bool, most_bytes: int = M
 def endpoint(socket: Socket) -> str:
     """Where a bound socket is reached; tells the port that a ``*`` stood for."""
     return bytes(socket.getsockopt(import_zmq().LAST_ENDPOINT)).rstrip(b"\0").decode()
+
+
+def close_server(socket: Socket, linger_s: float) -> None:
+    """Close a socket that was bound, after what it sent has gone out or the time is over.
+
+    Without the wait a process that ends right now would take what it has just sent with it.
+    """
+    context = socket.context
+    socket.close(linger=round(1000 * linger_s))
+    context.term()
 
 
 def is_ready(socket: Socket, seconds: float) -> bool:
