@@ -1,7 +1,6 @@
 // Numbers in large letters, and tables of what a file says.
 
 import { element, fill } from "./elements.js";
-import { number } from "./words.js";
 
 /** Large numbers side by side; readable from the other end of a control room. */
 export class BigNumbers {
@@ -40,7 +39,7 @@ const isSection = (value) => value !== null && typeof value === "object" && !Arr
 
 function words(value) {
   if (value === null || value === undefined) return "–";
-  if (typeof value === "number") return Number.isInteger(value) ? String(value) : number(value, 6);
+  if (typeof value === "number") return String(Number(value.toPrecision(8)));
   if (Array.isArray(value)) return value.map(words).join(", ");
   return String(value);
 }

@@ -14,7 +14,7 @@ export class Surface {
   }
 
   constructor(canvas, gl) {
-    Object.assign(this, { canvas, gl, volume: null, level: 128, cut: -2, zoom: 1, isAsked: false });
+    Object.assign(this, { canvas, gl, volume: null, level: 128, cut: -2, zoom: 1, firstZoom: 1, isAsked: false });
     this.axes = orthonormal(START);
     this.prepare();
     new ResizeObserver(() => this.redraw()).observe(canvas);
@@ -110,6 +110,12 @@ export class Surface {
     this.redraw();
   }
 
+  /** Choose the zoom so that what reaches so far (in half edges of the cube) fills most of the canvas. */
+  fit(reach) {
+    this.firstZoom = this.zoom = Math.min(5, Math.max(0.8, 1 / Math.max(reach, 0.01)));
+    this.redraw();
+  }
+
   magnify(by) {
     this.zoom = Math.min(8, Math.max(0.5, this.zoom * by));
     this.redraw();
@@ -117,7 +123,7 @@ export class Surface {
 
   reset() {
     this.axes = orthonormal(START);
-    this.zoom = 1;
+    this.zoom = this.firstZoom;
     this.redraw();
   }
 

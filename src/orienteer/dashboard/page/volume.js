@@ -42,6 +42,19 @@ export class Volume {
     return plane;
   }
 
+  /** How far from the centre there is something as bright as a byte, in half edges: 1 is the middle of a face. */
+  reach(byte) {
+    const { n, bytes } = this;
+    const middle = Math.floor(n / 2);
+    let farthest = 0;
+    for (let i = 0; i < bytes.length; i++) {
+      if (bytes[i] < byte) continue;
+      const [x, y, z] = [Math.floor(i / (n * n)) - middle, (Math.floor(i / n) % n) - middle, (i % n) - middle];
+      farthest = Math.max(farthest, x * x + y * y + z * z);
+    }
+    return Math.sqrt(farthest) / (n / 2);
+  }
+
   /** The byte at which a surface first shows something. */
   firstLevel() {
     const counts = new Float64Array(256);

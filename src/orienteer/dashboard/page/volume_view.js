@@ -87,6 +87,7 @@ export class VolumeView {
       // The inside of an intensity tells more than its rim.
       this.cutSlider.value = volume.isLog ? 50 : 0;
       this.level = volume.firstLevel();
+      this.surface?.fit(volume.reach(this.level));
     }
     this.setLevel(this.level);
     const edge = volume.voxel ? `, ${withUnit(volume.voxel * volume.n, volume.unit)} wide` : "";
