@@ -81,3 +81,13 @@ def test_no_hits_and_no_background_are_no_error() -> None:
 def test_a_background_of_another_detector_is_refused() -> None:
     with pytest.raises(GeometryMismatch, match="the background has shape"):
         HitAnalysis(HitSettings(), DETECTOR, WAVELENGTH_A).look(HITS[:3], np.zeros(10))
+
+
+def test_the_first_hits_can_be_judged_again_by_what_was_learned_since() -> None:
+    analysis = HitAnalysis(HitSettings(), DETECTOR, WAVELENGTH_A)
+    assert (analysis.look(HITS, BACKGROUND)["kind"][:60] == HitKind.UNSURE).all()
+    before = analysis.state()
+    again = analysis.look(HITS[:60], BACKGROUND, learns=False)
+    assert (again["kind"] == HitKind.SINGLE).sum() > 40
+    for name, array in analysis.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)

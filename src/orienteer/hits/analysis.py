@@ -42,32 +42,31 @@ class HitAnalysis:
         self._n_seen = 0
         self.selection: Selection | None = None
 
-    def look(self, hits: Patterns, background: NDArray[np.floating] | None = None) -> dict[str, NDArray[Any]]:
+    def look(
+        self, hits: Patterns, background: NDArray[np.floating] | None = None, learns: bool = True
+    ) -> dict[str, NDArray[Any]]:
         """Columns (N,): size_A, brightness, fit_quality, and kind (uint8, :class:`HitKind`).
 
         background : (P,) expected photons of a shot without a particle; None: there is none.
+        learns : false judges by what is known, and remembers nothing: to judge the first hits again.
         """
         of_pixels = self._background(background)
         of_rings = self.rings.sums(of_pixels[self.rings.pixels])
         photons = self.rings.photons(hits)
         sizes = self._sizing.fit(photons, of_rings)
         kind = np.full(len(hits), HitKind.UNSURE, dtype=np.uint8)
-        first = self._learn_size(sizes, of_rings) if self.settings.judge_kinds else len(hits)
+        first = 0 if self.settings.judge_kinds else len(hits)
+        if learns and self.settings.judge_kinds:
+            first = self._learn_size(sizes, of_rings)
         if first < len(hits) and self._fringes is not None:
             strengths = self._fringes.strengths(
                 hits[first:], photons[first:], of_pixels, sizes.background[first:]
             )
             behind = (sizes.background[first:, None] * of_rings).astype(np.float32)
-            kind[first:] = self._judge(
-                Evidence(
-                    photons[first:],
-                    behind,
-                    strengths,
-                    sizes.brightness[first:],
-                    sizes.size_A[first:],
-                    (1 / sizes.fit_quality[first:]).astype(np.float32),
-                )
-            )
+            misfit = (1 / sizes.fit_quality[first:]).astype(np.float32)
+            brightness, size_A = sizes.brightness[first:], sizes.size_A[first:]
+            evidence = Evidence(photons[first:], behind, strengths, brightness, size_A, misfit)
+            kind[first:] = self._judge_and_learn(evidence) if learns else self._judge(evidence)
         return {
             "size_A": sizes.size_A,
             "brightness": sizes.brightness,
@@ -126,16 +125,16 @@ class HitAnalysis:
         return Fringes(self._detector, self.rings, self._wavelength_A, spacing_inv_A)
 
     def _judge(self, hits: Evidence) -> NDArray[np.uint8]:
-        assert self._fringes is not None
+        if self.selection is None or self._fringes is None:
+            return np.full(len(hits.size_A), HitKind.UNSURE, dtype=np.uint8)
+        return self.selection.kinds(hits, self._fringes.separation_A)
+
+    def _judge_and_learn(self, hits: Evidence) -> NDArray[np.uint8]:
         kinds, first = [], 0
         while first < len(hits.size_A):
             last = min(first + self._until_learning(), len(hits.size_A))
             piece = hits.of(slice(first, last))
-            kinds.append(
-                np.full(last - first, HitKind.UNSURE, dtype=np.uint8)
-                if self.selection is None
-                else self.selection.kinds(piece, self._fringes.separation_A)
-            )
+            kinds.append(self._judge(piece))
             self._window = join([self._window, piece]).of(slice(-self.settings.window_hits, None))
             self._n_seen += last - first
             if self._n_seen == self._next_learning(self._n_seen):
