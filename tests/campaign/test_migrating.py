@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -29,14 +30,22 @@ def test_the_migrations_lead_to_the_tables_of_the_schema(campaign: Campaign) -> 
 def test_an_old_layout_is_migrated_with_what_is_in_it(address: str) -> None:
     database = Database(parse_address(address))
     migrate(database, to="0001")
-    added = "INSERT INTO run (name, created_s, modified_s) VALUES ('r0001', 1.0, 1.0)"
-    database.write(lambda connection: connection.execute(text(added)))
+    for added in (
+        "INSERT INTO run (name, created_s, modified_s, n_shots) VALUES ('r0001', 1.0, 1.0, 1)",
+        "INSERT INTO segment (run_id, name, n_shots) VALUES (1, 'a', 1)",
+        "INSERT INTO shot (segment_id, number, event_id, photons) VALUES (1, 0, 7, 12.5)",
+    ):
+        database.write(lambda connection, added=added: connection.execute(text(added)))  # type: ignore[misc]
     assert read_version(database) == "0001"
     database.close()
     with Campaign.open(address) as campaign:
         assert read_version(campaign.database) == newest_version()
         assert campaign.run("r0001")["name"] == "r0001"
         assert campaign.overview()["jobs"] == []
+        old = campaign.shots("r0001", ["event_id", "photons"])
+        assert (old["event_id"].tolist(), old["photons"].tolist()) == ([7], [12.5])
+        assert campaign.add_shots("r0001", {"event_id": [8], "fate": np.array([1])}, segment="b")
+        np.testing.assert_array_equal(campaign.shots("r0001", ["fate"])["fate"], [np.nan, 1])
 
 
 def test_a_file_is_copied_before_it_is_migrated(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from orienteer.campaign.database import dialect_insert, insert_new
 from orienteer.campaign.schema import run, segment, shot, shot_column
 
 Columns = Mapping[str, NDArray[Any]]
-_INTEGERS = ("is_hit", "kind")
+_INTEGERS = ("is_hit", "kind", "fate")
 NAMED = tuple(
     column.name for column in shot.columns if column.name not in ("segment_id", "number", "event_id", "more")
 )
