@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from orienteer.campaign.names import printable
 from orienteer.compute.atomic import unwritable
 
 # What carries out the arguments of a step.
@@ -80,7 +81,7 @@ def last_words(folder: Path) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("Error:", '"error":'))]
     words = (told or lines or [""])[-1]
-    return words.removeprefix("Error:").removeprefix('"error":').strip().strip('",')[:500]
+    return printable(words.removeprefix("Error:").removeprefix('"error":').strip().strip('",'))[:500]
 
 
 def read_json(path: Path) -> dict[str, Any]:
