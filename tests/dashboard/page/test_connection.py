@@ -45,3 +45,23 @@ def test_a_browser_without_token_is_told_where_to_find_one(open_window, root):
     window.page.evaluate("location.hash = '#/campaign'")
     window.says("#trouble", "Open the address that orienteer serve has printed.")
     window.troubles.clear()  # the browser notes the 401
+
+
+def test_an_answer_that_comes_after_its_view_was_left_changes_nothing(open_window, run_of, root):
+    window = open_window(root)
+    held = []
+    view = run_of(window)
+    window.go()
+    window.page.wait_for_selector("tbody a")
+    window.page.route(f"**/api/runs/{view.rpartition('/')[2]}", lambda route: held.append(route))
+    window.page.evaluate("view => { location.hash = view; }", view)
+    window.says("h1", "…")
+    window.page.evaluate("location.hash = '#/?sort=name'")
+    window.page.wait_for_selector("tbody a")
+    assert len(held) == 1
+    with window.page.expect_response("**/api/runs/*"):
+        held[0].continue_()
+    window.page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+    assert window.page.title() == "Runs · Orienteer"

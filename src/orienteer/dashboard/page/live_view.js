@@ -81,6 +81,7 @@ export class LiveView {
 
   async load() {
     const [told, live] = await Promise.all([getJson(`/api/runs/${this.run}`), getJson(`/api/live/${this.run}`)]);
+    if (!this.whole.isConnected) return;  // somebody has gone on to another view
     learn(told);
     document.title = `${told.name} · Orienteer`;
     this.name.textContent = told.name;
@@ -180,6 +181,7 @@ export class LiveChoice {
 
   async load() {
     const told = await getJson("/api/runs", { kind: "live", sort: "-modified", limit: 200 });
+    if (!this.whole.isConnected) return;
     learn(told);
     const newest = told.runs.find((run) => run.status !== "elsewhere");
     if (newest) location.replace(`#/live/${newest.id}`);

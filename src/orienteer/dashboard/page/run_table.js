@@ -44,6 +44,7 @@ export class RunTable {
   }
 
   want(changes) {
+    if (!this.whole.isConnected) return null;  // typed, and gone on to another view
     Object.assign(this.wanted, changes);
     const given = Object.entries(this.wanted).filter(([, value]) => value && value !== "-modified");
     const query = new URLSearchParams(given).toString();

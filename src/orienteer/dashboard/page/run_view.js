@@ -38,6 +38,7 @@ export class RunView {
 
   async load() {
     const told = await getJson(`/api/runs/${this.run}`);
+    if (!this.whole.isConnected) return;  // somebody has gone on to another view
     learn(told);
     this.title = told.name;
     document.title = `${told.name} · Orienteer`;
