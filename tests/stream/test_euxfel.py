@@ -80,7 +80,7 @@ def module_file(
         "data": frames,
         "trainId": np.array([t for t, _ in shots], np.uint64).reshape(-1, 1),
         "pulseId": np.array([p for _, p in shots], np.uint64).reshape(-1, 1),
-        "cellId": np.array([p for _, p in shots], np.uint16).reshape(-1, 1),
+        "cellId": np.array([p % 2**16 for _, p in shots], np.uint16).reshape(-1, 1),
     }
     kind = "RAW" if raw else "CORR"
     counts = {source: [len(pulses(train)) for train in trains]}
@@ -212,6 +212,73 @@ def test_a_run_that_is_recorded_is_followed(tmp_path: Path, monkeypatch: pytest.
     while not source.is_finished:
         source.next(0.1)
     source.close()
+
+
+def test_a_sequence_file_that_grows_gives_its_later_trains_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orienteer.stream.euxfel._LOOK_EVERY_S", 0.02)
+    for module in (0, 1):
+        module_file(tmp_path, module, 0, [1, 2])
+    source = EuxfelSource(tmp_path, follow=True)
+    check(source.next(60.0).patterns(), (0, 1))
+    later = tmp_path / "later"
+    later.mkdir()
+    for module in (0, 1):
+        module_file(later, module, 0, [1, 2, 3])
+    for path in later.iterdir():
+        path.rename(tmp_path / path.name)
+    events = source.next(60.0)
+    check(events.patterns(), (0, 1))
+    assert events.columns["train_id"].tolist() == [3, 3, 3]
+    source.close()
+
+
+def test_a_detector_that_is_not_whole_yet_is_waited_for(tmp_path: Path) -> None:
+    module_file(tmp_path, 0, 0, [1])
+    with pytest.raises(NoAnswer, match="1 modules"):
+        EuxfelSource(tmp_path, follow=True, n_modules=2)
+    with pytest.raises(OrienteerError, match="not 2"):
+        EuxfelSource(tmp_path, n_modules=2)
+    module_file(tmp_path, 1, 0, [1])
+    assert EuxfelSource(tmp_path, follow=True, n_modules=2).frame_shape == (2, 4, 3)
+
+
+def test_values_of_pulses_stay_with_their_pulses_when_some_are_dropped(tmp_path: Path, all_of) -> None:
+    module_file(tmp_path, 0, 0, [1])
+    module_file(tmp_path, 1, 0, [1], lambda train: (4, 8))
+    control_file(tmp_path, [1])
+    columns = all_of(EuxfelSource(tmp_path, columns={"x": (XGM_FAST, "data.intensityTD")})).columns
+    assert columns["pulse_id"].tolist() == [4, 8]
+    assert np.allclose(columns["x"], [1.1, 1.2])
+
+
+def test_numbers_of_pulses_that_cannot_be_or_stand_twice_are_counted(tmp_path: Path, all_of) -> None:
+    for module in (0, 1):
+        module_file(tmp_path, module, 0, [1], lambda train: (0, 4, 4, 70_000))
+    source = EuxfelSource(tmp_path)
+    got = all_of(source)
+    assert got.columns["pulse_id"].tolist() == [0, 4]
+    assert (source.counters.received, source.counters.dropped, source.counters.duplicates) == (3, 1, 1)
+
+
+def test_trains_before_a_file_that_cannot_be_read_come_when_it_can(
+    tmp_path: Path, all_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module_file(tmp_path, 0, 0, [1, 2, 3])
+    source = EuxfelSource(tmp_path)
+    read = source._files.read
+
+    def read_at_first(file: int, place: str, rows: slice) -> np.ndarray:
+        if rows.start >= 6:
+            raise FileError(tmp_path, "is away.")
+        return read(file, place, rows)
+
+    with monkeypatch.context() as away:
+        away.setattr(source._files, "read", read_at_first)
+        with pytest.raises(FileError, match="is away"):
+            source.next()
+    assert np.unique(all_of(source).columns["train_id"]).tolist() == [1, 2, 3]
 
 
 def test_runs_that_extra_data_opens_are_taken(

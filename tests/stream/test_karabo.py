@@ -206,6 +206,40 @@ def test_pulses_and_trains_that_not_all_modules_have_are_dropped(bridge: Callabl
     source.close()
 
 
+def test_values_of_pulses_stay_with_their_pulses_when_some_are_dropped(bridge: Callable) -> None:
+    partly = {**module(2, 0), **module(2, 5, (4, 8)), XGM: {"list": np.array([0.0, 0.4]), "one": 3}}
+    source = KaraboSource(
+        bridge([message_2(partly, 2)]).address, columns={"x": (XGM, "list"), "y": (XGM, "one")}
+    )
+    events = source.next(60.0)
+    assert events.columns["pulse_id"].tolist() == [4, 8]
+    assert events.columns["x"][0] == 0.4  # the second pulse of the train
+    assert np.isnan(events.columns["x"][1])
+    assert events.columns["y"].tolist() == [3.0, 3.0]
+    source.close()
+
+
+def test_modules_of_another_train_are_not_taken_for_those_that_are_missing(bridge: Callable) -> None:
+    served = bridge(
+        [message_2({**module(t, a), **module(t, b)}, t) for t, a, b in ((1, 0, 5), (2, 0, 7), (3, 0, 5))]
+    )
+    source = KaraboSource(served.address)
+    got = [source.next(60.0) for _ in range(3)]
+    assert [(len(events), events.n_dropped) for events in got] == [(3, 0), (0, 3), (3, 0)]
+    source.close()
+
+
+def test_a_first_train_that_is_not_whole_is_counted_and_the_shape_waited_for(bridge: Callable) -> None:
+    served = bridge([message_2(module(1, 0), 1), message_2({**module(2, 0), **module(2, 5)}, 2)])
+    source = KaraboSource(served.address, n_modules=2)
+    assert source.frame_shape == (2, 3, 2)
+    got = [source.next(60.0) for _ in range(2)]
+    assert [(len(events), events.n_dropped) for events in got] == [(0, 3), (3, 0)]
+    assert got[0].patterns().frames.shape == (0, 12)
+    assert (source.counters.received, source.counters.dropped) == (6, 3)
+    source.close()
+
+
 def test_a_train_that_comes_twice_is_counted_and_left_out(bridge: Callable) -> None:
     once, other = message_2(module(1, 0), 1), message_2(module(2, 0), 2)
     source = KaraboSource(bridge([once, once, other]).address)
@@ -261,5 +295,5 @@ def test_two_sources_with_frames_need_a_choice(bridge: Callable) -> None:
 
 
 def test_a_silent_bridge_is_an_error_in_words(bridge: Callable) -> None:
-    with pytest.raises(OrienteerError, match="no train"):
+    with pytest.raises(OrienteerError, match="no whole train"):
         KaraboSource(bridge([]).address, connect_s=0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,22 @@ from orienteer.stream.counters import StreamCounters
 from orienteer.stream.euxfel_files import RunFiles
 from orienteer.stream.euxfel_values import TrainValues
 from orienteer.stream.events import Chosen, Events, Position
-from orienteer.stream.trains import module_of, train_event_id
+from orienteer.stream.trains import PULSE_BITS, module_of, train_event_id
 
 _LOOK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class _Train:
+    """Pulses (n,) of a train that all M modules have, which pulse of the train each is, counted from 0, and
+    its row (n, M) in the file of each module; how many only some have, and how many stand there again."""
+
+    train: int
+    pulse: NDArray[np.uint64]
+    number: NDArray[np.int64]
+    row: NDArray[np.int64]
+    n_dropped: int
+    n_duplicates: int
 
 
 class EuxfelSource:
@@ -34,11 +48,13 @@ class EuxfelSource:
         (raw data and gain), the first is taken.
     columns : further columns by name, each a (source, key) as EXtra-data names them, with one value per train
         or per pulse; NaN where a train has none.
-    follow : the run is still being recorded: wait for new sequence files.
-    quiet_s : nothing more is expected after so many seconds without a new file.
+    n_modules : modules that the detector has; by default those that have a file when the run is opened.
+    follow : the run is still being recorded: wait for new sequence files, and for old ones to grow.
+    quiet_s : nothing more is expected after so many seconds without a file that is new or has grown.
 
     Trains come in order.  A pulse that only some modules have is dropped and counted, once all modules have
-    later trains, or the run is complete.
+    later trains, or the run is complete; so is one whose number is no number of a pulse.  Of a number that
+    stands twice in a train, the last is taken and the others are duplicates.
     """
 
     detector: Detector | None = None
@@ -51,6 +67,7 @@ class EuxfelSource:
         detector_name: str | None = None,
         key: str = "image.data",
         columns: Mapping[str, tuple[str, str]] | None = None,
+        n_modules: int | None = None,
         follow: bool = False,
         quiet_s: float | None = None,
     ) -> None:
@@ -61,11 +78,10 @@ class EuxfelSource:
         self._root = root
         self._values = {name: TrainValues(self._files, *place) for name, place in (columns or {}).items()}
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
-        self.modules = self._find_modules(detector_name)
+        self.modules = self._find_modules(detector_name, n_modules)
         self.counters = StreamCounters()
         self.is_finished = False
         self._train = 0
-        self._n_dropped = 0
         self._grew_at = self._look_at = time.monotonic()
         shape = self._module_shape()
         self.frame_shape = (len(self.modules), *shape) if len(self.modules) > 1 else shape
@@ -115,27 +131,28 @@ class EuxfelSource:
         if self.follow:
             horizon = min(int(self._files.sources[m].train.max(initial=0)) for m in self.modules)
             trains = trains[trains <= np.uint64(horizon)]
-        ids: list[NDArray[np.uint64]] = []
-        places: list[tuple[int, int, NDArray[np.int64]]] = []
-        n_dropped, n_events = 0, 0
+        found: list[_Train] = []
+        n_events = 0
         for train in trains.tolist():
-            pulse, rows, n_incomplete = self._pulses(train)
-            n_dropped += n_incomplete
-            self._train = train
-            ids.append(pulse)
-            places += [(train, k, rows[:, k]) for k in range(len(pulse))]
-            n_events += len(pulse)
+            found.append(self._train_of(train))
+            n_events += len(found[-1].pulse)
             if n_events >= self.most_events:
                 break
+        n_dropped = sum(one.n_dropped for one in found)
+        # Only now: trains in front of a file that cannot be read must come when it can.
+        self._train = found[-1].train if found else self._train
+        self.counters.duplicates += sum(one.n_duplicates for one in found)
         if not n_events and not n_dropped:
             return None
         self.counters.received += n_events + n_dropped
         self.counters.dropped += n_dropped
-        train_id = np.array([train for train, _, _ in places], np.uint64)
-        pulse_id = np.concatenate(ids)
+        train_id = np.repeat(
+            np.array([one.train for one in found], np.uint64), [len(one.pulse) for one in found]
+        )
+        pulse_id = np.concatenate([one.pulse for one in found])
         event_id = train_event_id(train_id, pulse_id)
-        columns = self._columns(train_id, np.array([k for _, k, _ in places], np.int64), pulse_id)
-        row = np.array([row for _, _, row in places], np.int64).reshape(-1, len(self.modules))
+        columns = self._columns(train_id, np.concatenate([one.number for one in found]), pulse_id)
+        row = np.concatenate([one.row for one in found])
 
         def read(chosen: Chosen) -> Patterns:
             frames = self._frames(train_id[chosen], row[chosen])
@@ -143,26 +160,40 @@ class EuxfelSource:
 
         return Events(event_id, columns, {"train": self._train}, read, n_dropped)
 
-    def _pulses(self, train: int) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
-        """Pulses that all modules have, their rows in the files (modules, n), and how many only some have."""
-        rows: list[dict[int, int]] = []
+    def _train_of(self, train: int) -> _Train:
+        """The pulses of a train that all modules have."""
+        row_of: list[dict[int, int]] = []
+        n_duplicates = 0
         for module in self.modules:
-            place = self._files.sources[module].of(train)
-            if place is None:
-                rows.append({})
-                continue
-            file, span = place
-            name = f"INSTRUMENT/{module}/"
-            number = next((k for k in ("pulseId", "cellId") if self._files.shape(file, name + k)), None)
-            if number is None:
-                pulses = list(range(span.stop - span.start))
-            else:
-                pulses = self._files.read(file, name + number, span).reshape(-1).astype(np.int64).tolist()
-            rows.append({pulse: span.start + k for k, pulse in enumerate(pulses)})
-        every = set().union(*rows)
-        common = sorted(set(rows[0]).intersection(*rows[1:]))
-        found = np.array([[one[pulse] for pulse in common] for one in rows], np.int64)
-        return np.array(common, np.uint64), found.reshape(len(rows), -1), len(every) - len(common)
+            first, pulses = self._pulses(module, train)
+            row_of.append({pulse: first + k for k, pulse in enumerate(pulses)})
+            n_duplicates = max(n_duplicates, len(pulses) - len(row_of[-1]))
+        every = np.array(sorted(set().union(*row_of)), np.int64)
+        is_common = np.array([all(pulse in one for one in row_of) for pulse in every.tolist()], bool)
+        is_common &= (every >= 0) & (every < 1 << PULSE_BITS)
+        pulse = every[is_common]
+        row = np.array([[one[p] for one in row_of] for p in pulse.tolist()], np.int64)
+        return _Train(
+            train,
+            pulse.astype(np.uint64),
+            np.flatnonzero(is_common),
+            row.reshape(-1, len(self.modules)),
+            len(every) - len(pulse),
+            n_duplicates,
+        )
+
+    def _pulses(self, module: str, train: int) -> tuple[int, list[int]]:
+        """The first row of a train in the file of a module, and the pulse of every row."""
+        place = self._files.sources[module].of(train)
+        if place is None:
+            return 0, []
+        file, span = place
+        name = f"INSTRUMENT/{module}/"
+        number = next((k for k in ("pulseId", "cellId") if self._files.shape(file, name + k)), None)
+        if number is None:
+            return span.start, list(range(span.stop - span.start))
+        pulses = self._files.read(file, name + number, span).reshape(-1)
+        return span.start, pulses.astype(np.int64).tolist()
 
     def _frames(self, train_id: NDArray[np.uint64], rows: NDArray[np.int64]) -> NDArray[Any]:
         """Frames (n, P) at these rows of the files, module by module and train by train."""
@@ -200,7 +231,7 @@ class EuxfelSource:
     def _key_path(self) -> str:
         return self._key.replace(".", "/")
 
-    def _find_modules(self, detector_name: str | None) -> list[str]:
+    def _find_modules(self, detector_name: str | None, n_modules: int | None) -> list[str]:
         """The sources of the modules with their root, in the order of their numbers."""
         found: dict[str, dict[int, str]] = {}
         for source in self._files.sources:
@@ -217,7 +248,11 @@ class EuxfelSource:
                 self.name, f"{why} (looked for '{self._root}').{skipped}", "Give detector_name."
             )
             raise NoAnswer(error.message, error.hint) if self.follow and not found else error
-        (modules,) = found.values()
+        ((name, modules),) = found.items()
+        if n_modules is not None and len(modules) != n_modules:
+            what = f"{self.name}: {len(modules)} modules of {name} have files, not {n_modules}."
+            is_early = self.follow and len(modules) < n_modules
+            raise NoAnswer(what) if is_early else OrienteerError(what, "Give another n_modules, or none.")
         return [modules[number] for number in sorted(modules)]
 
     def _module_shape(self) -> tuple[int, ...]:

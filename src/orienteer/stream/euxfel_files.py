@@ -59,12 +59,13 @@ class Rows:
 
 
 class RunFiles:
-    """The files of a run: ``sources`` says by name where each has its rows; ``look`` finds new files."""
+    """The files of a run: ``sources`` says by name where each has its rows; ``look`` finds what is new."""
 
     def __init__(self, paths: Path | Iterable[Path]) -> None:
         self._folder = paths if isinstance(paths, Path) else None
         self._given = [] if isinstance(paths, Path) else [Path(path) for path in paths]
         self.paths: list[Path] = []
+        self._marks: dict[Path, tuple[int, int]] = {}
         self.sources: dict[str, Rows] = {}
         self.skipped: dict[str, str] = {}
         self._open: dict[int, h5py.File] = {}
@@ -72,19 +73,29 @@ class RunFiles:
         load_filters()
 
     def look(self) -> bool:
-        """Take in files that were not there before, or could not be read yet; whether there were any."""
+        """Take in files that are new, have grown or could not be read yet; whether there were any."""
         found = sorted(self._folder.glob("*.h5")) if self._folder is not None else self._given
         is_new = False
         for path in found:
-            if path in self.paths:
-                continue
             try:
-                index = _read_index(path, len(self.paths))
+                status = path.stat()
+                mark = (status.st_size, status.st_mtime_ns)
+                if self._marks.get(path) == mark:
+                    continue
+                is_known = path in self._marks
+                number = self.paths.index(path) if is_known else len(self.paths)
+                index = _read_index(path, number)
+            except OSError:  # gone again
+                continue
             except OrienteerError as error:
                 self.skipped[path.name] = error.message
                 continue
             self.skipped.pop(path.name, None)
-            self.paths.append(path)
+            self._marks[path] = mark
+            if is_known:
+                self._close(number)  # what is open has its old length
+            else:
+                self.paths.append(path)
             is_new = True
             for source, rows in index.items():
                 self.sources[source] = self.sources.get(source, Rows()).joined(rows)
@@ -112,6 +123,12 @@ class RunFiles:
         for file in self._open.values():
             file.close()
         self._open, self._datasets = {}, {}
+
+    def _close(self, file: int) -> None:
+        """Let go of one file."""
+        if file in self._open:
+            self._open.pop(file).close()
+        self._datasets = {key: dataset for key, dataset in self._datasets.items() if key[0] != file}
 
     def _dataset(self, file: int, place: str) -> h5py.Dataset | None:
         """A dataset of a file that stays open: modules and trains are read in turns."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.stream.euxfel_files import RunFiles
+from orienteer.stream.trains import value_of_pulse
 
 
 class TrainValues:
@@ -32,9 +33,8 @@ class TrainValues:
             of_train = self._of_train(train)
             if len(of_train) == 1:
                 values[at] = of_train[0]
-            elif len(of_train):
-                is_there = number[at] < len(of_train)
-                values[at[is_there]] = of_train[number[at[is_there]]]
+            else:
+                values[at] = value_of_pulse(of_train, number[at])
         return values
 
     def _of_train(self, train: int) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,11 +22,11 @@ from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.karabo_message import KaraboData, decode_karabo
 from orienteer.stream.message import Malformed
 from orienteer.stream.sockets import import_zmq
-from orienteer.stream.trains import module_of, train_event_id
+from orienteer.stream.trains import module_of, train_event_id, value_of_pulse
 
 _MOST_PULSES, _MOST_PARTS = 4096, 4096
-# A train of a detector of 16 modules, stacked, as floats.
-_MOST_BYTES = 1 << 31
+# A train of a detector of 16 modules, stacked, as floats; few may wait in memory.
+_MOST_BYTES, _MOST_WAITING = 1 << 31, 2
 
 
 class KaraboSource:
@@ -36,7 +37,7 @@ class KaraboSource:
     image_key : where the frames are: (pulses, ...), or one frame where no ``image.pulseId`` goes with it.
     pulse_axis : the axis of pulses.
     columns : further columns by name, each a (source, key) whose values are one per train or per pulse.
-    n_modules : by default as many as the first train has; pulses of trains with fewer are dropped.
+    n_modules : by default as many as the first train has; pulses of trains without one of them are dropped.
 
     There are no positions.  ``counters.gaps`` tells trains that were skipped, ``counters.dropped`` pulses
     that only some modules have.
@@ -65,19 +66,20 @@ class KaraboSource:
         self.counters = StreamCounters()
         self.frame_shape: tuple[int, ...] = ()
         self._n_modules = n_modules
+        self._modules: tuple[str, ...] = ()
         self._recent = RecentIds()
         self._last_train: int | None = None
         self._asked_at: float | None = None
-        self._connection = Connection(kind, address, most_bytes)
+        self._connection = Connection(kind, address, most_bytes, _MOST_WAITING)
         if kind == "REQ":  # a question may be asked again when the bridge was started anew
             self._connection.socket.setsockopt(import_zmq().REQ_RELAXED, 1)
-        self._held = self._next(connect_s)
-        if self._held is None:
+        # The first whole train, which tells the shape of frames, and what was dropped in front of it.
+        self._held: deque[Events] = deque()
+        try:
+            self._await_shape(connect_s)
+        except BaseException:
             self.close()
-            raise NoAnswer(
-                f"{address}: no train with '{image_key}' came within {connect_s:g} s.",
-                "Check the address, the socket (REQ or SUB) and the sources of the bridge.",
-            )
+            raise
 
     @property
     def n_pixels(self) -> int:
@@ -86,7 +88,7 @@ class KaraboSource:
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
         """The events of the next train; None where nothing came in this time."""
-        events, self._held = self._held or self._next(timeout_s), None
+        events = self._held.popleft() if self._held else self._next(timeout_s)
         if events is not None:
             self.counters.received += len(events) + events.n_dropped
             self.counters.dropped += events.n_dropped
@@ -95,12 +97,23 @@ class KaraboSource:
     def seek(self, position: Position) -> None:
         """A bridge cannot go back: trains between are counted as gaps."""
         train = position.get("train")
-        if isinstance(train, int) and self._held is not None:
-            self.counters.gaps += max(0, int(self._held.position["train"]) - train - 1)
+        if isinstance(train, int) and self._held:
+            self.counters.gaps += max(0, int(self._held[0].position["train"]) - train - 1)
 
     def close(self) -> None:
         """Leave the bridge."""
         self._connection.close()
+
+    def _await_shape(self, connect_s: float) -> None:
+        until = time.monotonic() + connect_s
+        while not self.frame_shape:
+            events = self._next(until - time.monotonic())
+            if events is None:
+                raise NoAnswer(
+                    f"{self.name}: no whole train with '{self.image_key}' came within {connect_s:g} s.",
+                    "Check the address, the socket (REQ or SUB) and the sources of the bridge.",
+                )
+            self._held.append(events)
 
     def _next(self, timeout_s: float) -> Events | None:
         until = time.monotonic() + timeout_s
@@ -124,13 +137,14 @@ class KaraboSource:
                 return None
 
     def _take(self, message: Mapping[str, KaraboData]) -> Events | None:
-        images = self._images(message)
+        named = self._images(message)
+        names, images = tuple(named), list(named.values())
         if not images:
             return None  # a train without frames of ours
         train = images[0].train_id
         if any(image.train_id != train for image in images):
             raise Malformed("modules of one message belong to different trains.")
-        frames, pulse, n_dropped = self._frames(images)
+        frames, pulse, number, n_dropped = self._frames(images)
         if self._last_train is not None:
             self.counters.gaps += max(0, train - self._last_train - 1)
         self._last_train = max(train, self._last_train or 0)
@@ -140,13 +154,12 @@ class KaraboSource:
                 f"{self.name}: {len(images)} modules came where {self._n_modules} were expected.",
                 "Start again now that all are there, or give n_modules.",
             )
-        if len(images) < self._n_modules:
-            nothing = Patterns(np.empty((0, self.n_pixels), frames[0].dtype), np.empty(0, np.uint64))
-            return events_of(nothing, {"train": train}, n_dropped + len(pulse))
+        if len(images) < self._n_modules or names != (self._modules or names):
+            return self._nothing(train, n_dropped + len(pulse))
         shape = (*((len(images),) if len(images) > 1 else ()), *frames[0].shape[1:])
         if self.frame_shape and shape != self.frame_shape:
             raise Malformed(f"frames are {shape}; those before were {self.frame_shape}.")
-        self.frame_shape = shape
+        self.frame_shape, self._modules = shape, names
         n_pulses = len(pulse)
         joined = frames[0] if len(frames) == 1 else np.stack(frames, axis=1)
         train_id = np.full(n_pulses, train, np.uint64)
@@ -155,7 +168,7 @@ class KaraboSource:
         if isinstance(stamp, float):
             columns["time_s"] = np.full(n_pulses, stamp)
         for name, (source, key) in self.extra_columns.items():
-            columns[name] = _per_pulse(message, source, key, n_pulses)
+            columns[name] = _per_pulse(message, source, key, number)
         event_id = train_event_id(train_id, pulse)
         events = events_of(
             Patterns(joined.reshape(n_pulses, math.prod(shape)), event_id, columns),
@@ -166,11 +179,22 @@ class KaraboSource:
         self.counters.duplicates += int((~is_new).sum())
         return events if is_new.all() else events.take(is_new) if is_new.any() else None
 
-    def _images(self, message: Mapping[str, KaraboData]) -> list[KaraboData]:
+    def _nothing(self, train: int, n_dropped: int) -> Events:
+        """A train of which every pulse was dropped."""
+        no_ids = np.empty(0, np.uint64)
+        return Events(
+            no_ids,
+            {},
+            {"train": train},
+            lambda _: Patterns(np.empty((0, self.n_pixels), np.uint16), no_ids),
+            n_dropped,
+        )
+
+    def _images(self, message: Mapping[str, KaraboData]) -> dict[str, KaraboData]:
         """The sources that have the frames, modules in order."""
         if self.image_source is not None:
             found = message.get(self.image_source)
-            return [] if found is None or self.image_key not in found.values else [found]
+            return {} if found is None or self.image_key not in found.values else {self.image_source: found}
         having = {name: data for name, data in message.items() if self.image_key in data.values}
         modules = {name: module for name in having if (module := module_of(name)) is not None}
         if (len(modules) < len(having) and len(having) > 1) or len({d for d, _ in modules.values()}) > 1:
@@ -178,24 +202,30 @@ class KaraboSource:
             raise OrienteerError(
                 f"{self.name}: several sources have '{self.image_key}': {names}.", "Give image_source."
             )
-        return [having[name] for name in sorted(having, key=lambda name: modules.get(name, ("", 0)))]
+        return {name: having[name] for name in sorted(having, key=lambda name: modules.get(name, ("", 0)))}
 
-    def _frames(self, images: list[KaraboData]) -> tuple[list[NDArray[Any]], NDArray[np.uint64], int]:
-        """Frames (pulses, ...) of each module, of the pulses that all have; how many only some have."""
+    def _frames(
+        self, images: list[KaraboData]
+    ) -> tuple[list[NDArray[Any]], NDArray[np.uint64], NDArray[np.int64], int]:
+        """Frames (pulses, ...) of each module, of the pulses that all have; how many only some have.
+
+        Between them the ids of these pulses, and which pulse of the train each is, counted from 0.
+        """
         frames, pulses = zip(*(self._module(image) for image in images), strict=True)
         if len({one.shape[1:] for one in frames}) > 1:
             raise Malformed("modules of a detector have different shapes.")
         common, every = pulses[0], np.unique(np.concatenate(pulses))
         for pulse in pulses[1:]:
             common = common[np.isin(common, pulse)]
+        number = np.searchsorted(every, common)
         if len(common) == len(every) and all(np.array_equal(pulse, common) for pulse in pulses):
-            return list(frames), common, 0
+            return list(frames), common, number, 0
         orders = [np.argsort(pulse) for pulse in pulses]
         chosen = [
             one[order[np.searchsorted(pulse[order], common)]]
             for one, pulse, order in zip(frames, pulses, orders, strict=True)
         ]
-        return chosen, common, len(every) - len(common)
+        return chosen, common, number, len(every) - len(common)
 
     def _module(self, image: KaraboData) -> tuple[NDArray[Any], NDArray[np.uint64]]:
         frames = image.values[self.image_key]
@@ -216,14 +246,16 @@ class KaraboSource:
         return frames, pulse.astype(np.uint64)
 
 
-def _per_pulse(message: Mapping[str, KaraboData], source: str, key: str, n_pulses: int) -> NDArray[Any]:
-    """A value for each pulse: that of the train, or the first of a longer list; NaN where none came."""
+def _per_pulse(
+    message: Mapping[str, KaraboData], source: str, key: str, number: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """A value for each pulse: that of the train, or number n of a list; NaN where none came."""
     value = message[source].values.get(key) if source in message else None
     values = np.asarray(np.nan if value is None else value)
     if values.dtype.kind not in "biuf":
         raise Malformed(f"'{key}' of {source} is no number.")
     if values.size == 1:
-        return np.full(n_pulses, values.reshape(())[()], np.float64)
-    if values.ndim != 1 or len(values) < n_pulses:
-        return np.full(n_pulses, np.nan)
-    return values[:n_pulses].astype(np.float64)
+        return np.full(len(number), values.reshape(())[()], np.float64)
+    if values.ndim != 1:
+        return np.full(len(number), np.nan)
+    return value_of_pulse(values.astype(np.float64), number)

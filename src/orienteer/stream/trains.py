@@ -21,6 +21,15 @@ def train_event_id(train_id: NDArray[np.uint64], pulse_id: NDArray[np.uint64]) -
     return (np.asarray(train_id, np.uint64) << np.uint64(PULSE_BITS)) + np.asarray(pulse_id, np.uint64)
 
 
+def value_of_pulse(values: NDArray[np.float64], number: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(N,) the value of pulse ``number`` (from 0) of a train; NaN behind the end of the list.
+
+    >>> value_of_pulse(np.array([0.5, 0.25]), np.array([1, 2]))
+    array([0.25,  nan])
+    """
+    return np.append(values, np.nan)[np.minimum(number, len(values))]
+
+
 def module_of(source: str) -> tuple[str, int] | None:
     """The detector and the number of the module that a source is; None for any other source.
 
