@@ -39,6 +39,17 @@ def test_the_list_is_searched_ordered_and_cut(tmp_path: Path, made_up: SimpleNam
         assert client.get("/api/runs", params={"limit": 10**6}).status_code == 422
 
 
+def test_the_page_comes_with_its_modules_and_only_when_it_has_changed(client: httpx.Client) -> None:
+    page = client.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    modules = [part.split(">")[0].strip(" <") for part in page.headers["link"].split(",")]
+    assert modules
+    for module in modules:
+        answer = client.get(module)
+        assert "javascript" in answer.headers["content-type"]
+        assert client.get(module, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+
+
 def test_a_run_tells_what_there_is_to_look_at(client: httpx.Client, made_up: SimpleNamespace) -> None:
     told = client.get(f"/api/runs/{made_up.run_id(client)}").json()
     assert told["settings"] == {"emc": {"symmetry": "C1"}}

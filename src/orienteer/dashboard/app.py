@@ -5,13 +5,14 @@ from __future__ import annotations
 import mimetypes
 from pathlib import Path
 
-from fastapi import FastAPI, HTTPException, Response
+from fastapi import FastAPI, HTTPException, Request, Response
 from starlette.types import ASGIApp
 
 from orienteer.dashboard.access import Guard
 from orienteer.dashboard.access_log import AccessLog
 from orienteer.dashboard.actions import action_routes
-from orienteer.dashboard.answers import answer_errors
+from orienteer.dashboard.answers import answer_errors, bytes_answer
+from orienteer.dashboard.cache import stamp
 from orienteer.dashboard.campaign_view import campaign_routes
 from orienteer.dashboard.frames import frame_routes
 from orienteer.dashboard.live_view import live_routes
@@ -47,18 +48,29 @@ def _add_page(app: FastAPI) -> None:
         if file.is_file() and file.suffix in _TYPES
     }
 
+    # Told with the page, modules are fetched side by side, not one after another as they ask for each other.
+    modules = ", ".join(
+        f"</static/{name}>; rel=modulepreload" for name in sorted(files) if name.endswith(".js")
+    )
+
     @app.get("/")
-    def page() -> Response:
-        return _file(files, "index.html")
+    async def page(request: Request) -> Response:
+        answer = _file(request, files, "index.html")
+        answer.headers["Link"] = modules
+        return answer
 
     @app.get("/static/{name:path}")
-    def static(name: str) -> Response:
-        return _file(files, name)
+    async def static(request: Request, name: str) -> Response:
+        return _file(request, files, name)
 
 
-def _file(files: dict[str, Path], name: str) -> Response:
+def _file(request: Request, files: dict[str, Path], name: str) -> Response:
+    """A file of the page, which is small; a browser that has it already is told so."""
     found = files.get(name)
     if found is None:
         raise HTTPException(404, "There is no such file.")
+    tag = "-".join(map(str, stamp(found) or ()))
+    answer = bytes_answer(request, found.read_bytes(), tag, {})
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
-    return Response(found.read_bytes(), media_type=kind, headers={"Cache-Control": "no-cache"})
+    answer.headers["Content-Type"] = f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
+    return answer
