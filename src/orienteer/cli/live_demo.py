@@ -18,7 +18,7 @@ from orienteer.cli.live import receive, tell
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
 
-# Shots per second: the whole stream lasts half a minute.
+# Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 300
 SETTINGS = """\
 # The experiment of the live demo: a virus-like particle, which one shot in eight meets.
@@ -35,7 +35,7 @@ edge_resolution_A = 30
 beam_stop_radius_pixels = 2
 
 [simulate]
-frames = 9000
+frames = 7500
 photons_per_frame = 8000
 fluence_jitter = 0.3
 empty_fraction = 0.85

@@ -33,7 +33,7 @@ _WAIT_S = 0.2
 # A segment is put in place early when its hits take this much memory.
 _MOST_BYTES = 64 * 2**20
 # Segments of large detectors take long to write: they come so seldom that this share of the time is enough.
-_COMMIT_SHARE = 0.1
+_COMMIT_SHARE = 0.25
 # A column with more values per event is no small data, and stays with the frames.
 _MOST_VALUES = 64
 # What a source counts itself; the rest is counted here, when the fate of an event is known.
