@@ -1,6 +1,7 @@
 """A folder of runs: files appear, grow, cannot be read yet, and every event comes once."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from orienteer.errors import FileError
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
 from orienteer.stream.base import NoAnswer
+from orienteer.stream.events import Events
 from orienteer.stream.folder import FolderSource
+from orienteer.stream.growing import GrowingSource
 from orienteer.stream.opening import open_stream
 
 
@@ -74,6 +77,63 @@ def test_frames_without_ids_are_named_after_their_file(tmp_path: Path, all_of) -
     other = all_of(FolderSource(tmp_path, follow=False))
     assert len(np.unique(one.event_id)) == 8
     assert np.array_equal(one.event_id, other.event_id)
+
+
+def test_a_seek_in_the_same_process_gives_again_what_lies_behind(tmp_path: Path, all_of) -> None:
+    write(tmp_path / "a.h5", named(0))
+    source = FolderSource(tmp_path, follow=False, most_events=4)
+    position = source.next(60.0).position
+    assert len(all_of(source)) == 6
+    source.seek(position)
+    assert all_of(source).event_id.tolist() == list(range(4, 10))
+
+
+def test_a_file_that_always_grows_lets_others_have_their_turn(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("orienteer.stream.growing._LOOK_EVERY_S", 0.0)  # a batch takes longer than that
+    write(tmp_path / "b.h5", named(1000))
+    with writer_for(tmp_path / "a.h5", live=True, frame_shape=(6,), commit_every_s=0.0) as writer:
+        writer.append(named(0, 5))
+        source = FolderSource(tmp_path)
+        first: list[int] = []
+        for k in range(1, 5):
+            writer.append(named(5 * k, 5))  # while the batch before is worked on
+            first.append(int(source.next(60.0).event_id[0]))
+    assert 1000 in first
+
+
+def test_frames_that_could_not_be_read_come_when_they_can(tmp_path: Path, monkeypatch) -> None:
+    write(tmp_path / "a.h5", named(0))
+    write(tmp_path / "b.h5", named(10))
+    source = FolderSource(tmp_path)
+    read, n_failures = GrowingSource._take, 0
+
+    def fail_at_first(self: GrowingSource, last: int) -> Events:
+        nonlocal n_failures
+        if "a.h5" in self.name and n_failures < 2:
+            n_failures += 1
+            raise FileError(self.name, "is away.")
+        return read(self, last)
+
+    monkeypatch.setattr(GrowingSource, "_take", fail_at_first)
+    ids: list[int] = []
+    until = time.monotonic() + 60
+    while len(ids) < 20 and time.monotonic() < until:
+        if (events := source.next(1.0)) is not None:
+            ids += events.event_id.tolist()
+    assert sorted(ids) == list(range(20))
+    assert n_failures == 2
+    assert not source.skipped
+
+
+def test_a_file_that_became_shorter_is_left_out_and_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.h5", named(0))
+    source = FolderSource(tmp_path)
+    assert len(source.next(60.0)) == 10
+    write(tmp_path / "a.h5", named(100, 3))
+    until = time.monotonic() + 60
+    while not source.skipped and time.monotonic() < until:
+        assert source.next(0.1) is None
+    assert "10 were taken" in source.skipped["a.h5"]
 
 
 def test_an_event_in_two_files_comes_once(tmp_path: Path, all_of) -> None:

@@ -72,8 +72,23 @@ def test_a_position_is_plain_and_leads_behind_its_batch(made_up, all_of, tmp_pat
     again = GrowingSource(tmp_path / "frames.h5")
     again.seek(position)
     assert np.array_equal(all_of(again).event_id, sent.event_id[33:])
+    again.seek(position)
+    assert np.array_equal(all_of(again).event_id, sent.event_id[33:])
     with pytest.raises(OrienteerError, match="no position"):
         again.seek({"frame": "first"})
+
+
+def test_what_could_not_be_read_comes_the_next_time(made_up, all_of, monkeypatch) -> None:
+    source = GrowingSource(open_source(made_up()))
+
+    def fail(**_: object) -> None:
+        raise OrienteerError("the file is away.")
+
+    with monkeypatch.context() as away:
+        away.setattr(source.source, "read_columns", fail)
+        with pytest.raises(OrienteerError, match="away"):
+            source.next()
+    assert len(all_of(source)) == 100
 
 
 def test_small_data_come_first_and_frames_only_as_chosen(made_up, tmp_path: Path, monkeypatch) -> None:

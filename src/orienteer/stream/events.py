@@ -52,14 +52,11 @@ class Events:
 
     def patterns(self, chosen: Chosen = slice(None)) -> Patterns:
         """The frames of these events only (a slice, indices or a mask), with ids and columns."""
-        if not isinstance(chosen, slice):
-            chosen = np.asarray(chosen)
-            chosen = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen.astype(np.int64)
-        return self.read(chosen)
+        return self.read(chosen if isinstance(chosen, slice) else _rows(chosen))
 
     def take(self, chosen: NDArray[Any]) -> Events:
         """These events alone (a mask or indices), at the same position; still no frame is read."""
-        rows = np.flatnonzero(chosen) if np.asarray(chosen).dtype.kind == "b" else np.asarray(chosen)
+        rows = _rows(chosen)
         return Events(
             self.event_id[rows],
             {name: column[rows] for name, column in self.columns.items()},
@@ -68,6 +65,12 @@ class Events:
             self.n_dropped,
             self.n_filtered,
         )
+
+
+def _rows(chosen: NDArray[Any]) -> NDArray[np.int64]:
+    """Indices of what a mask or indices choose."""
+    chosen = np.asarray(chosen)
+    return np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen.astype(np.int64)
 
 
 def events_of(patterns: Patterns, position: Position, n_dropped: int = 0) -> Events:

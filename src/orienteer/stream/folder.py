@@ -30,9 +30,10 @@ _LOOK_EVERY_S = 0.25
 class FolderSource:
     """Events of all files of patterns in a folder and the folders in it, whenever they appear or grow.
 
-    Files are taken by name, each from its first frame on, and looked at again when they have changed.  Frames
-    that carry no ids are named by 2^32 times a number made of the file's name, plus their number in it.
-    Files that cannot be read (yet), or whose frames have another shape, are left out; ``skipped`` says why.
+    Files are taken in turns in the order of their names, each from its first frame on, and looked at again
+    when they have changed.  Frames that carry no ids are named by 2^32 times a number made of the file's
+    name, plus their number in it.  Files that cannot be read (yet), whose frames have another shape or that
+    have become shorter are left out; ``skipped`` says why.
 
     follow : wait for new files and frames; otherwise what is there now is all.
     quiet_s : nothing more is expected after so many seconds without a new frame.
@@ -62,7 +63,9 @@ class FolderSource:
         self._recent = RecentIds()
         self._given: dict[str, int] = {}
         self._seen: dict[str, tuple[int, int]] = {}
-        self._open: tuple[str, GrowingSource] | None = None
+        # The file whose turn it is, and how many frames it had when it was opened.
+        self._open: tuple[str, GrowingSource, int] | None = None
+        self._last = Path()
         self._new_at = self._look_at = time.monotonic()
         until = time.monotonic() + connect_s
         while not self._open_changed():
@@ -102,7 +105,9 @@ class FolderSource:
         if not isinstance(frames, dict) or not all(isinstance(n, int) for n in frames.values()):
             raise OrienteerError(f"{self.name}: {dict(position)} is no position in a folder.")
         self.close()
-        self._given, self._seen, self.is_finished = dict(frames), {}, False
+        self._given, self._seen, self._last = dict(frames), {}, Path()
+        # What comes again from here on was asked for, and nothing that was looked at before counts.
+        self._recent, self._look_at, self.is_finished = RecentIds(), 0.0, False
 
     def close(self) -> None:
         """Let go of the file that is open."""
@@ -119,19 +124,25 @@ class FolderSource:
                 if not self._open_changed():
                     self._look_at = time.monotonic() + _LOOK_EVERY_S
                     return None
-            name, source = self._open  # type: ignore[misc]
+            name, source, n_frames = self._open  # type: ignore[misc]
             try:
-                events = source.next(0)
+                events = None if self._given.get(name, 0) >= n_frames else source.next(0)
+                if events is not None:
+                    return self._take(name, source, events)
+                self._open = None  # not closed: frames of the last batch may still be asked for
             except FileError as error:
                 self.skipped[name] = error.reason
-                events = None
-            if events is not None:
-                return self._take(name, source, events)
-            self._open = None  # not closed: frames of the last batch may still be asked for
+                self.close()
+                if self.follow:  # it may be readable a moment later, whether or not it has changed
+                    self._seen.pop(name, None)
+                    self._look_at = time.monotonic() + _LOOK_EVERY_S
+                    return None
 
     def _open_changed(self) -> bool:
+        """Open a file that has changed; those behind the last one come first, so that all have their turn."""
         paths = (path for path in self.folder.rglob("*") if path.name.lower().endswith(ENDINGS))
-        for path in sorted(path for path in paths if not path.name.startswith(".")):
+        visible = (path for path in paths if not path.name.startswith("."))
+        for path in sorted(visible, key=lambda path: (path <= self._last, path)):
             name = str(path.relative_to(self.folder))
             try:
                 status = path.stat()
@@ -152,19 +163,24 @@ class FolderSource:
                 )
                 source.close()
                 continue
+            n_frames = len(source.source)
+            if n_frames < self._given.get(name, 0):
+                self.skipped[name] = f"has {n_frames} frames; {self._given[name]} were taken from it before."
+                source.close()
+                continue
             self.skipped.pop(name, None)
             self.frame_shape = source.frame_shape
             self.detector = self.detector or source.detector
             source.seek({"frame": self._given.get(name, 0)})
-            self._open = (name, source)
+            self._open, self._last = (name, source, n_frames), path
             return True
         return False
 
     def _take(self, name: str, source: GrowingSource, events: Events) -> Events:
-        n_before, self._given[name] = self._given.get(name, 0), events.position["frame"]
         event_id = events.event_id
         if not source.has_names:
             event_id = event_id + np.uint64(number_of(name) << 32)
+        n_before, self._given[name] = self._given.get(name, 0), events.position["frame"]
 
         def read(chosen: Chosen) -> Patterns:
             return events.patterns(chosen).with_event_ids(event_id[chosen])

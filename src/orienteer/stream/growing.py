@@ -97,7 +97,8 @@ class GrowingSource:
         frame = position.get("frame")
         if not isinstance(frame, int) or frame < 0:
             raise OrienteerError(f"{self.name}: {dict(position)} is no position in a file.")
-        self._frame, self.is_finished = frame, False
+        # What comes again from here on was asked for.
+        self._frame, self._recent, self.is_finished = frame, RecentIds(), False
 
     def close(self) -> None:
         """Let go of the file."""
@@ -121,9 +122,10 @@ class GrowingSource:
         return not is_awaited or is_quiet
 
     def _take(self, last: int) -> Events:
-        first, self._frame = self._frame, last
+        first = self._frame
         rows = slice(first, last)
         event_id, columns = self.source.event_ids(rows), self.source.read_columns(frames=rows)
+        self._frame = last  # only now: what could not be read comes the next time
 
         def read(chosen: Chosen) -> Patterns:
             if isinstance(chosen, slice) and chosen.step in (None, 1):

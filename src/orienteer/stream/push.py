@@ -100,7 +100,7 @@ class PushSource:
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
         """The next batch; None where nothing came in this time."""
-        events = self._held or self._next(timeout_s)
+        events = self._held if self._held is not None else self._next(timeout_s)
         self._held = None
         if events is not None:
             self.counters.received += len(events)
