@@ -78,13 +78,15 @@ class Database:
         return self._attempt(work, False, 0.0)
 
     def _attempt(self, work: Callable[[Connection], T], writes: bool, patience_s: float) -> T:
-        end = time.monotonic() + patience_s
+        began = time.monotonic()
         while True:
             try:
                 with self._transaction(writes) as connection:
                     return work(connection)
             except self._errors as error:
-                if not _passes(error) or time.monotonic() > end:
+                # A server that says it is starting or stopping is the right one, and worth waiting for.
+                enough_s = self.patience_s if _is_changing(error) else patience_s
+                if not _passes(error) or time.monotonic() - began > enough_s:
                     raise self._refusal(error) from error
             time.sleep(_AGAIN_S)
 
@@ -99,9 +101,7 @@ class Database:
     def _refusal(self, error: Exception) -> CampaignError:
         told = _told(error)
         first = (str(told).strip() or type(told).__name__).splitlines()[0]
-        hint = (
-            "Check the path and its permissions." if self.is_sqlite else "Does the server run, and may you?"
-        )
+        hint = "Check the path and its permissions." if self.is_sqlite else "Does the server run?"
         if "database is locked" in first:
             hint = "Another process keeps writing; on a network file system use PostgreSQL."
         return CampaignError(f"{self}: the database refused: {first.rstrip('.')}.", hint)
@@ -148,6 +148,12 @@ def _begin_sqlite(connection: Connection) -> None:
 def _told(error: Exception) -> BaseException:
     """What the driver itself said."""
     return (error.orig or error) if isinstance(error, DBAPIError) else error
+
+
+def _is_changing(error: Exception) -> bool:
+    return any(
+        part in str(_told(error)) for part in ("is starting up", "is shutting down", "in recovery mode")
+    )
 
 
 def _passes(error: Exception) -> bool:
