@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +37,17 @@ def write_frames(path: Path, n_frames: int, side: int) -> None:
             writer.append(Patterns(rng.poisson(0.2, (len(ids), side * side)).astype(np.uint16), ids))
 
 
-def start_replay(path: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """A replay in its own process, and its address."""
+@contextmanager
+def replayed(path: Path, *options: str) -> Iterator[tuple[int, str]]:
+    """A replay in its own process: its number and its address."""
     command = [sys.executable, "-m", "orienteer", "replay", str(path), "--to", "tcp://127.0.0.1:*", "--loop"]
     process = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    return process, process.stderr.readline().split()[-1]
+    try:
+        assert process.stderr is not None
+        yield process.pid, process.stderr.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def processor_seconds(pid: int) -> float:
@@ -52,13 +59,11 @@ def resident_MiB(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def listen(
-    process: subprocess.Popen[str], address: str, seconds: float, rate_hz: float | None
-) -> dict[str, Any]:
+def listen(replayer: int, address: str, seconds: float, rate_hz: float | None) -> dict[str, Any]:
     """Take events for so long; every id must come once, in order of the laps."""
     source = open_stream(address)
-    stride, n_events, total, last = 0, 0, 0, -1
-    pids = {"replayer": process.pid, "listener": os.getpid()}
+    n_breaks, n_events, total, last = 0, 0, 0, -1
+    pids = {"replayer": replayer, "listener": os.getpid()}
     source.next(10.0)  # both sides are warm
     began = time.perf_counter()
     used = {name: processor_seconds(pid) for name, pid in pids.items()}
@@ -70,7 +75,7 @@ def listen(
             continue
         ids = events.event_id.astype(np.int64)
         first = int(ids[0]) if first is None else first
-        stride += int((np.diff(ids, prepend=ids[0] - 1 if last < 0 else last) != 1).sum())
+        n_breaks += int((np.diff(ids, prepend=ids[0] - 1 if last < 0 else last) != 1).sum())
         last = int(ids[-1])
         n_events += len(ids)
         total += int(events.patterns().photons.sum())
@@ -83,7 +88,7 @@ def listen(
         "seconds": round(elapsed, 1),
         "events": n_events,
         "events_per_s": round(n_events / elapsed),
-        "lost_or_double": stride,
+        "lost_or_double": n_breaks,
         "malformed": source.counters.malformed,
         "most_s_behind": round(most_behind, 2),
         "processor_s_per_1000_events": {
@@ -95,8 +100,6 @@ def listen(
         },
     }
     source.close()
-    process.terminate()
-    process.wait()
     return result
 
 
@@ -113,10 +116,10 @@ def main() -> None:
         path = Path(folder) / "frames.h5"
         write_frames(path, options.frames, options.side)
         dense = [] if options.sparse else ["--dense"]
-        fastest = listen(*start_replay(path, *dense), min(20.0, options.seconds), None)
-        at_rate = listen(
-            *start_replay(path, *dense, "--rate", str(options.rate)), options.seconds, options.rate
-        )
+        with replayed(path, *dense) as place:
+            fastest = listen(*place, min(20.0, options.seconds), None)
+        with replayed(path, *dense, "--rate", str(options.rate)) as place:
+            at_rate = listen(*place, options.seconds, options.rate)
     result = {
         "machine": describe_machine(),
         "frame": f"{options.side} x {options.side}",

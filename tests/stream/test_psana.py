@@ -148,6 +148,14 @@ def test_a_restart_counts_every_event_once(n_batches: int) -> None:
     assert sum(events.n_dropped for events in batches) == 1
 
 
+def test_a_frame_that_cannot_be_calibrated_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = PsanaSource(StandInDataSource, "epix", 4)
+    events = source.next()
+    monkeypatch.setattr(source._detectors, "call", lambda *_: None)
+    with pytest.raises(OrienteerError, match="no frame 'calib'"):
+        events.patterns()
+
+
 def test_an_address_opens_the_data_source_of_psana(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

@@ -12,6 +12,7 @@ from orienteer.errors import OrienteerError
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.opening import open as open_source
 from orienteer.source.opening import writer_for
+from orienteer.source.patterns import Patterns
 from orienteer.stream.pull import PullSource
 from orienteer.stream.sockets import open_socket
 
@@ -132,8 +133,30 @@ def test_a_loop_gives_new_ids_on_every_lap(serve, made_up) -> None:
     source.close()
     ids = np.concatenate([one.event_id for one in got])
     assert len(np.unique(ids)) == len(ids) == 30
-    assert np.array_equal(ids[10:20], sent.event_id + np.uint64(int(sent.event_id.max()) + 1))
+    assert np.array_equal(ids[10:20], sent.event_id + np.uint64(28))  # ids 10, 13, ..., 37
     assert np.array_equal(np.concatenate([one.frames for one in got])[20:], sent.frames)
+
+
+def test_laps_of_time_stamps_have_new_ids(serve) -> None:
+    ids = np.array([2**63, 2**63 + 5], np.uint64)
+    source = PullSource(serve(Patterns(np.ones((2, 4), np.uint16), ids), loop=True).address)
+    got = [one for _ in range(3) for one in source.next(60.0).event_id.tolist()]
+    source.close()
+    assert got == [2**63 + k for k in (0, 5, 6, 11, 12, 17)]
+
+
+@pytest.mark.parametrize("small_data_first", [False, True])
+def test_events_that_stand_twice_in_a_stream_come_once(serve, all_of, small_data_first: bool) -> None:
+    ids = np.array([1, 2, 3, 2, 4], np.uint64)
+    serving = serve(Patterns(np.arange(10).reshape(5, 2), ids))
+    source = PullSource(serving.address, most_events=2, small_data_first=small_data_first)
+    got = all_of(source)
+    assert got.event_id.tolist() == [1, 2, 3, 4]
+    assert got.frames[:, 0].tolist() == [0, 2, 4, 8]
+    assert (source.counters.received, source.counters.duplicates) == (4, 1)
+    source.seek({"of": "array", "frame": 2})
+    assert all_of(source).event_id.tolist() == [3, 2, 4]
+    source.close()
 
 
 def test_a_replay_is_dense_when_asked_for(serve, made_up, all_of) -> None:

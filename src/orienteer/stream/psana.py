@@ -141,6 +141,12 @@ class PsanaSource:
                 self._detectors.call(found[k][0], f"{self.detector_name}.raw.{kind}", found[k][1])
                 for k in rows
             ]
+            for event, frame in zip(event_id[rows], frames, strict=True):
+                if frame is None or np.shape(frame) != self.frame_shape:
+                    raise OrienteerError(
+                        f"{self.name}: event {event} has no frame '{kind}' of shape {self.frame_shape}.",
+                        "Look at its constants; is_calibrated=False takes what was read out.",
+                    )
             flat = np.array(frames).reshape(len(rows), self.n_pixels)
             return Patterns(flat, event_id[rows], {name: c[rows] for name, c in columns.items()})
 

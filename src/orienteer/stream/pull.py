@@ -22,6 +22,7 @@ from orienteer.stream.asking import Asker
 from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import has_frames, patterns_of, small_data_of
 from orienteer.stream.counters import StreamCounters
+from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Chosen, Events, Position, events_of
 from orienteer.stream.message import Malformed, Message
 from orienteer.stream.sockets import MOST_BYTES
@@ -58,6 +59,7 @@ class PullSource:
         self.small_data_first, self.patience_s = small_data_first, patience_s
         self._batches = Asker(address, self.counters, most_bytes)
         self._frames: Asker | None = None
+        self._recent = RecentIds()
         self._asked_at: float | None = None
         self._not_before = 0.0
         try:
@@ -92,7 +94,8 @@ class PullSource:
     def seek(self, position: Position) -> None:
         """Go on right behind the batch that had this position."""
         self._wanted: Position = dict(position)
-        self._asked_at, self.is_finished = None, False
+        # What comes again from here on was asked for.
+        self._asked_at, self._recent, self.is_finished = None, RecentIds(), False
 
     def close(self) -> None:
         """Leave the stream."""
@@ -120,6 +123,8 @@ class PullSource:
                 self.is_finished = message.fields.get("is_end") is True
                 self._asked_at, self._not_before = None, time.monotonic() + _pause(message)
                 return None
+            if position == start:
+                raise Malformed("a batch does not lead on from its position.")
             if has_frames(message):
                 events = events_of(patterns_of(message, self.n_pixels), position)
             elif self.small_data_first:
@@ -131,9 +136,12 @@ class PullSource:
             self._asked_at = None
             return None
         self._wanted, self._asked_at, self._not_before = position, None, 0.0
-        self.counters.received += len(events)
         self._ask_if_due(time.monotonic())
-        return events
+        is_new = self._recent.is_new(events.event_id)
+        n_new = int(is_new.sum())
+        self.counters.received += n_new
+        self.counters.duplicates += len(events) - n_new
+        return events if n_new == len(events) else events.take(is_new)
 
     def _read(self, start: Position, event_id: Any, rows: Chosen) -> Patterns:
         """The frames of some events of the batch that began at ``start``, asked for until they come."""

@@ -36,8 +36,8 @@ class Replay:
     source : anything that ``orienteer.open`` gives.
     rate_hz : events that become due per second, from the first one asked for; None: all are due at once.
         What nobody asks for in time stays due: a replay loses nothing.
-    loop : begin again behind the last frame; the ids of lap n are those of the first plus n times the
-        largest of them plus one.  Frames of up to half a GiB are kept in memory.
+    loop : begin again behind the last frame; the ids of lap n are those of the file plus n times the
+        difference of the largest and the smallest plus one.  Frames of up to half a GiB are kept in memory.
     follow : wait for more at the end of a file that grows.
     dense : send frames as counts of every pixel (uint16 where they fit), as a detector would.
     """
@@ -60,7 +60,8 @@ class Replay:
             raise OrienteerError("a source without an end cannot be replayed.")
         if loop and not len(source):
             raise OrienteerError("there is no frame to loop over.")
-        self.lap_stride = int(source.event_ids().max()) + 1 if loop else 0
+        # No more than the span of the ids: time stamps are so large that two laps of them would pass 2^64.
+        self.lap_stride = 1 + int(np.ptp(source.event_ids())) if loop else 0
         self._began: tuple[float, int] | None = None
         # One thread alone touches the file: it reads the next block while this one is sent.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="replay")
