@@ -9,8 +9,8 @@ data agree no more.
 
 ``rate`` lets hits arrive at a steady rate.  Its clock is the processor time that the reconstruction has used,
 over the number of cores, so that the figure is that of an idle machine, whatever else runs beside; on a GPU
-it is the clock on the wall.  It tells the most hits that were waiting, and when the halves agreed to within a
-quarter of the resolution that they agree to at the end.
+it is the clock on the wall.  It tells how many hits were looked at in a second, new ones and old ones, the
+most that were waiting, and when the halves agreed to within a quarter of the resolution of the last round.
 """
 
 import argparse
@@ -152,6 +152,7 @@ def rate(options: argparse.Namespace) -> dict[str, Any]:
         rounds.append(
             {
                 "at_s": round(now, 1),
+                "looked_at": step.n_round,
                 "hits": step.n_hits,
                 "new": step.n_new,
                 "waiting": waiting,
@@ -165,8 +166,9 @@ def rate(options: argparse.Namespace) -> dict[str, Any]:
     shown = [each for each in rounds if each["halves_A"]]
     first = next((e for e in shown if e["halves_A"] <= SHOWS * shown[-1]["halves_A"]), None)
     return {
-        "hits_per_s": round(options.hits / seconds, 1),
-        "asked_per_s": options.per_second,
+        "arrived_per_s": options.per_second,
+        "looked_at_per_s": round(sum(each["looked_at"] for each in rounds) / (seconds - idle), 1),
+        "all_taken_in_after_s": round(seconds, 1),
         "most_waiting": max(each["waiting"] for each in rounds),
         "first_map_at": first,
         "rounds": rounds,

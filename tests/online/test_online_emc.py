@@ -153,7 +153,7 @@ def test_hits_that_come_faster_than_a_stage_takes_them_lead_back_to_a_coarser_on
     monkeypatch.setattr(online_emc, "_MOST_NEW", 1)
     source = growing(60)
     method = online(source, round_hits=60, emc={"level": 4})
-    while not method.iteration or method._last.course.stage == 0:
+    while not method.iteration or method._carried["course/stage"] == 0:
         method.look(False)
         assert method.has_work
         method.step()
@@ -197,6 +197,9 @@ def test_a_start_that_finds_nothing_is_followed_by_another_when_there_are_more_h
         notes.append(method.step().note)
         assert method.iteration < 100
     assert "agree on nothing" in notes[-1]
+    again = online(source, emc={"sentinels": 0.4})
+    again.restore(method.state())
+    assert np.array_equal(again.volumes()[0].values, method.volumes()[0].values, equal_nan=True)
     source.arrive(20)
     method.look(False)
     assert not method.has_work

@@ -8,47 +8,24 @@ through with all of them, from the map that has grown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
-from orienteer.compute.machine import memory_GiB
-from orienteer.online.arrivals import Arrivals, Select
-from orienteer.online.final_emc import FinalEmc
-from orienteer.online.memory import Memory
-from orienteer.online.reservoir import Reservoir
+from orienteer.online.growth import Growth
 from orienteer.online.round_emc import RoundEmc
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
-from orienteer.reconstruction.model.halves import half_of_events, hash_of_events, sentinels_of_events
-from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.orienting.sentinels import watch_of
-from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.step import Step
-from orienteer.run.online_settings import OnlineSettings
-from orienteer.source.base import Source
-from orienteer.source.part import PartOfSource
-from orienteer.volume.volume import Volume
 
-# Slicing the model for all poses costs as much as a few thousand hits do, in every round.
-_ROUND = {"cpu": 4000, "cuda": 20_000}
-# When more hits wait than that, a round takes in so many times more of them.
+# When more hits wait than a round has, it takes in so many times more of them.
 _MOST_NEW = 4
 # Hits from which size and radial mean are taken, and their growth after which they are taken anew.
 _LOOKED_AT, _GROWTH = 20_000, 2.0
 # Another size than before counts when it differs by more than this share.
 _SAME_SIZE = 0.05
-# Fewer hits are not even begun with.
-_FEWEST = 20
 # Turns that every hit has after annealing before a finer stage is entered.
 _TURNS = 3
-# Growth of the hits after which a start that has found nothing is followed by another.
-_MORE = 1.5
-# Rounds are not told apart by this salt: hits that were looked at last in the same round, in another order.
-_SALT = 3
 
 
 @dataclass(frozen=True)
@@ -65,110 +42,8 @@ class OnlineStep(Step):
     n_round: int = 0
 
 
-class OnlineEmc:
-    """A growing reconstruction, round by round; ``follow`` keeps it in a folder.
-
-    source : hits with a detector and a wavelength, which may become more.
-    settings, online : of the engine, and of how it grows.
-    select : which of the hits are taken, by their columns.
-    """
-
-    def __init__(
-        self, source: Source, settings: EmcSettings, online: OnlineSettings, *, seed: int = 0,
-        device: DeviceName = "auto", select: Select | None = None,
-    ) -> None:  # fmt: skip
-        self.settings, self.online, self.seed = settings, online, seed
-        self.device = choose_device(device)
-        self.source = source
-        self.arrivals = Arrivals(source, select)
-        needed = (settings.known_poses_column,) if settings.known_poses_column else ()
-        self.reservoir, self.memory = Reservoir(source, needed), Memory()
-        self.round_hits = online.round_hits or _ROUND[self.device]
-        self._remarks: list[str] = []
-        self.is_over = False
-        self._n_rounds = self._n_starts = self._n_prepared = self._failed_at = 0
-        self._slow_stage = 0
-        self._is_settled = False
-        self._diameter_A = settings.diameter_A
-        self._carried: dict[str, Any] = {}
-        self._profile: RadialProfile | None = None
-        self._learnt: LearntMap | None = None
-        self._last: RoundEmc | None = None
-        self._final: FinalEmc | None = None
-
-    # The stream -------------------------------------------------------------------------------------------
-
-    def look(self, is_over: bool) -> None:
-        """Look for hits.  is_over : the source has all that will ever come."""
-        if self._final is not None:
-            return
-        n_waiting, self.is_over = self.arrivals.look(), is_over
-        if not self._carried and (is_over or len(self.reservoir) + n_waiting >= self._n_needed):
-            self._take_in(n_waiting)
-
-    @property
-    def has_work(self) -> bool:
-        """Whether a step can be made now."""
-        if self.finished:
-            return False
-        if self._final is not None or self._ends:
-            return True
-        if not self._carried:
-            return len(self.reservoir) >= self._n_needed
-        return self.arrivals.n_waiting > 0 or not self._is_settled
-
-    @property
-    def _n_needed(self) -> int:
-        """Hits with which the next start is made."""
-        return max(self.online.first_hits, int(_MORE * self._failed_at))
-
-    @property
-    def _has_all(self) -> bool:
-        """Whether all hits are there."""
-        return self.is_over and not self.arrivals.n_waiting
-
-    @property
-    def _ends(self) -> bool:
-        """Whether what is left to do is done with all hits at once."""
-        return self._has_all and self.online.finish != "no" and len(self.arrivals.chosen) >= _FEWEST
-
-    @property
-    def iteration(self) -> int:
-        """Rounds, and iterations of the end, that were done."""
-        return self._n_rounds + (0 if self._final is None else self._final.iteration)
-
-    @property
-    def finished(self) -> bool:
-        """Whether the last hit has come and nothing more is to be done."""
-        if self._final is not None:
-            return self._final.finished
-        is_idle = self._is_settled if self._carried else len(self.reservoir) < self._n_needed
-        return self._has_all and not self._ends and is_idle
-
-    @property
-    def reason(self) -> str:
-        """Why it is over, in one sentence."""
-        if self._final is not None:
-            return self._final.reason
-        if not self.finished:
-            return ""
-        n_hits = len(self.arrivals.chosen)
-        if n_hits >= _FEWEST:
-            return "The last hit has come."
-        return f"{n_hits or 'No'} hit{'' if n_hits == 1 else 's'} came, too few for a map."
-
-    @property
-    def at_limit(self) -> bool:
-        """Whether it is over because of the limit of iterations."""
-        return self._final is not None and self._final.at_limit
-
-    @property
-    def plan(self) -> Any:
-        """Sizes of the last round, or of the end; None before the first."""
-        emc = self._final or self._last
-        return None if emc is None else emc.plan
-
-    # Rounds -----------------------------------------------------------------------------------------------
+class OnlineEmc(Growth):
+    """A growing reconstruction, round by round; ``follow`` keeps it in a folder."""
 
     def step(self) -> Step:
         """One round; or, when the last hit has come, one iteration with all of them."""
@@ -179,7 +54,6 @@ class OnlineEmc:
             self._prepare()
         rows = self._choose()
         n_new = int((self.reservoir.visited[rows] < 0).sum())
-        self._last = None  # its memory is needed
         emc = self._make(rows)
         emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
         if n_new and self._is_settled:  # there is something to learn again
@@ -196,46 +70,11 @@ class OnlineEmc:
         self._n_rounds += 1
         self.arrivals.look()
         note = self._turn(emc, n_new)
-        self._last, self._learnt, self._profile = emc, LearntMap.of(emc), emc.profile
+        self._plan, self._learnt, self._profile = emc.plan, LearntMap.of(emc), emc.profile
         if self._carried:
             self._carried = emc.carried()
         self.reservoir.trim()
         return self._told(step, note, n_new, len(rows))
-
-    def _take_in(self, most: int) -> None:
-        """Take in the next hits, at most so many."""
-        while most > 0 and self.arrivals.n_waiting > 0:
-            place, patterns = self.arrivals.take(min(most, self.round_hits))
-            if patterns is not None:
-                self.reservoir.add(place, patterns)
-                most -= len(place)
-        if not self.reservoir.capacity and len(self.reservoir):
-            room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
-            per_hit = self.reservoir.nbytes / len(self.reservoir)
-            self.reservoir.capacity = max(self.round_hits, int(room / max(per_hit, 1.0)))
-            self._remarks.append(
-                f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
-                "and of more a fair sample."
-            )
-
-    def _choose(self) -> NDArray[np.int64]:
-        """Rows of the hits of a round: new ones, then those that were not looked at for longest."""
-        order = hash_of_events(self.reservoir.event_id, _SALT)
-        n_new = int((self.reservoir.visited < 0).sum())
-        rows = np.lexsort((order, self.reservoir.visited))[: max(self.round_hits, n_new)]
-        return np.sort(rows)
-
-    def _make(self, rows: NDArray[np.int64]) -> RoundEmc:
-        settings = self.settings.model_copy(
-            update={"models": 1, "starts": 1, "refine": False, "diameter_A": self._diameter_A}
-        )
-        return RoundEmc(
-            self.reservoir.source(rows), settings, seed=self.seed + self._n_starts, device=self.device,
-            memory=self.memory,
-        )  # fmt: skip
-
-    def _profile_of(self, emc: RoundEmc) -> RadialProfile:
-        return emc.profile if self._profile is None else self._profile
 
     def _prepare(self) -> None:
         """Size and radial mean from the hits until now; models are put onto the new voxels."""
@@ -293,87 +132,7 @@ class OnlineEmc:
             n_round=n_round,
         )  # fmt: skip
 
-    # The end ----------------------------------------------------------------------------------------------
-
     def _final_step(self) -> OnlineStep:
         if self._final is None:
             self._final = self._begin_final()
         return self._told(self._final.step(), "", 0, len(self.arrivals.chosen))
-
-    def _begin_final(self) -> FinalEmc:
-        self.reservoir.forget_frames()
-        self._last = None
-        chosen = PartOfSource(self.source, self.arrivals.chosen, "hits that were chosen")
-        return FinalEmc(
-            chosen, self.settings, seed=self.seed, device=self.device,
-            learnt=self._learnt if self._carried else None, tries_both=self.online.finish == "both",
-        )  # fmt: skip
-
-    # Results and state ------------------------------------------------------------------------------------
-
-    def volumes(self) -> list[Volume]:
-        """The intensity, in photons per pixel of mean correction at mean fluence."""
-        if self._final is not None:
-            return self._final.volumes()
-        if self._last is None:
-            rows = self._choose()
-            self._last = self._make(rows)
-            self._last.begin(self._carried, self._profile_of(self._last), self.reservoir, rows)
-        return self._last.volumes()
-
-    def orientations(self) -> dict[str, NDArray[Any]]:
-        """One row per hit that is kept."""
-        if self._final is not None:
-            return self._final.orientations()
-        known, ids = self.reservoir.columns, self.reservoir.event_id
-        return {
-            "event_id": ids,
-            "quaternion": known["quaternion"],
-            "confidence": known["confidence"],
-            "fluence": known["fluence"],
-            "model": np.where(known["weight"] < 0.5, -1, known["model"]),
-            "log_likelihood": known["log_likelihood"],
-            "perplexity": known["perplexity"],
-            "half": half_of_events(ids) if self.settings.halves else np.zeros(len(ids), np.int64),
-            "sentinel": sentinels_of_events(ids, self.settings.sentinels),
-        }
-
-    def state(self) -> dict[str, Any]:
-        """Everything that the next step depends on, but for the hits themselves, which the source has."""
-        state: dict[str, Any] = {
-            **{f"online/{name}": getattr(self, f"_{name}") for name in _NUMBERS},
-            **self.arrivals.state(),
-            **self.reservoir.state(),
-            **{f"carried/{name}": value for name, value in self._carried.items()},
-        }
-        if self._learnt is not None:
-            state |= self._learnt.state()
-        if self._final is None:
-            return state | self.memory.state()
-        return state | {f"final/{name}": value for name, value in self._final.state().items()}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of the same run."""
-        for name in _NUMBERS:
-            kind = type(getattr(self, f"_{name}"))
-            setattr(self, f"_{name}", kind(state[f"online/{name}"]))
-        self._carried = _below(state, "carried/")
-        if "map/models" in state:
-            self._learnt = LearntMap.from_state(state)
-            self._profile = self._learnt.profile
-        self.arrivals.restore(state)
-        final = _below(state, "final/")
-        self.reservoir.restore(state, with_frames=not final)
-        if final:
-            self._final = self._begin_final()
-            self._final.restore(final)
-        else:
-            self.memory.restore(state, namespace_of_device(self.device))
-
-
-_NUMBERS = ("n_rounds", "n_starts", "n_prepared", "failed_at", "slow_stage", "is_settled", "diameter_A")
-
-
-def _below(state: Mapping[str, Any], start: str) -> dict[str, Any]:
-    """The part of a state whose names begin so, without that beginning."""
-    return {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
