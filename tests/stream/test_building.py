@@ -182,10 +182,11 @@ def test_parts_that_come_twice_are_counted_once() -> None:
     assert builder.counters.received == 3
 
 
+@pytest.mark.parametrize("window", [12, 8192])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_restart_anywhere_gives_every_event_once(seed: int) -> None:
+def test_a_restart_anywhere_gives_every_event_once(seed: int, window: int) -> None:
     rng = np.random.default_rng(seed)
-    n = 150
+    n = 400
     parts: dict[str, list[list[int]]] = {}
     for name in ("one", "two", "three"):
         ids = np.flatnonzero(rng.random(n) < 0.95)
@@ -196,7 +197,8 @@ def test_a_restart_anywhere_gives_every_event_once(seed: int) -> None:
     got: list[int] = []
     n_dropped, position = 0, None
     while True:
-        builder = EventBuilder({name: Scripted(name, b) for name, b in parts.items()}, most_events=7)
+        sources = {name: Scripted(name, b) for name, b in parts.items()}
+        builder = EventBuilder(sources, window=window, most_events=7)
         if position is not None:
             builder.seek(position)
         for _ in range(int(rng.integers(1, 6))):

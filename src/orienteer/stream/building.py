@@ -282,11 +282,15 @@ class EventBuilder:
             "sources": {
                 name: {
                     "behind": self._settled.get(name),
+                    # Those that the source has not sent again since the last restart are still known.
                     "known": [
-                        one
-                        for events in batches
-                        for one in events.event_id.tolist()
-                        if one not in self._waiting
+                        *sorted(self._known[name]),
+                        *(
+                            one
+                            for events in batches
+                            for one in events.event_id.tolist()
+                            if one not in self._waiting
+                        ),
                     ],
                 }
                 for name, batches in self._outstanding.items()
