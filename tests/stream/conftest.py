@@ -87,9 +87,10 @@ def all_of() -> AllOf:
     """Everything that a source gives until it says that it has ended, in one batch."""
 
     def collect(source: EventSource) -> Patterns:
-        batches = []
+        batches, until = [], time.monotonic() + 120
         while not source.is_finished:
-            if (events := source.next(60.0)) is not None and len(events):
+            assert time.monotonic() < until, "the source does not end"
+            if (events := source.next(5.0)) is not None and len(events):
                 batches.append(events.patterns())
         return concatenate(batches)
 

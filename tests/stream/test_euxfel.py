@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -237,11 +238,21 @@ def test_a_sequence_file_that_grows_gives_its_later_trains_too(
 def test_a_detector_that_is_not_whole_yet_is_waited_for(tmp_path: Path) -> None:
     module_file(tmp_path, 0, 0, [1])
     with pytest.raises(NoAnswer, match="1 modules"):
-        EuxfelSource(tmp_path, follow=True, n_modules=2)
+        EuxfelSource(tmp_path, follow=True, n_modules=2, connect_s=0.1)
     with pytest.raises(OrienteerError, match="not 2"):
         EuxfelSource(tmp_path, n_modules=2)
     module_file(tmp_path, 1, 0, [1])
     assert EuxfelSource(tmp_path, follow=True, n_modules=2).frame_shape == (2, 4, 3)
+
+
+def test_the_first_files_of_a_run_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("orienteer.stream.euxfel._LOOK_EVERY_S", 0.02)
+    later = threading.Timer(0.3, module_file, (tmp_path, 0, 0, [1]))
+    later.start()
+    try:
+        assert EuxfelSource(tmp_path, follow=True, connect_s=60.0).frame_shape == (4, 3)
+    finally:
+        later.join()
 
 
 def test_values_of_pulses_stay_with_their_pulses_when_some_are_dropped(tmp_path: Path, all_of) -> None:
@@ -308,7 +319,7 @@ def test_a_folder_that_is_no_run_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="does not exist"):
         EuxfelSource(tmp_path / "nowhere")
     with pytest.raises(NoAnswer, match="no modules"):
-        EuxfelSource(tmp_path, follow=True)  # it may be recorded soon
+        EuxfelSource(tmp_path, follow=True, connect_s=0.1)  # it may be recorded soon
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["data"] = 1
     with pytest.raises(FileError, match=r"no modules.*other\.h5"):

@@ -32,7 +32,9 @@ def send(publisher: Publisher, batches: list[Patterns]) -> threading.Thread:
 
 def collect(source: PushSource) -> list[int]:
     got: list[int] = []
+    until = time.monotonic() + 120
     while not source.is_finished:
+        assert time.monotonic() < until, "the source does not end"
         if (events := source.next(60.0)) is not None:
             assert np.array_equal(events.patterns().frames[:, 0], events.event_id)
             got += events.event_id.tolist()

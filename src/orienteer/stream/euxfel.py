@@ -51,6 +51,7 @@ class EuxfelSource:
     n_modules : modules that the detector has; by default those that have a file when the run is opened.
     follow : the run is still being recorded: wait for new sequence files, and for old ones to grow.
     quiet_s : nothing more is expected after so many seconds without a file that is new or has grown.
+    connect_s : how long to wait for the first files of a run that is followed.
 
     Trains come in order.  A pulse that only some modules have is dropped and counted, once all modules have
     later trains, or the run is complete; so is one whose number is no number of a pulse.  Of a number that
@@ -70,15 +71,15 @@ class EuxfelSource:
         n_modules: int | None = None,
         follow: bool = False,
         quiet_s: float | None = None,
+        connect_s: float = 10.0,
     ) -> None:
         self.name = str(run) if isinstance(run, str | PathLike) else "run"
         self._files = RunFiles(_paths_of(run))
-        self._files.look()
         root, _, self._key = key.partition(".")
         self._root = root
         self._values = {name: TrainValues(self._files, *place) for name, place in (columns or {}).items()}
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
-        self.modules = self._find_modules(detector_name, n_modules)
+        self.modules = self._await_modules(detector_name, n_modules, connect_s)
         self.counters = StreamCounters()
         self.is_finished = False
         self._train = 0
@@ -230,6 +231,18 @@ class EuxfelSource:
     @property
     def _key_path(self) -> str:
         return self._key.replace(".", "/")
+
+    def _await_modules(self, detector_name: str | None, n_modules: int | None, connect_s: float) -> list[str]:
+        until = time.monotonic() + connect_s
+        while True:
+            self._files.look()
+            try:
+                return self._find_modules(detector_name, n_modules)
+            except NoAnswer:
+                if time.monotonic() >= until:
+                    self.close()
+                    raise
+            time.sleep(min(connect_s, _LOOK_EVERY_S))
 
     def _find_modules(self, detector_name: str | None, n_modules: int | None) -> list[str]:
         """The sources of the modules with their root, in the order of their numbers."""

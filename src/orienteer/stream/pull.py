@@ -197,6 +197,8 @@ class PullSource:
         self._wanted = message.table("start")
         self._most_given = max(1, message.number("most", 1 << 30))
         self.polarisation = message.fields.get("polarisation")
+        if self.polarisation not in (None, "x", "y", "none"):
+            raise OrienteerError(f"{self.name}: the stream describes a polarisation {self.polarisation!r}.")
         content = message.arrays.get("detector")
         self.detector: Detector | None = None if content is None else _detector_from(content, self.name)
 
