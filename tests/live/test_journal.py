@@ -10,6 +10,7 @@ import orienteer
 from orienteer.errors import FileError, OrienteerError
 from orienteer.live.joining import join_segments
 from orienteer.live.journal import Journal, JournalSource, Segment, read_shots
+from orienteer.source import journal as journal_module
 from orienteer.source.journal_files import list_ranges
 from orienteer.source.sparse_photons import photons_from_dense
 
@@ -84,6 +85,25 @@ def test_new_hits_are_found_when_looked_for(folder: Path) -> None:
     assert len(source) == len(expected_hits(2))
     assert source.refresh() == len(expected_hits(3))
     np.testing.assert_array_equal(source.event_ids(), expected_hits(3))
+
+
+def test_chosen_hits_are_read_in_few_strokes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A map takes most of the hits: files are not opened anew for every one that is left out."""
+    fill(folder, 12)
+    join_segments(folder, together=12, keep=0)
+    source, opened = JournalSource(folder), []
+    open_segment = journal_module.open_segment
+    monkeypatch.setattr(
+        journal_module, "open_segment", lambda path: opened.append(path) or open_segment(path)
+    )
+    chosen = np.array([20, 3, 5, 3, 9, 0, 27])
+    hits = source.read(chosen)
+    assert len(opened) == 3  # event ids, columns and photons
+    np.testing.assert_array_equal(hits.event_id, expected_hits(12)[chosen])
+    np.testing.assert_array_equal(hits.photons, expected_hits(12)[chosen] + 1)
+    np.testing.assert_array_equal(hits.columns["energy_J"], 0.5 * expected_hits(12)[chosen])
+    np.testing.assert_array_equal(source.event_ids(chosen), expected_hits(12)[chosen])
+    assert len(source.read(np.zeros(0, np.int64))) == 0
 
 
 def test_joined_segments_hold_the_same_rows(folder: Path) -> None:

@@ -67,6 +67,9 @@ class FiniteSource(ABC):
     is_sparse: bool = False
     n_frames: int = 0
     bytes_per_value: int = 4
+    # Frames between two chosen ones that are read, and dropped, rather than left out: a subclass whose frames
+    # are small, and whose every read costs something, asks for some.
+    frames_read_across: int = 0
     given: Given = Given()
 
     def __init__(self) -> None:
@@ -231,9 +234,15 @@ class FiniteSource(ABC):
             return self._attempt(lambda: read(slice(first, max(first, last))))
         indices = self._indices(frames)
         ordered, back = np.unique(indices, return_inverse=True)
-        runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1) if len(ordered) else []
-        ranges = [slice(int(run[0]), int(run[-1]) + 1) for run in runs] or [slice(0, 0)]
-        return take(join([self._attempt(partial(read, rows)) for rows in ranges]), back)
+        if not len(ordered):
+            return self._attempt(lambda: read(slice(0, 0)))
+        is_apart = np.diff(ordered) > 1 + self.frames_read_across
+        parts = []
+        for run in np.split(ordered, np.flatnonzero(is_apart) + 1):
+            part = self._attempt(partial(read, slice(int(run[0]), int(run[-1]) + 1)))
+            has_more = int(run[-1]) - int(run[0]) >= len(run)
+            parts.append(take(part, run - run[0]) if has_more else part)
+        return take(join(parts), back)
 
     def _indices(self, frames: slice | ArrayLike) -> NDArray[np.int64]:
         if isinstance(frames, slice):
