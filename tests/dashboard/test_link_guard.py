@@ -49,6 +49,60 @@ def test_a_file_that_leads_out_of_the_roots_is_refused(
     assert LinkGuard(Roots([tmp_path])).file(path) == path
 
 
+@pytest.mark.parametrize("how", ["link", "virtual", "storage"])
+@pytest.mark.parametrize("name", ["secret.h5", "{root}/not/there/secret.h5"])
+def test_the_folder_in_which_the_server_was_started_is_not_led_to(
+    tmp_path: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, how: str, name: str
+) -> None:
+    """The library looks for a name there, too, when it does not find it beside the file."""
+    root = tmp_path / "root"
+    root.mkdir()
+    path = lead(root / "file.h5", how, Path(name.format(root=root)))
+    monkeypatch.chdir(secret.parent)
+    with pytest.raises(FileError, match="outside"):
+        LinkGuard(Roots([root])).file(path)
+
+
+def test_a_file_that_leads_out_by_way_of_another_is_refused(tmp_path: Path, secret: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    lead(root / "between.h5", "link", secret)
+    path = lead(root / "file.h5", "link", Path("between.h5"))
+    with pytest.raises(FileError, match="outside"):
+        LinkGuard(Roots([root])).file(path)
+
+
+def test_files_that_lead_to_each_other_are_looked_through_once(tmp_path: Path) -> None:
+    lead(tmp_path / "a.h5", "link", Path("b.h5"))
+    lead(tmp_path / "b.h5", "link", Path("a.h5"))
+    assert LinkGuard(Roots([tmp_path])).file(tmp_path / "a.h5") == tmp_path / "a.h5"
+
+
+def test_what_a_file_leads_to_may_not_become_a_link_that_leads_out(tmp_path: Path, secret: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    guard = LinkGuard(Roots([root]))
+    lead(root / "other.h5", "link", Path("nothing.h5"))
+    path = lead(root / "file.h5", "link", Path("other.h5"))
+    guard.file(path)
+    (root / "other.h5").unlink()
+    (root / "other.h5").symlink_to(secret)
+    with pytest.raises(FileError, match="outside"):
+        guard.file(path)
+
+
+def test_names_that_the_library_makes_up_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file.h5"
+    rows, row = h5py.h5s.create_simple((1, 4), (h5py.h5s.UNLIMITED, 4)), h5py.h5s.create_simple((1, 4))
+    rows.select_hyperslab((0, 0), (h5py.h5s.UNLIMITED, 1), block=(1, 4))
+    layout = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    layout.set_virtual(rows, b"part_%b.h5", b"values", row)
+    with h5py.File(path, "w", libver="latest") as file:
+        h5py.h5d.create(file.id, b"values", h5py.h5t.IEEE_F32LE, rows, layout)
+    with pytest.raises(FileError, match="makes up"):
+        LinkGuard(Roots([tmp_path])).file(path)
+
+
 def test_a_file_is_looked_through_again_when_it_has_changed(tmp_path: Path, secret: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
