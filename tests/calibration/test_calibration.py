@@ -80,6 +80,19 @@ def test_every_gain_stage_has_its_constants(device):
     assert set(found.columns) == {"pulse"}
 
 
+def test_gain_stages_may_have_the_shape_of_frames_and_must_be_told():
+    known, photons = constants(2), photons_of(mean=4)
+    stage = np.random.default_rng(9).integers(0, 2, photons.shape).astype(np.uint8)
+    raw = read_out(photons, known, stage, noise=0)
+    found = calibrated(raw, CalibrationSettings(), "cpu", known, gain_stage=stage.reshape(-1, 20, 30))
+    np.testing.assert_array_equal(
+        found, calibrated(raw, CalibrationSettings(), "cpu", known, gain_stage=stage)
+    )
+    for columns in ({}, {"gain_stage": stage[:, 0]}):
+        with pytest.raises(OrienteerError, match="gain_stage"):
+            calibrated(raw, CalibrationSettings(), "cpu", known, **columns)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_each_step_can_be_left_out(device):
     known, raw = constants(), read_out(photons_of(), constants())

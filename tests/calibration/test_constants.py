@@ -20,6 +20,14 @@ def test_a_pedestal_is_the_mean_of_dark_frames_whatever_a_few_cosmic_rays_do():
     np.testing.assert_allclose(found.noise_adu.mean(), 5, rtol=0.05)
 
 
+def test_pixels_are_measured_some_at_a_time_and_each_by_itself():
+    draw = np.random.default_rng(3)
+    dark = draw.normal(100, 5, (9, 5000)).astype(np.float32)
+    whole, last = measure_pedestal(Patterns(dark)), measure_pedestal(Patterns(dark[:, 4090:]))
+    np.testing.assert_array_equal(whole.pedestal_adu[:, 4090:], last.pedestal_adu)
+    np.testing.assert_array_equal(whole.noise_adu[:, 4090:], last.noise_adu)
+
+
 def test_pixels_that_always_show_the_same_have_no_noise():
     found = measure_pedestal(Patterns(np.full((3, 4), 7)))
     np.testing.assert_array_equal(found.pedestal_adu, np.full((1, 4), 7))
@@ -40,6 +48,13 @@ def test_constants_come_back_from_a_file_as_they_were(tmp_path):
         np.testing.assert_array_equal(getattr(found, name), getattr(given, name))
 
 
+def test_stages_come_before_the_rows_of_a_frame(tmp_path):
+    with h5py.File(tmp_path / "made.h5", "w") as file:
+        file["gain_adu"] = np.arange(1, 25).reshape(2, 3, 4)
+    found = read_constants(tmp_path / "made.h5", 12)
+    np.testing.assert_array_equal(found.gain_adu, np.arange(1, 25).reshape(2, 12))
+
+
 def test_constants_in_the_shape_of_a_frame_are_one_stage(tmp_path):
     with h5py.File(tmp_path / "made.h5", "w") as file:
         file["gain_adu"] = np.arange(1, 13).reshape(3, 4)
@@ -52,6 +67,7 @@ def test_constants_in_the_shape_of_a_frame_are_one_stage(tmp_path):
     ("name", "values", "error", "words"),
     [
         ("pedestal_adu", np.zeros(7), GeometryMismatch, "12 pixels"),
+        ("pedestal_adu", np.zeros((12, 3)), GeometryMismatch, "12 pixels"),
         ("gain_adu", np.zeros(12), FileError, "not positive"),
         ("offset", np.zeros(12), FileError, "neither"),
     ],

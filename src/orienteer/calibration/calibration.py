@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from orienteer.calibration.constants import Constants, read_constants
 from orienteer.calibration.conversion import Conversion
 from orienteer.calibration.settings import CalibrationSettings
+from orienteer.compute.arrays import Array
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import GeometryMismatch, OrienteerError, SettingsError
@@ -59,9 +60,20 @@ class Calibration:
         is_signal = raw.frames.dtype.kind == "f"
         if not self.is_asked and not (is_signal and self.settings.count_photons):
             return raw
-        stage = raw.columns.get(GAIN_STAGE) if len(self._conversion.pedestal) > 1 else None
+        stage = self._stage(raw) if len(self._conversion.pedestal) > 1 else None
         columns = {name: column for name, column in raw.columns.items() if name != GAIN_STAGE}
         return Patterns(self._conversion(raw.frames, stage), raw.event_id, columns, raw.has_event_ids)
+
+    def _stage(self, raw: Patterns) -> Array:
+        """The gain stage (N, P) of each value."""
+        stage = raw.columns.get(GAIN_STAGE)
+        if stage is None or stage.size != raw.frames.size:
+            raise OrienteerError(
+                f"the constants are of {len(self._conversion.pedestal)} gain stages, but the shots have no "
+                f"column '{GAIN_STAGE}' that says for each value which it is of.",
+                "Give the column, or constants of one stage.",
+            )
+        return stage.reshape(raw.frames.shape)
 
 
 def _stages(

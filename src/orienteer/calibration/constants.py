@@ -5,6 +5,7 @@ The HDF5 file holds ``pedestal_adu`` and ``gain_adu`` (ADU per photon), one of w
 for detectors that switch their gain, one such array for each stage: (S, P).
 """
 
+import math
 import os
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from orienteer.source.patterns import Patterns
 
 PEDESTAL, GAIN, NOISE = "pedestal_adu", "gain_adu", "noise_adu"
 LARGEST_N_STAGES = 8
+_PIXELS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +46,17 @@ def measure_pedestal(dark: Patterns) -> Constants:
             "Take at least a hundred.",
         )
     frames = dark.dense()
-    low, middle, high = np.percentile(frames, (25, 50, 75), axis=0)
-    noise = (high - low) / 1.349
-    # Whole numbers have no quartiles between them, so that one more is allowed.
-    near = np.abs(frames - middle) <= 4 * noise + 1
-    pedestal = np.where(near, frames, 0).sum(axis=0, dtype=np.float64) / near.sum(axis=0)
-    return Constants(pedestal[None].astype(np.float32), None, noise[None].astype(np.float32))
+    pedestal, noise = np.empty((2, 1, dark.n_pixels), np.float32)
+    # Some pixels at a time: in double precision, all of many frames would need several times their memory.
+    for first in range(0, dark.n_pixels, _PIXELS_AT_ONCE):
+        part = slice(first, first + _PIXELS_AT_ONCE)
+        seen = frames[:, part]
+        low, middle, high = np.percentile(seen, (25, 50, 75), axis=0)
+        noise[0, part] = (high - low) / 1.349
+        # Whole numbers have no quartiles between them, so that one more is allowed.
+        near = np.abs(seen - middle) <= 4 * noise[0, part] + 1
+        pedestal[0, part] = np.where(near, seen, 0).sum(axis=0, dtype=np.float64) / near.sum(axis=0)
+    return Constants(pedestal, None, noise)
 
 
 def write_constants(path: str | os.PathLike[str], constants: Constants) -> None:
@@ -72,10 +79,11 @@ def read_constants(path: str | os.PathLike[str], n_pixels: int) -> Constants:
         for name in (PEDESTAL, GAIN, NOISE):
             if name in file:
                 values = read_whole(file, name, "iuf", None, n_pixels * LARGEST_N_STAGES)
-                if values.size == 0 or values.size % n_pixels:
+                # Stages come first: were they last, pixels and stages would be mixed up.
+                if values.size == 0 or n_pixels not in (values.size, math.prod(values.shape[1:])):
                     raise GeometryMismatch(
                         f"{path} has '{name}' of shape {values.shape}, but frames have {n_pixels} pixels.",
-                        "Give the constants of this detector.",
+                        "Give the constants of this detector; gain stages are the first axis.",
                     )
                 found[name] = values.reshape(-1, n_pixels).astype(np.float32)
     if PEDESTAL not in found and GAIN not in found:
@@ -85,5 +93,9 @@ def read_constants(path: str | os.PathLike[str], n_pixels: int) -> Constants:
             "Measure a pedestal from dark frames with measure_pedestal of orienteer.calibration.constants.",
         )
     if GAIN in found and not (found[GAIN] > 0).all():
-        raise FileError(path, f"has values in '{GAIN}' that are not positive.")
+        raise FileError(
+            path,
+            f"has values in '{GAIN}' that are not positive.",
+            "Give dead pixels a gain of 1, and mask them.",
+        )
     return Constants(found.get(PEDESTAL), found.get(GAIN), found.get(NOISE))
