@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -144,14 +145,28 @@ def test_a_join_stops_when_it_is_no_longer_wanted(folder: Path) -> None:
     check(folder, 9)
 
 
-def test_segments_of_other_columns_are_not_joined_and_read_as_missing(folder: Path) -> None:
+def test_columns_that_some_segments_lack_read_as_missing_before_and_after_they_are_joined(
+    folder: Path,
+) -> None:
+    """Segments without a hit have no sizes; a run of few hits is joined all the same."""
     journal = fill(folder, 2)
     journal.commit(make_segment(2, laser=np.ones(7), lit=np.ones(7, dtype=np.int16)))
     journal.commit(make_segment(3, laser=np.ones(7), lit=np.ones(7, dtype=np.int16)))
-    assert join_segments(folder, together=4, keep=0) == 0
-    shots = read_shots(folder, ["laser", "lit", "event_id"])
-    np.testing.assert_array_equal(np.isnan(shots["laser"]), np.arange(28) < 14)
-    np.testing.assert_array_equal(shots["lit"], np.arange(28) >= 14)
+    for n_files in (4, 1):
+        if n_files == 1:
+            assert join_segments(folder, together=4, keep=0) == 1
+        assert len(list_ranges(folder / "journal")) == n_files
+        shots = read_shots(folder, ["laser", "lit", "event_id"])
+        np.testing.assert_array_equal(np.isnan(shots["laser"]), np.arange(28) < 14)
+        np.testing.assert_array_equal(shots["lit"], np.arange(28) >= 14)
+        check(folder, 4)
+
+
+def test_segments_in_which_a_column_is_of_another_type_are_not_joined(folder: Path) -> None:
+    journal = fill(folder, 1)
+    journal.commit(make_segment(1, energy_J=np.arange(7, 14, dtype=np.int64)))
+    assert join_segments(folder, together=2, keep=0) == 0
+    assert len(read_shots(folder)["event_id"]) == 14
 
 
 def test_a_worker_goes_on_from_the_last_segment(folder: Path) -> None:
@@ -182,6 +197,15 @@ def test_a_damaged_last_segment_is_set_aside_and_written_again(folder: Path) -> 
     assert [each.name for each in restored.set_aside] == ["damaged-000000002.h5"]
     journal.commit(make_segment(2))
     check(folder, 3)
+
+
+def test_a_segment_of_a_later_orienteer_is_not_taken_for_damaged(folder: Path) -> None:
+    fill(folder, 2)
+    with h5py.File(folder / "journal" / "000000001.h5", "r+") as file:
+        file.attrs["format_version"] = 99
+    with pytest.raises(FileError, match="has version 99"):
+        Journal(folder).restore(("finder",))
+    assert (folder / "journal" / "000000001.h5").exists()
 
 
 def test_what_a_killed_worker_left_half_written_is_no_segment(folder: Path) -> None:

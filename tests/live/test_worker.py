@@ -269,6 +269,49 @@ def test_frames_of_another_shape_do_not_belong_to_a_run(folder: LiveFolder) -> N
         folder.meet_source((5, 5), None)
 
 
+@pytest.mark.parametrize("n_writes", [0, 1, 2])
+def test_a_run_that_was_killed_while_it_was_begun_can_be_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_writes: int
+) -> None:
+    """Killed before its first file, while it is written, and between it and the second."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    live = LiveFolder(tmp_path / "run")
+    live.make()
+    (live.path / "lock").touch()
+    if n_writes:
+        (live.path / ".live.json.123.part").write_text("{")
+        with monkeypatch.context() as patched:
+            patched.setattr("orienteer.live.folder.write_settings", killed)
+            if n_writes == 1:
+                patched.setattr(LiveFolder, "_write", killed)
+            with pytest.raises(KeyboardInterrupt):
+                live.begin({"sources": {"list": "list"}}, Settings())
+    live.make()
+    assert live.begin({"sources": {"list": "list"}}, Settings()) == (n_writes < 2)
+    assert live.read_settings() == Settings()
+
+
+def test_a_killed_worker_whose_last_counters_are_old_finishes_when_it_goes_on(
+    folder: LiveFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between the commit of the last segment and its counters."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LiveFolder, "write_counters", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_worker(folder, ListedSource(make_shots(90))).run(lambda: True)
+    assert not folder.read_counters()
+    assert make_worker(folder, ListedSource(make_shots(90))).run(lambda: True)
+    check_exactly_once(folder, 90)
+    assert folder.read_counters()["is_finished"]
+
+
 def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("important")
     with pytest.raises(FileError, match="holds other things"):

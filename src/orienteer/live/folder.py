@@ -63,11 +63,12 @@ class LiveFolder:
             raise FileError(self.path, "is a file, not a folder for a live run.", "Give another path.")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            foreign = sorted(name for name in os.listdir(self.path) if not name.endswith("lock"))
+            # Hidden files are what a killed process, or the file system, has left.
+            names = (name for name in os.listdir(self.path) if not name.startswith("."))
+            foreign = sorted(name for name in names if not name.endswith("lock"))
             if foreign and not self.is_begun:
                 what = f"holds other things ('{foreign[0]}') and no live run."
                 raise FileError(self.path, what, "Give a new or an empty folder.")
-            self.children.mkdir(exist_ok=True)
         except OSError as error:
             raise unwritable(self.path, error) from error
 
@@ -79,8 +80,7 @@ class LiveFolder:
         """
         is_new = not self.is_begun
         described = {} if is_new else self.describe()
-        tree = settings.model_dump(mode="json")
-        write_settings(self.settings, {name: tree[name] for name in SECTIONS if name in tree})
+        # The description comes first: a folder with anything else in it, but no description, is refused.
         self._write(
             self.description,
             {
@@ -95,6 +95,9 @@ class LiveFolder:
                 "versions": {"orienteer": orienteer.__version__},
             },
         )
+        tree = settings.model_dump(mode="json")
+        write_settings(self.settings, {name: tree[name] for name in SECTIONS if name in tree})
+        self.children.mkdir(exist_ok=True)
         return is_new
 
     def describe(self) -> dict[str, Any]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_writing import new_hdf5
 from orienteer.live.journal import begin_file
 from orienteer.source.hdf5_growing import append_rows, create_column, create_rows, write_metadata
+from orienteer.source.journal import EVENT_ID, blank_rows
 from orienteer.source.journal_files import (
     JOURNAL,
     SegmentFile,
@@ -37,8 +41,9 @@ def join_segments(
 ) -> int:
     """Join old segments of a live run, ``together`` at a time; how many files were made.
 
-    The joined file is in place before the small ones go, and readers take whichever they find.  Segments of
-    other columns, as after a change of settings, stay as they are.
+    The joined file is in place before the small ones go, and readers take whichever they find.  A column that
+    only some segments have, as those with hits have sizes, is blank in the others, as readers see it anyway;
+    segments in which a column is of another type stay as they are.
 
     keep : so many of the last segments stay as they are: a worker goes on from the last of them.
     is_wanted : asked between segments.
@@ -52,10 +57,13 @@ def join_segments(
     for first in range(0, ranges[-1].last + 1 - keep if ranges else 0, together):
         into = SegmentRange(first, first + together - 1)
         parts = [each for each in ranges if into.first <= each.first and each.last <= into.last]
-        if len(parts) < 2 or into.last > ranges[-1].last - keep or not _are_alike(journal, parts):
+        if len(parts) < 2 or into.last > ranges[-1].last - keep:
+            continue
+        tables = _tables_for(journal, parts)
+        if tables is None:
             continue
         try:
-            _join(journal, parts, into, is_wanted)
+            _join(journal, parts, into, tables, is_wanted)
         except _NoLongerWanted:
             break
         _remove_joined(journal, list_ranges(journal))
@@ -71,45 +79,53 @@ def _remove_joined(journal: Path, in_use: list[SegmentRange]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _are_alike(journal: Path, parts: list[SegmentRange]) -> bool:
-    """Whether all have the same columns of the same types, and frames of one shape."""
-    kinds = set()
+@dataclass(frozen=True)
+class _Tables:
+    """What a joined file has room for: frames of a shape, and empty columns (0, ...) by name."""
+
+    frame_shape: tuple[int, ...]
+    columns: dict[str, NDArray[Any]]
+
+
+def _tables_for(journal: Path, parts: list[SegmentRange]) -> _Tables | None:
+    """Tables that hold the rows of all parts; None where a column has two types, or frames two shapes."""
+    shapes = set()
+    columns: dict[str, NDArray[Any]] = {}
     for part in parts:
         with open_segment(journal / part.name) as segment:
             index = segment.index()
+            shapes.add(index.frame_shape)
             if not index.n_shots.sum():  # a segment that only notes a stop has no columns of its own
                 continue
-            some = [
-                segment.column(name, slice(0, min(1, int(index.n_shots.sum())))) for name in index.columns
-            ]
-            kinds.add((index.frame_shape, index.columns, tuple((c.dtype.str, c.shape[1:]) for c in some)))
-    return len(kinds) <= 1
+            for name in index.columns:
+                column = segment.column(name, slice(0, 0))
+                known = columns.setdefault(name, column)
+                if (known.dtype, known.shape) != (column.dtype, column.shape):
+                    return None
+    return _Tables(shapes.pop(), columns or {EVENT_ID: np.zeros(0, np.uint64)}) if len(shapes) == 1 else None
 
 
 def _join(
-    journal: Path, parts: list[SegmentRange], into: SegmentRange, is_wanted: Callable[[], bool]
+    journal: Path,
+    parts: list[SegmentRange],
+    into: SegmentRange,
+    tables: _Tables,
+    is_wanted: Callable[[], bool],
 ) -> None:
     with new_hdf5(journal / into.name, libver="latest") as file:
-        _create(file, journal, parts)
+        _create(file, tables)
         for part in parts:
             if not is_wanted():
                 raise _NoLongerWanted
             with open_segment(journal / part.name) as segment:
-                _append(file, segment, segment.index())
+                _append(file, segment, segment.index(), tables)
                 summary = segment.summary()
         write_metadata(file, "summary", summary)
 
 
-def _create(file: h5py.File, journal: Path, parts: list[SegmentRange]) -> None:
-    """Empty tables for the rows of all parts, with the columns of one that has any."""
-    for part in parts:
-        with open_segment(journal / part.name) as segment:
-            index = segment.index()
-            columns = {name: segment.column(name, slice(0, 0)) for name in index.columns}
-        if index.n_shots.sum():
-            break
-    begin_file(file, index.frame_shape)
-    for name, column in columns.items():
+def _create(file: h5py.File, tables: _Tables) -> None:
+    begin_file(file, tables.frame_shape)
+    for name, column in tables.columns.items():
         create_column(file.require_group("shots"), name, column)
     for name, dtype in {"shot": np.int64, "end": np.int64, "pixel": np.int32, "count": np.int32}.items():
         create_rows(file.require_group("hits"), name, dtype)
@@ -117,7 +133,7 @@ def _create(file: h5py.File, journal: Path, parts: list[SegmentRange]) -> None:
         create_rows(file.require_group("segments"), name, np.int64)
 
 
-def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex) -> None:
+def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex, tables: _Tables) -> None:
     """Put the rows of a segment behind those that are there."""
     for name in _SEGMENTS:
         append_rows(file["segments"][name], getattr(index, name))
@@ -130,5 +146,7 @@ def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex) -> None:
     append_rows(hits["end"], photons.start[1:] + len(hits["pixel"]))
     append_rows(hits["pixel"], photons.pixel)
     append_rows(hits["count"], photons.count)
-    for name in index.columns:
-        append_rows(file["shots"][name], segment.column(name, slice(0, n_shots)))
+    for name, column in tables.columns.items():
+        has_it = name in index.columns
+        rows = segment.column(name, slice(0, n_shots)) if has_it else blank_rows(column, n_shots)
+        append_rows(file["shots"][name], rows)

@@ -26,6 +26,7 @@ from orienteer.source.journal_files import (
     FORMAT_VERSION,
     JOURNAL,
     SegmentRange,
+    UnknownVersion,
     list_ranges,
     open_segment,
 )
@@ -99,8 +100,8 @@ class Journal:
                     segment.index()
                     state = {part: segment.state(part) for part in parts}
                     return Restored(each.last, segment.summary(), state, tuple(aside))
-            except FileError:
-                if each.first != each.last:
+            except FileError as error:
+                if each.first != each.last or not _is_damage(error):
                     raise
                 aside.append(path.rename(path.with_name(f"damaged-{each.name}")))
                 self._following = each.first
@@ -132,6 +133,12 @@ class Journal:
             write_metadata(file, "summary", segment.summary)
         self._following += 1
         return number
+
+
+def _is_damage(error: FileError) -> bool:
+    """Whether a file is spoilt, and not merely one that this process cannot read."""
+    is_whole = isinstance(error, UnknownVersion) or isinstance(error.__cause__, PermissionError | MemoryError)
+    return not is_whole
 
 
 def begin_file(file: h5py.File, frame_shape: tuple[int, ...]) -> None:

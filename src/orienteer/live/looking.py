@@ -135,9 +135,10 @@ def looking_of(
         assert detector is not None
         return HitAnalysis(settings.hits, detector, wavelength_A)
 
+    calibration = Calibration(settings.calibration, n_pixels, detector)
     return Looking(
-        Calibration(settings.calibration, n_pixels, detector),
-        HitFinder(settings.hits, n_pixels, detector),
+        calibration,
+        HitFinder(settings.hits, n_pixels, detector, calibration),
         None if detector is None else make_analysis,
         settings.run.wavelength_A,
         choose_device(device),

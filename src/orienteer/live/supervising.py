@@ -42,6 +42,7 @@ class Child:
     pause_s: float = _FIRST_PAUSE_S
     begun_s: float = 0.0
     not_before_s: float = 0.0
+    n_received: int = 0  # events of the run when it was done
 
     @property
     def is_over(self) -> bool:
@@ -138,7 +139,10 @@ class Supervisor:
         child.process = None
         if status in (DONE, NO_USE):
             child.state = "done" if status == DONE else "given up"
+            child.n_received = self._n_received()
             self._folder.log.append(child.state, role=child.role, reason=child.words)
+            if child is self.children[0] and status == DONE:
+                self._start_again_who_was_done_too_early()
             return
         child.state = "waiting"
         if time.monotonic() - child.begun_s > _LIVED_S:
@@ -149,6 +153,15 @@ class Supervisor:
         self._folder.log.append(
             "failed", role=child.role, reason=f"the {child.role} {how}.", words=child.words
         )
+
+    def _start_again_who_was_done_too_early(self) -> None:
+        """A run that goes on looks over until the worker has received more: others may have left on that."""
+        for child in self.children[1:]:
+            if child.state == "done" and child.n_received < self.children[0].n_received:
+                child.state = "waiting"
+
+    def _n_received(self) -> int:
+        return int(self._folder.read_counters().get("received", 0))
 
     def _join_now_and_then(self) -> None:
         is_due = time.monotonic() - self._joined_s > _JOIN_EVERY_S

@@ -171,16 +171,16 @@ def join_columns(
     joined = {}
     for name in names:
         like = next((columns[name] for _, columns in parts if name in columns), np.zeros(0))
-        blank = np.nan if like.dtype.kind == "f" else like.dtype.type()
         joined[name] = np.concatenate(
-            [
-                columns[name] if name in columns else np.full((n, *like.shape[1:]), blank, like.dtype)
-                for n, columns in parts
-            ]
-            or [like[:0]]
+            [columns[name] if name in columns else blank_rows(like, n) for n, columns in parts] or [like[:0]]
         )
     joined.update({EVENT_ID: joined[EVENT_ID].astype(np.uint64)} if EVENT_ID in joined else {})
     return joined
+
+
+def blank_rows(like: NDArray[Any], n: int) -> NDArray[Any]:
+    """Rows (n, ...) of a column like this one where nothing was recorded: NaN, 0 or False."""
+    return np.full((n, *like.shape[1:]), np.nan if like.dtype.kind == "f" else like.dtype.type(), like.dtype)
 
 
 class JournalSource(FiniteSource):

@@ -127,6 +127,10 @@ class SegmentIndex:
     columns: tuple[str, ...]
 
 
+class UnknownVersion(FileError):  # noqa: N818 - nothing is wrong
+    """A file that a later Orienteer has written."""
+
+
 class SegmentFile:
     """One file of the journal, open for reading."""
 
@@ -137,7 +141,7 @@ class SegmentFile:
             raise FileError(path, "is no segment of a live journal.")
         if version > FORMAT_VERSION:
             known = f"this Orienteer reads up to {FORMAT_VERSION}"
-            raise FileError(path, f"has version {version}; {known}.", "Update Orienteer.")
+            raise UnknownVersion(path, f"has version {version}; {known}.", "Update Orienteer.")
 
     def index(self) -> SegmentIndex:
         """What it holds; sums that do not fit the tables are an error."""
