@@ -64,9 +64,13 @@ def test_settings_are_flags_and_the_result_is_told_in_words(shots, tmp_path):
     result = invoke(shots, "--out", tmp_path / "hits.h5", "--threshold", "1e5", "--no-judge-kinds")
     assert result.exit_code == 0, result.output
     assert "0 hits in 1,500 shots" in result.output
+    assert "need a detector" not in result.output
 
 
-def test_the_input_is_not_written_over(shots):
-    result = invoke(shots, "--out", shots)
-    assert result.exit_code != 0
+def test_nothing_is_written_over_the_input_or_over_the_hits(shots, tmp_path):
+    out = tmp_path / "hits.h5"
+    for arguments in (["--out", shots], ["--out", out, "--table", shots], ["--out", out, "--table", out]):
+        result = invoke(shots, *arguments)
+        assert result.exit_code != 0
+        assert not out.exists()
     assert len(open_source(shots)) == 1500

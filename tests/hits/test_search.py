@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from orienteer.calibration.calibration import Calibration
+from orienteer.calibration.constants import Constants
+from orienteer.calibration.settings import CalibrationSettings
 from orienteer.hits.finding import HitFinder
 from orienteer.hits.search import HitSearch
 from orienteer.hits.settings import HitSettings
@@ -49,6 +52,32 @@ def test_few_shots_are_looked_through_without_a_word(stream):
         source = open_source(Patterns(patterns[:n].frames, patterns[:n].event_id))
         parts = list(HitSearch(source, HitSettings()))
         assert sum(len(part.columns["is_hit"]) for part in parts) == n
+
+
+def test_empty_shots_of_a_file_are_calibrated_as_the_others_are(stream, tmp_path):
+    _, patterns = stream()
+    kind = patterns.columns["truth_kind"]
+    raw = 100 + 20 * patterns.dense().astype(np.uint16)
+    np.save(tmp_path / "empty.npy", raw[kind == ShotKind.EMPTY][:400])
+    calibrate = Calibration(
+        CalibrationSettings(adu_per_photon=20),
+        patterns.n_pixels,
+        constants=Constants(np.full((1, patterns.n_pixels), 100, np.float32)),
+    )
+    settings = HitSettings(background=str(tmp_path / "empty.npy"))
+    search = HitSearch(open_source(raw[kind == ShotKind.HIT][:40]), settings, calibrate)
+    assert 290 < search.finder.background.sum() < 310
+    columns, _ = joined(search)
+    assert columns["is_hit"].all()
+
+
+def test_shots_that_wait_are_not_counted_twice_by_a_second_look(stream):
+    _, patterns = stream()
+    finder = HitFinder(HitSettings(), patterns.n_pixels)
+    finder.look(patterns[:25])
+    finder.begin_again()
+    finder.look(patterns[:25])
+    assert len(finder.state()["waiting_start"]) == 25 + 1
 
 
 def test_a_second_look_keeps_what_was_learned_and_counts_anew(stream):

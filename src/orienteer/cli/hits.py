@@ -54,8 +54,11 @@ def hits(
     from orienteer.settings.loading import load_settings
 
     asked = load_settings(Settings, settings, [*set_, *flags])
-    if data.exists() and out.exists() and data.samefile(out):
-        raise FileError(out, "is also the input.", "Give another name for the hits.")
+    for written in (out, table):
+        if written is not None and written.exists() and data.exists() and data.samefile(written):
+            raise FileError(written, "is also the input.", "Give another name for what is written.")
+    if table is not None and table.absolute() == out.absolute():
+        raise FileError(out, "cannot hold both hits and table.", "Give the table another name.")
     source = open_patterns(data, geometry, wavelength_A, distance_m)
     report = _find(source, asked, out, single, table, wavelength_A or 0.0)
     if as_json:
@@ -120,8 +123,9 @@ def _find(
     is_hit = columns.get("is_hit", np.zeros(0, bool))
     n_hits = int(is_hit.sum())
     kinds = {}
-    if search.analysis is not None and n_hits:
-        kinds = {kind.name.lower(): int((columns["kind"][is_hit] == kind).sum()) for kind in HitKind}
+    if search.analysis is not None:
+        of_hits = columns["kind"][is_hit] if n_hits else np.zeros(0, np.uint8)
+        kinds = {kind.name.lower(): int((of_hits == kind).sum()) for kind in HitKind}
     return {
         "file": str(out),
         "table": None if table is None else str(table),

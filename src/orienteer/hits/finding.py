@@ -1,6 +1,6 @@
 """HitFinder: which shots of a stream have met a particle, learned from the stream itself."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,20 @@ class HitFinder:
     not depend on how the stream is cut into batches.
 
     detector : where the pixels are, and which of them may be used; None: all are used, their places unknown.
+    calibrate : makes photons of the file of empty shots that the settings may name; shots that are looked at
+        are photons already.
     background : (P,) float64, mean photons of a recent shot without particle.
     powder : sums over all hits and all other shots.
     n_seen : shots so far.
     """
 
-    def __init__(self, settings: HitSettings, n_pixels: int, detector: Detector | None = None) -> None:
+    def __init__(
+        self,
+        settings: HitSettings,
+        n_pixels: int,
+        detector: Detector | None = None,
+        calibrate: Callable[[Patterns], Patterns] = lambda raw: raw,
+    ) -> None:
         if detector is not None and detector.n_pixels != n_pixels:
             raise GeometryMismatch(
                 f"shots have {n_pixels} pixels, but detector '{detector.name}' has {detector.n_pixels}.",
@@ -59,7 +67,9 @@ class HitFinder:
         self.powder = PowderSums(n_pixels)
         self.n_seen = 0
         if settings.background:
-            self.teach_background(_read_empty(settings.background, settings.memory_shots))
+            from orienteer.hits.empty_shots import read_empty_shots
+
+            self.teach_background(read_empty_shots(settings.background, settings.memory_shots, calibrate))
 
     @property
     def background(self) -> NDArray[np.float64]:
@@ -106,8 +116,9 @@ class HitFinder:
         """Forget the shots, and keep what was learned from them: for a second look at the same shots."""
         if self._warm_up is None:
             self._model.close()
-        elif self._model.empty.n:
-            self._warm_up = None
+        else:
+            # What waits would come a second time, and nothing can be told of shots that are there twice.
+            self._warm_up = None if self._model.empty.n else WarmUp()
         self.powder = PowderSums(self.n_pixels)
         self.n_seen = 0
 
@@ -189,14 +200,3 @@ class HitFinder:
         is_hit = z >= self._model.threshold if self.settings.find else np.ones(len(z), bool)
         score = z.astype(np.float32)
         return {"photons": sums.photons, "n_lit": sums.n_lit, "hit_score": score, "is_hit": is_hit}
-
-
-def _read_empty(path: str, most: int) -> Patterns:
-    """The first shots of a file of shots without particle."""
-    from orienteer.source.opening import open as open_source
-
-    source = open_source(path)
-    try:
-        return source.read(slice(0, most))
-    finally:
-        source.close()

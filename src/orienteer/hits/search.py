@@ -53,7 +53,7 @@ class HitSearch:
         wavelength_A: float = 0.0,
     ) -> None:
         self._source, self._calibrate = source, calibrate
-        self.finder = HitFinder(settings, source.n_pixels, source.detector)
+        self.finder = HitFinder(settings, source.n_pixels, source.detector, calibrate)
         self.wavelength_A = wavelength_A or _wavelength_of(source)
         detector: Detector | None = source.detector
         self.analysis: HitAnalysis | None = None

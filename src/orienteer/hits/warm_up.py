@@ -30,7 +30,7 @@ class WarmUp:
 
     def add(self, patterns: Patterns) -> bool:
         """Let these wait, too; whether it is time to learn anew."""
-        new = _compact(patterns)
+        new = compact(patterns)
         self.shots = new if self.shots is None else concatenate([self.shots, new])
         if len(self) < LEAST_SHOTS or len(self) < _GROWTH * self.n_learned:
             return False
@@ -130,7 +130,7 @@ def _sums_of_groups(shots: Patterns, group: NDArray[np.int64]) -> NDArray[np.flo
     return sums
 
 
-def _compact(patterns: Patterns) -> Patterns:
+def compact(patterns: Patterns) -> Patterns:
     """The frames alone, in host memory, as lists of photons where they are counts."""
     patterns = patterns.to("cpu")
     if not patterns.is_sparse and patterns.frames.dtype.kind == "f":
