@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,22 @@ if (folder / f"fail_{name}").exists():
 with (folder / "done.txt").open("a") as file:
     file.write(f"{name} {' '.join(rest)}\\n")
 """
+# Starts a worker for each line that it reads, at once because everything is imported, and says its number.
+STARTER = """
+import os, signal, sys
+from orienteer.campaign import attempts, migrating
+from orienteer.campaign.campaign import Campaign
+from orienteer.campaign.worker import Worker
+address, said, *attempts.PROGRAM = sys.argv[1:]
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in sys.stdin:
+    number = os.fork()
+    if number == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        with open(said, "a") as file, Campaign.open(address) as campaign:
+            Worker(campaign, 2, lambda words: print(words, file=file, flush=True)).work(every_s=0.1)
+    print(number, flush=True)
+"""
 STEPS = [["convert", "{folder}", "{data}"], ["phase", "{folder}", "{name}"], ["report", "{folder}"]]
 
 
@@ -45,8 +62,12 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "processed"
+def out(tmp_path: Path) -> Iterator[Path]:
+    """Where the steps write; none of them waits any longer when the test is over."""
+    folder = tmp_path / "processed"
+    yield folder
+    for hold in folder.rglob("hold_*"):
+        hold.unlink()
 
 
 def add_rule(campaign: Campaign, out: Path, **options: Any) -> None:
@@ -116,9 +137,10 @@ def test_a_step_that_outlives_its_worker_is_found_again(campaign: Campaign, out:
     killed = Worker(campaign, tell=lambda _: None)
     killed.name = worker.name_of(worker.Holder(worker.Holder.me().host, 999_999_999, "1"))
     assert killed.look()
-    wait_for(lambda: lines(out / "r1" / "begun.txt"))
     said: list[str] = []
     heir = Worker(campaign, tell=said.append)
+    assert heir.look()  # at once: the process of the step has hardly started
+    wait_for(lambda: lines(out / "r1" / "begun.txt"))
     assert heir.look()
     assert said == []  # it is at work already
     hold.unlink()
@@ -138,11 +160,7 @@ def test_a_step_that_was_killed_is_begun_again_but_not_for_ever(campaign: Campai
     for attempt in range(1, worker.ATTEMPTS + 1):
         wait_for(lambda attempt=attempt: own.look() and len(lines(out / "r1" / "begun.txt")) == attempt)
         process = own._processes[next(iter(own._held))]
-        children = subprocess.run(
-            ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True
-        ).stdout.split()
-        for number in (process.pid, *map(int, children)):
-            os.kill(number, signal.SIGKILL)
+        os.killpg(process.pid, signal.SIGKILL)  # with its command
         process.wait()
     wait_for(lambda: not own.look())
     first = campaign.run("r1")["jobs"][0]
@@ -177,36 +195,44 @@ def test_a_command_that_outlives_the_process_of_its_step_is_not_begun_beside_its
 
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("command")
-def test_workers_that_are_killed_at_random_do_every_step_once(out: Path, tmp_path: Path) -> None:
-    """Two workers at a time are killed and started again until all is done; steps outlive them."""
-    address = str(tmp_path / "campaign.db")
-    with Campaign.open(address, create=True) as campaign:
-        kill_until_done(campaign, address, out)
+def test_workers_that_are_killed_at_random_do_every_step_once(address: str, out: Path) -> None:
+    """Two workers at a time are killed whenever one has said something; steps outlive them."""
+    with Campaign.open(address, create=True) as campaign, starter(address, out) as start_worker:
+        add_rule(campaign, out)
+        for i in range(2):
+            campaign.add_run(f"r{i}", data=f"r{i}.h5", sample="virus")
+        end = time.monotonic() + 400
+        while {job["status"] for job in campaign.overview()["jobs"]} != {"done"}:
+            assert time.monotonic() < end, campaign.overview()["jobs"]
+            known = len(lines(out.with_name("said.txt")))
+            workers = [start_worker() for _ in range(2)]
+            wait_for(lambda known=known: len(lines(out.with_name("said.txt"))) > known)
+            for number in workers:
+                os.kill(number, signal.SIGKILL)
     for i in range(2):
         assert lines(out / f"r{i}" / "begun.txt") == ["convert", "phase", "report"]
 
 
-def kill_until_done(campaign: Campaign, address: str, out: Path) -> None:
-    add_rule(campaign, out)
-    for i in range(2):
-        campaign.add_run(f"r{i}", data=f"r{i}.h5", sample="virus")
-    code = (
-        "import sys; from orienteer.campaign import attempts; attempts.PROGRAM = sys.argv[2:]\n"
-        "from orienteer.campaign.campaign import Campaign; from orienteer.campaign.worker import Worker\n"
-        "with Campaign.open(sys.argv[1]) as campaign: Worker(campaign, 2).work(every_s=0.1)"
+@contextmanager
+def starter(address: str, out: Path) -> Iterator[Callable[[], int]]:
+    """A function that starts a worker and gives its number; all of them have ended after the block."""
+    start = [sys.executable, "-c", STARTER, address, str(out.with_name("said.txt")), *attempts.PROGRAM]
+    process = subprocess.Popen(
+        start, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    start = [sys.executable, "-u", "-c", code, address, *attempts.PROGRAM]
-    said = out.with_name("said.txt")
-    end = time.monotonic() + 400
-    while {job["status"] for job in campaign.overview()["jobs"]} != {"done"}:
-        assert time.monotonic() < end
-        known = len(lines(said))
-        with said.open("a") as file:
-            workers = [subprocess.Popen(start, stdout=file, stderr=subprocess.DEVNULL) for _ in range(2)]
-        wait_for(lambda known=known: len(lines(said)) > known)
-        for one in workers:
-            one.kill()
-            one.wait()
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def begin() -> int:
+        process.stdin.write("one more\n")
+        process.stdin.flush()
+        return int(process.stdout.readline())
+
+    try:
+        yield begin
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 @pytest.mark.usefixtures("command")

@@ -18,7 +18,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -33,6 +34,8 @@ LOCK, LOG, ENDED = "lock", "output.log", "ended.json"
 RENEW_EVERY_S = 5.0
 # A lock of another machine, which may not be seen from here, is nobody's when it was not renewed for so long.
 STALE_S = 90.0
+# Somebody who looks whether the lock is held has it for an instant.
+_INSTANT_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -43,31 +46,55 @@ class Standing:
     status: int = 0
 
 
-def start(folder: Path, attempt: int, arguments: Sequence[str], works_in: Path) -> subprocess.Popen[bytes]:
-    """Begin an attempt in a process of its own, which outlives the worker."""
+@contextmanager
+def beginning(folder: Path) -> Iterator[int | None]:
+    """The lock of a step, for whoever is about to begin it; None where somebody else has it.
+
+    The process of the step inherits the lock, so that there is no instant at which the step has begun and
+    nobody holds it, whoever is killed.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        works_in.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise unwritable(folder, error) from error
-    return subprocess.Popen(
-        [*_PROCESS, str(folder.absolute()), str(attempt), *PROGRAM, *arguments],
-        cwd=works_in,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    try:
+        yield lock if _take(lock) else None
+    finally:
+        os.close(lock)
+
+
+def start(
+    folder: Path, attempt: int, arguments: Sequence[str], works_in: Path, lock: int
+) -> subprocess.Popen[bytes]:
+    """Begin an attempt in a process of its own, which outlives the worker; lock : from ``beginning``."""
+    try:
+        works_in.mkdir(parents=True, exist_ok=True)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, socket.gethostname().encode(), 0)
+        return subprocess.Popen(
+            [*_PROCESS, str(folder.absolute()), str(attempt), str(lock), *PROGRAM, *arguments],
+            cwd=works_in,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[lock],
+        )
+    except OSError as error:
+        raise unwritable(folder, error) from error
 
 
 def look(folder: Path, attempt: int) -> Standing:
     """What became of an attempt."""
-    ended = read_json(folder / ENDED)
-    if attempt > 0 and ended.get("attempt") == attempt:
-        return Standing("ended", int(ended["status"]))
-    if attempt == 0 or not _is_held(folder / LOCK):
+    if attempt == 0:
         return Standing("gone")
-    return Standing("alive")
+    # The lock first: a process that let go of it has said before how it ended.
+    is_held = _is_held(folder / LOCK)
+    ended = read_json(folder / ENDED)
+    if ended.get("attempt") == attempt:
+        return Standing("ended", int(ended["status"]))
+    return Standing("alive" if is_held else "gone")
 
 
 def last_words(folder: Path) -> str:
@@ -91,6 +118,20 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return read if isinstance(read, dict) else {}
+
+
+def _take(lock: int) -> bool:
+    end = time.monotonic() + _INSTANT_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+        except OSError:  # a file system without locks
+            return True
+        time.sleep(0.05)
 
 
 def _is_held(path: Path) -> bool:

@@ -47,6 +47,11 @@ class Job:
     def __str__(self) -> str:
         return f"{self.step} of {self.run}"
 
+    @property
+    def is_batch(self) -> bool:
+        """Whether it goes on in Slurm when the step itself has ended; a submission of one's own does not."""
+        return self.arguments[0] == "submit" and bool(self.product)
+
 
 def plan_jobs(connection: Connection) -> int:
     """Add the jobs that rules ask for and that are not there yet; how many."""

@@ -92,28 +92,31 @@ class Worker:
             self._begin(held)
 
     def _begin(self, held: Job) -> None:
-        if held.arguments[0] == "submit" and (numbers := open_numbers(held)):
+        if held.is_batch and (numbers := open_numbers(held)):
             self._to_queue(held, numbers)  # the last worker did not get to write it down
             return
-        if not self.campaign.database.write(lambda connection: jobs.begin_attempt(connection, held)):
-            self._forget(held)
-            return
-        begun = replace(held, attempt=held.attempt + 1, begun=held.begun + 1)
-        self._held[held.id] = begun
-        self._tell(f"{begun} begins{'' if begun.begun == 1 else ' again'}")
-        folder = Path(begun.folder)
+        folder = Path(held.folder)
         try:
-            self._processes[begun.id] = attempts.start(
-                folder, begun.attempt, begun.arguments, folder.parents[1]
-            )
-        except OrienteerError as error:
-            self._end(begun, "failed", error.message)
+            with attempts.beginning(folder) as lock:
+                if lock is None:  # it is at work after all; the next look tells
+                    return
+                if not self.campaign.database.write(lambda connection: jobs.begin_attempt(connection, held)):
+                    self._forget(held)
+                    return
+                held = self._held[held.id] = replace(held, attempt=held.attempt + 1, begun=held.begun + 1)
+                self._processes[held.id] = attempts.start(
+                    folder, held.attempt, held.arguments, folder.parents[1], lock
+                )
+        except FileError as error:
+            self._end(held, "failed", error.message)
+            return
+        self._tell(f"{held} begins{'' if held.begun == 1 else ' again'}")
 
     def _ended(self, held: Job, status: int) -> None:
         if status != 0:
             words = attempts.last_words(Path(held.folder)) or f"it left with status {status}"
             self._end(held, "failed", words)
-        elif held.arguments[0] == "submit":
+        elif held.is_batch:
             self._to_queue(held, submitted_numbers(held))
         else:
             self._end(held, "done", "")
@@ -131,7 +134,7 @@ class Worker:
         if status == "done" and held.product:
             try:
                 take_in(self.campaign, held.run_id, Path(held.product))
-            except FileError as error:
+            except OrienteerError as error:
                 status, reason = "failed", error.message
         if self.campaign.database.write(lambda connection: jobs.end_job(connection, held, status, reason)):
             self._tell(f"{held} {status}{f': {reason}' if reason else ''}")
