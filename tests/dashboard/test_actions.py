@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.cli.live import _options, _sources
 from orienteer.dashboard import marks
 from orienteer.dashboard.control import live_arguments
 from orienteer.dashboard.refusal import Refused
@@ -115,13 +116,16 @@ def test_stopping_asks_the_process_that_holds_the_lock(
 ) -> None:
     command = [sys.executable, "-c", HOLDS_A_LOCK, str(root / "virus")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout is not None
-        worker.stdout.readline()
-        url = f"/api/runs/{made_up.run_id(client)}/stop"
-        answer = client.post(url, json={})
-        assert answer.status_code == 200
-        assert str(worker.pid) in answer.json()["words"]
-        assert worker.wait(timeout=60) == 0
+        try:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+            url = f"/api/runs/{made_up.run_id(client)}/stop"
+            answer = client.post(url, json={})
+            assert answer.status_code == 200
+            assert str(worker.pid) in answer.json()["words"]
+            assert worker.wait(timeout=60) == 0
+        finally:
+            worker.kill()
     assert client.post(url, json={}).status_code == 409
 
 
@@ -165,11 +169,21 @@ def test_what_is_finished_or_no_run_is_not_started(
         assert answer.status_code == 409, name
 
 
+LIVE = {
+    "sources": {"front": "tcp://beam:5555", "back": "/data/a=b.h5"},
+    "options": {"most_events": 64, "key": "entry/data", "dense": True},
+    "seed": 3, "device": "cpu", "filter": "",
+}  # fmt: skip
+
+
 def test_a_live_run_goes_on_by_the_command_that_its_description_tells(tmp_path: Path) -> None:
-    described = {"source": "tcp://beam:5555", "seed": 3, "device": "cpu", "filter": ""}
-    command = live_arguments(tmp_path, described, "campaign.db")
-    assert command[:3] == ["orienteer", "live", "--source=tcp://beam:5555"]
+    command = live_arguments(tmp_path, LIVE, "campaign.db")
+    assert command[:2] == ["orienteer", "live"]
     assert {f"--out={tmp_path}", "--seed=3", "--device=cpu", "--campaign=campaign.db"} <= set(command)
+    given = [text.partition("=") for text in command[2:]]
+    sources = [value for name, _, value in given if name == "--source"]
+    options = [value for name, _, value in given if name == "--option"]
+    assert (_sources(sources), _options(options)) == (LIVE["sources"], LIVE["options"])
 
 
 @pytest.mark.parametrize(
@@ -177,8 +191,12 @@ def test_a_live_run_goes_on_by_the_command_that_its_description_tells(tmp_path: 
     [
         {"filter": "evil.py:run"},
         {"filter": None},
-        {"source": ""},
-        {"source": 3},
+        {"sources": {}},
+        {"sources": None},
+        {"sources": {"front": 3}},
+        {"sources": {"a b": "tcp://beam:1"}},
+        {"options": {"--filter": "evil.py:run"}},
+        {"options": {"most": {}}},
         {"seed": "1"},
         {"device": "--x"},
     ],
@@ -186,13 +204,28 @@ def test_a_live_run_goes_on_by_the_command_that_its_description_tells(tmp_path: 
 def test_a_live_run_that_would_start_a_program_of_somebody_else_is_not_started(
     tmp_path: Path, change: dict[str, object]
 ) -> None:
-    described = {"source": "tcp://beam:5555", "seed": 3, "device": "cpu", "filter": "", **change}
     with pytest.raises(Refused):
-        live_arguments(tmp_path, described, "")
+        live_arguments(tmp_path, {**LIVE, **change}, "")
 
 
-def test_a_run_that_was_stopped_goes_on_to_its_end(tmp_path: Path, made_up: SimpleNamespace) -> None:
+@pytest.mark.parametrize("name", ["lock", "dashboard.log"])
+def test_a_pipe_beside_a_run_makes_nobody_wait_who_starts_it(
+    tmp_path: Path, made_up: SimpleNamespace, name: str
+) -> None:
+    run = made_up.write_run(tmp_path / "run", is_finished=False)
+    with made_up.serving(tmp_path) as (_, client):
+        run_id = made_up.run_id(client)
+        os.mkfifo(run / name)
+        assert client.post(f"/api/runs/{run_id}/start", json={}).status_code in (409, 422)
+        assert client.post(f"/api/runs/{run_id}/stop", json={}).status_code in (409, 422)
+
+
+def test_a_run_that_was_stopped_goes_on_to_its_end(
+    tmp_path: Path, made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Started from the page it goes on in a process of its own, from nothing but its folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "numpy.py").write_text("raise SystemExit('a program of somebody else')")
     detector = orienteer.square_detector(13, edge_resolution_A=60.0, wavelength_A=2.5, pixel_size_m=5e-4)
     experiment = orienteer.simulate(
         random_blobs(200.0, 12, 4), orienteer.Beam(wavelength_A=2.5), detector,

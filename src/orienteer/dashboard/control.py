@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +20,14 @@ from orienteer.dashboard.logs import PRINTED
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.rows import LIVE, read_json
-from orienteer.errors import OrienteerError
-from orienteer.report.plain_values import as_count, as_words
+from orienteer.errors import FileError, OrienteerError
+from orienteer.report.plain_values import as_count
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import Holder, lock_holder
 
 _MOST_PRINTED_BYTES = 4 << 20
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_HOW_TO_GO_ON = "Use the command that it was begun with."
 
 
 class Control:
@@ -30,10 +36,11 @@ class Control:
     def __init__(self, roots: Roots, campaign: str = "") -> None:
         self._roots, self._campaign = roots, campaign
         self._started: dict[Path, subprocess.Popen[bytes]] = {}
+        self._guard = threading.Lock()
 
     def stop(self, entry: Entry) -> str:
         """Ask the process that works on a run to save and leave; what was done, in words."""
-        holder = lock_holder(entry.path)
+        holder = self._holder(entry)
         if holder is None:
             raise Refused(409, "Nobody works on this run.")
         if not holder.is_here:
@@ -45,8 +52,12 @@ class Control:
 
     def start(self, entry: Entry) -> str:
         """Let a run go on in a process of its own; what was done, in words."""
+        with self._guard:  # of two who ask at once, one is told that the other has
+            return self._start(entry)
+
+    def _start(self, entry: Entry) -> str:
         self._started = {path: one for path, one in self._started.items() if one.poll() is None}
-        if entry.path in self._started or lock_holder(entry.path) is not None:
+        if entry.path in self._started or self._holder(entry) is not None:
             raise Refused(409, "Somebody works on this run already.")
         if (entry.path.parent / LIVE).exists() and entry.path.name == "map":
             raise Refused(409, "This map grows with its live run.", "Start that one.")
@@ -62,7 +73,8 @@ class Control:
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,
-                cwd=entry.path.parent,
+                # Whatever lies in the folder in which we were started is no module of ours.
+                env={**os.environ, "PYTHONSAFEPATH": "1"},
                 start_new_session=True,
             )
         except OSError as error:
@@ -70,6 +82,15 @@ class Control:
         finally:
             os.close(printed)
         return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."
+
+    def _holder(self, entry: Entry) -> Holder | None:
+        """Who works on a run; a lock that is no file of its folder says nothing."""
+        lock = entry.path / LOCK
+        if lock.is_symlink():
+            raise Refused(409, "The lock of this run is a link; it tells of nobody.")
+        if lock.exists():
+            self._roots.file(lock)
+        return lock_holder(entry.path)
 
     def _arguments(self, entry: Entry) -> list[str]:
         """What goes on with a run: module and arguments.  Nothing that a file says is a program."""
@@ -80,26 +101,31 @@ class Control:
 
 def live_arguments(path: Path, described: dict[str, Any], campaign: str) -> list[str]:
     """The command that goes on with a live run, from what its description says."""
-    source, seed, device = (
-        as_words(described.get("source")),
-        as_count(described.get("seed")),
-        described.get("device"),
-    )
-    if not source or seed is None or device not in ("auto", "cpu", "cuda"):
-        raise Refused(409, "The description of this live run does not say how to go on.")
-    if described.get("filter") != "":
-        hint = "Use the command that it was begun with."
+    sources, options = described.get("sources"), described.get("options") or {}
+    seed, device = as_count(described.get("seed")), described.get("device")
+    if not _are_named(sources, str) or not sources or not _are_named(options, str | int | float | list):
         raise Refused(
-            409, "This live run has a filter, which is a program, and none is started from here.", hint
+            409, "The description of this live run does not say where its data come from.", _HOW_TO_GO_ON
         )
-    told = [f"--source={source}", f"--out={path}", f"--settings={path / 'settings.toml'}", f"--seed={seed}"]
+    if seed is None or device not in ("auto", "cpu", "cuda"):
+        raise Refused(409, "The description of this live run does not say how to go on.", _HOW_TO_GO_ON)
+    if described.get("filter") != "":
+        what = "This live run has a filter, which is a program, and none is started from here."
+        raise Refused(409, what, _HOW_TO_GO_ON)
     return [
-        "orienteer",
-        "live",
-        *told,
+        "orienteer", "live", f"--out={path}", f"--settings={path / 'settings.toml'}", f"--seed={seed}",
         f"--device={device}",
+        *(f"--source={name}={address}" for name, address in sources.items()),
+        *(f"--option={name}={json.dumps(value)}" for name, value in options.items()),
         *([f"--campaign={campaign}"] if campaign else []),
-    ]
+    ]  # fmt: skip
+
+
+def _are_named(values: Any, kinds: Any) -> bool:
+    """Whether it is a table of such values whose names a command line can tell."""
+    return isinstance(values, dict) and all(
+        _NAME.fullmatch(name) and isinstance(value, kinds) and value != "" for name, value in values.items()
+    )
 
 
 def _terminate(holder: Holder, lock: Path) -> None:
@@ -140,11 +166,16 @@ def _has_open(pid: int, file: Path) -> bool:
 
 def _printed_to(path: Path) -> int:
     """A file to which a process prints; one that has become long begins anew."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         descriptor = os.open(path, flags, 0o644)
-        if os.fstat(descriptor).st_size > _MOST_PRINTED_BYTES:
-            os.ftruncate(descriptor, 0)
-    except OSError as error:
+    except OSError as error:  # a link, or a named pipe that nobody reads
         raise unwritable(path, error) from error
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise FileError(path, "is not a regular file.", "Remove it.")
+    if found.st_size > _MOST_PRINTED_BYTES:
+        os.ftruncate(descriptor, 0)
+    os.set_blocking(descriptor, True)
     return descriptor
