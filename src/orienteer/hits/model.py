@@ -124,13 +124,24 @@ class HitModel:
         self.added_scores = np.zeros(0)
         shift = max(abs(self.null.centre) - 1, 0)
         # Its strength need not change the score.
-        before, now = self.strength.sums[0] * self.strength.n_added, self.strength.added[0] * self.strength.n
-        change = (now / before - 1) / _CHANGE if before > 0 else 0.0
-        keep = 1 / (1 + shift**2 + change**2)
+        keep = 1 / (1 + shift**2 + self._change_of_strength())
         self.empty.close(keep)
         self.strength.close(keep)
         self.hit.close()
         self.derive()
+
+    def _change_of_strength(self) -> float:
+        """Squared relative change of the background by what was added; at 1 half of the old is forgotten.
+
+        What chance may do, up to two standard deviations, is no change: few photons scatter much.
+        """
+        known, new = self.strength, self.strength.n_added
+        if not (new and known.sums[0] > 0):
+            return 0.0
+        mean = known.sums[0] / known.n
+        change = known.added[0] / new / mean - 1
+        chance = (1 / mean + self.score.variance) * (1 / new + 1 / known.n)
+        return float(max(change**2 - 4 * chance, 0.0) / _CHANGE**2)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the next score depends on."""
