@@ -247,7 +247,10 @@ def test_a_detector_that_is_not_whole_yet_is_waited_for(tmp_path: Path) -> None:
 
 def test_the_first_files_of_a_run_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orienteer.stream.euxfel._LOOK_EVERY_S", 0.02)
-    later = threading.Timer(0.3, module_file, (tmp_path, 0, 0, [1]))
+    (tmp_path / "later").mkdir()
+    module_file(tmp_path / "later", 0, 0, [1])
+    (path,) = (tmp_path / "later").iterdir()
+    later = threading.Timer(0.3, path.rename, (tmp_path / path.name,))
     later.start()
     try:
         assert EuxfelSource(tmp_path, follow=True, connect_s=60.0).frame_shape == (4, 3)

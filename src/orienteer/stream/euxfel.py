@@ -79,12 +79,11 @@ class EuxfelSource:
         self._root = root
         self._values = {name: TrainValues(self._files, *place) for name, place in (columns or {}).items()}
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
-        self.modules = self._await_modules(detector_name, n_modules, connect_s)
+        self.modules, shape = self._await_modules(detector_name, n_modules, connect_s)
         self.counters = StreamCounters()
         self.is_finished = False
         self._train = 0
         self._grew_at = self._look_at = time.monotonic()
-        shape = self._module_shape()
         self.frame_shape = (len(self.modules), *shape) if len(self.modules) > 1 else shape
 
     @property
@@ -232,12 +231,16 @@ class EuxfelSource:
     def _key_path(self) -> str:
         return self._key.replace(".", "/")
 
-    def _await_modules(self, detector_name: str | None, n_modules: int | None, connect_s: float) -> list[str]:
+    def _await_modules(
+        self, detector_name: str | None, n_modules: int | None, connect_s: float
+    ) -> tuple[list[str], tuple[int, ...]]:
+        """The sources of the modules, and the shape of one."""
         until = time.monotonic() + connect_s
         while True:
             self._files.look()
             try:
-                return self._find_modules(detector_name, n_modules)
+                modules = self._find_modules(detector_name, n_modules)
+                return modules, self._module_shape(modules)
             except NoAnswer:
                 if time.monotonic() >= until:
                     self.close()
@@ -268,14 +271,15 @@ class EuxfelSource:
             raise NoAnswer(what) if is_early else OrienteerError(what, "Give another n_modules, or none.")
         return [modules[number] for number in sorted(modules)]
 
-    def _module_shape(self) -> tuple[int, ...]:
-        for module in self.modules:
+    def _module_shape(self, modules: list[str]) -> tuple[int, ...]:
+        for module in modules:
             rows = self._files.sources[module]
             for file in np.unique(rows.file).tolist():
                 shape = self._files.shape(file, f"INSTRUMENT/{module}/{self._key_path}")
                 if shape is not None and len(shape) in (3, 4):
                     return shape[-2:]
-        raise FileError(self.name, f"has no frames at '{self._root}.{self._key}' of {self.modules[0]}.")
+        error = FileError(self.name, f"has no frames at '{self._root}.{self._key}' of {modules[0]}.")
+        raise NoAnswer(error.message) if self.follow else error
 
 
 def _paths_of(run: Any) -> Path | list[Path]:
