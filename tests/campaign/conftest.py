@@ -26,9 +26,9 @@ def _load(name: str) -> ModuleType:
 @pytest.fixture(scope="session")
 def server() -> Iterator[Any]:
     postgres = _load("postgres_server")
-    if postgres.programs() is None:
-        pytest.skip("PostgreSQL is not installed")
-    pytest.importorskip("psycopg")
+    if reason := postgres.why_not():
+        pytest.skip(reason)
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install orienteer[postgres]")
     with postgres.running_server() as running:
         yield running
 

@@ -58,7 +58,17 @@ def test_facts_are_replaced_by_name(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'; DROP TABLE run; --", "$(touch owned)", "%s ? :name", "a\\'b", "名前", 'x"y', "{folder}"]
+    "text",
+    [
+        "'; DROP TABLE run; --",
+        "$(touch owned)",
+        "%s ? :name",
+        "a\\'b",
+        "名前",
+        "Übersicht",
+        'x"y',
+        "{folder}",
+    ],
 )
 def test_any_text_is_kept_as_it_is(campaign: Campaign, text: str) -> None:
     campaign.add_run("r1", data=f"raw/{text}.h5")

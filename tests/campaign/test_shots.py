@@ -1,11 +1,10 @@
 """Shots: what is added comes back, sums are those of the rows, and no segment counts twice or by halves."""
 
-import os
-import signal
 import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +69,14 @@ def test_a_segment_counts_once_and_the_sums_are_those_of_the_rows(
     assert campaign.overview()["n_shots"] == 230
 
 
+def test_a_shot_of_which_nobody_knows_is_no_hit(campaign: Campaign) -> None:
+    campaign.add_run("r1")
+    is_hit = np.array([1.0, np.nan, 0.0])
+    assert campaign.add_shots("r1", {"event_id": np.arange(3), "is_hit": is_hit}, segment="a")
+    assert campaign.run("r1")["n_hits"] == 1
+    np.testing.assert_array_equal(campaign.shots("r1", ["is_hit"])["is_hit"], is_hit)
+
+
 def test_histograms_are_those_of_numpy(campaign: Campaign, make_shots: Make) -> None:
     for i in range(2):
         campaign.add_run(f"r{i}")
@@ -98,6 +105,8 @@ def test_shots_that_make_no_rows_are_refused_and_leave_nothing(campaign: Campaig
         campaign.add_shots("r1", {"event_id": np.arange(3), "photons": np.arange(2)}, segment="a")
     with pytest.raises(CampaignError, match="no run 'r2'"):
         campaign.add_shots("r2", {"event_id": np.arange(3)}, segment="a")
+    with pytest.raises(CampaignError, match="no run '77'"):
+        campaign.n_shots(77)
     assert campaign.n_shots("r1") == 0
     assert campaign.add_shots("r1", {"event_id": np.zeros(0, np.uint64)}, segment="a")
     assert campaign.add_shots("r1", {"event_id": np.arange(3)}, segment="b")
@@ -113,12 +122,14 @@ def test_writers_that_are_killed_lose_nothing_and_count_nothing_twice(address: s
         for _ in range(3):
             command = [sys.executable, "-c", WRITER, address, "r1", str(max(0, said - 2))]
             writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-            for writer in writers:
-                assert writer.stdout is not None
-                said = max(said, int(writer.stdout.readline()))
-            time.sleep(0.1)
-            for writer in writers:
-                os.kill(writer.pid, signal.SIGKILL)
+            try:
+                for writer in writers:
+                    assert writer.stdout is not None
+                    said = max(said, int(writer.stdout.readline()))
+                time.sleep(0.1)  # so that they are killed anywhere in a segment
+            finally:
+                for writer in writers:
+                    writer.kill()
             for writer in writers:
                 rest = writer.communicate()[0].rpartition("\n")[0]  # a line that was cut is no promise
                 said = max([said, *map(int, rest.split())])
@@ -134,7 +145,7 @@ def test_writers_that_are_killed_lose_nothing_and_count_nothing_twice(address: s
 
 
 def test_a_server_that_restarts_is_waited_for(server: Any, make_shots: Make) -> None:
-    address = server.make_database("restarted")
+    address = server.make_database(f"c{uuid.uuid4().hex}")
     with Campaign.open(address, create=True) as campaign:
         campaign.add_run("r1")
         for i in range(3):
@@ -142,8 +153,10 @@ def test_a_server_that_restarts_is_waited_for(server: Any, make_shots: Make) -> 
             server.stop()
             later = threading.Timer(0.5, server.start)
             later.start()
-            assert campaign.n_shots("r1") == 200 * (i + 1)
-            later.join()
+            try:
+                assert campaign.n_shots("r1") == 200 * (i + 1)
+            finally:
+                later.join()  # other tests need the server
         assert campaign.n_shots("r1") == 600
         assert len(campaign.shots("r1", ["event_id"])["event_id"]) == 600
 

@@ -143,9 +143,7 @@ class Campaign:
 
     def n_shots(self, run: str | int) -> int:
         """How many shots of a run were added."""
-
-        chosen = select(run_table.c.n_shots).where(run_table.c.id == self._number(run))
-        return self._read(lambda connection: int(connection.execute(chosen).scalar_one()))
+        return self._read(lambda connection: runs.count_shots(connection, run))
 
     def shots(self, run: str | int, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Columns (N,) of the shots of a run; NaN where nothing is known."""

@@ -24,10 +24,6 @@ _AGAIN_S = 0.2
 _WRITES = "orienteer_writes"
 # Two transactions that got in each other's way: one of them is to be tried again.
 _CLASHES = ("40001", "40P01")
-_PASSING = (
-    "database is locked", "connection failed", "connection refused", "connection is closed",
-    "connection is lost", "server closed the connection", "consuming input failed",
-)  # fmt: skip
 
 
 class Database:
@@ -43,12 +39,13 @@ class Database:
         options: dict[str, Any] = {}
         # COPY goes past SQLAlchemy, and so do its errors.
         self._errors: tuple[type[Exception], ...] = (DBAPIError,)
+        self._lost: tuple[type[Exception], ...] = ()
         if self.is_sqlite:
             options["connect_args"] = {"timeout": patience_s}
         else:
-            from psycopg import Error
+            from psycopg import Error, OperationalError
 
-            self._errors = (DBAPIError, Error)
+            self._errors, self._lost = (DBAPIError, Error), (OperationalError,)
             options["connect_args"] = {"connect_timeout": 10}
         self._engine = create_engine(url, **options)
         if self.is_sqlite:
@@ -84,9 +81,9 @@ class Database:
                 with self._transaction(writes) as connection:
                     return work(connection)
             except self._errors as error:
-                # A server that says it is starting or stopping is the right one, and worth waiting for.
+                # A database that is locked, starting or stopping is the right one, and worth waiting for.
                 enough_s = self.patience_s if _is_changing(error) else patience_s
-                if not _passes(error) or time.monotonic() - began > enough_s:
+                if not self._passes(error) or time.monotonic() - began > enough_s:
                     raise self._refusal(error) from error
             time.sleep(_AGAIN_S)
 
@@ -97,6 +94,16 @@ class Database:
             if not (writes or self.is_sqlite):
                 connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield connection
+
+    def _passes(self, error: Exception) -> bool:
+        """Whether it may be another way in a moment."""
+        told = _told(error)
+        state = getattr(told, "sqlstate", None)
+        if getattr(error, "connection_invalidated", False) or "database is locked" in str(told):
+            return True
+        if state is None:  # no answer of the server: there is no connection, or it was lost
+            return isinstance(told, self._lost)
+        return state in _CLASHES or str(state).startswith("57P")
 
     def _refusal(self, error: Exception) -> CampaignError:
         told = _told(error)
@@ -151,15 +158,5 @@ def _told(error: Exception) -> BaseException:
 
 
 def _is_changing(error: Exception) -> bool:
-    return any(
-        part in str(_told(error)) for part in ("is starting up", "is shutting down", "in recovery mode")
-    )
-
-
-def _passes(error: Exception) -> bool:
-    """Whether it may be another way in a moment."""
-    told = _told(error)
-    state = str(getattr(told, "sqlstate", None))
-    if getattr(error, "connection_invalidated", False) or state in _CLASHES or state.startswith("57P"):
-        return True
-    return any(part in str(told) for part in _PASSING)
+    parts = ("is starting up", "is shutting down", "in recovery mode", "database is locked")
+    return any(part in str(_told(error)) for part in parts)

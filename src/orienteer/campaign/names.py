@@ -9,6 +9,7 @@ from orienteer.errors import SettingsError
 # A letter or number first: such a name is never an option of a command, a hidden file or another folder.
 _NAME = re.compile(r"\w[\w .,:+@=()-]{0,199}")
 _UNFIT = re.compile(r"[^\w .,:+@=()-]")
+MOST_OF_A_NAME = 200
 MOST_OF_A_NOTE = 10_000
 MOST_OF_A_TAG = 64
 
@@ -33,7 +34,7 @@ def name_of(path_stem: str) -> str:
     >>> name_of("-r0042*")
     'r0042_'
     """
-    return _UNFIT.sub("_", path_stem).lstrip(" .,:+@=()-").rstrip()[:200] or "run"
+    return _UNFIT.sub("_", path_stem).lstrip(" .,:+@=()-")[:MOST_OF_A_NAME].rstrip() or "run"
 
 
 def checked_tag(tag: str) -> str:

@@ -45,15 +45,23 @@ def add_sample(connection: Connection, name: str, about: str = "") -> int:
 
 def find_run(connection: Connection, name_or_id: str | int) -> int:
     """The number of a run that is known by name or number."""
-    is_number = isinstance(name_or_id, int)
-    where = run.c.id == name_or_id if is_number else run.c.name == name_or_id
-    found = connection.execute(select(run.c.id).where(where)).scalar()
+    return int(_look_up(connection, run.c.id, name_or_id))
+
+
+def count_shots(connection: Connection, name_or_id: str | int) -> int:
+    """How many shots of a run there are."""
+    return int(_look_up(connection, run.c.n_shots, name_or_id))
+
+
+def _look_up(connection: Connection, column: Any, name_or_id: str | int) -> Any:
+    where = run.c.id == name_or_id if isinstance(name_or_id, int) else run.c.name == name_or_id
+    found = connection.execute(select(column).where(where)).scalar()
     if found is None:
         raise CampaignError(
             f"the campaign has no run '{printable(str(name_or_id))[:60]}'.",
             "See them: orienteer campaign list",
         )
-    return int(found)
+    return found
 
 
 def touch(connection: Connection, run_id: int, **values: Any) -> None:
@@ -185,8 +193,9 @@ def at(time_s: float | None) -> str | None:
 
 
 def _matches(search: str) -> Any:
-    escaped = search.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    pattern = f"%{escaped}%"
+    # The database lowers both sides: it may not know all the letters that Python does.
+    escaped = search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    pattern = func.lower(f"%{escaped}%")
     tags = select(tag.c.run_id).where(func.lower(tag.c.name).like(pattern, escape="\\"))
     notes = select(note.c.run_id).where(func.lower(note.c.text).like(pattern, escape="\\"))
     return or_(

@@ -40,7 +40,7 @@ def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) 
         _insert_rows(connection, table)
     else:
         _copy_rows(connection, table)
-    hits = int(np.count_nonzero(columns["is_hit"])) if "is_hit" in columns else 0
+    hits = sum(1 for is_hit in table.get("is_hit", ()) if is_hit)  # where it is not known, it is none
     sums = {"n_shots": run.c.n_shots + n, "n_hits": run.c.n_hits + hits, "modified_s": time.time()}
     # This row first: those who add shots to the same run wait for each other here, and not in the sums below.
     connection.execute(run.update().where(run.c.id == run_id).values(**sums))
