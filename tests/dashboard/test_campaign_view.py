@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="campaigns need: pip install orienteer[campaign]")
 
 from orienteer.campaign.campaign import Campaign
+from orienteer.dashboard import campaign_book
+from orienteer.dashboard.campaign_book import CampaignBook
 
 
 @pytest.fixture
@@ -72,6 +75,24 @@ def test_a_run_that_the_campaign_does_not_know_is_added_when_it_is_tagged(
         client.post(f"/api/runs/{here}/tags", json={"add": ["new"]})
     with Campaign.open(database) as campaign:
         assert campaign.run("far (2)")["tags"] == ["new"]
+
+
+def test_what_is_written_while_the_campaign_is_read_is_read_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = CampaignBook(str(database))
+    original = campaign_book._all_runs
+
+    def slow(campaign: Campaign) -> list[dict[str, Any]]:
+        found = original(campaign)
+        if len(found) == 2:
+            campaign.add_run("third")
+            book.forget()
+        return found
+
+    monkeypatch.setattr(campaign_book, "_all_runs", slow)
+    assert len(book.runs()) == 2
+    assert len(book.runs()) == 3
 
 
 def test_without_a_campaign_it_is_said(root: Path, made_up: SimpleNamespace) -> None:

@@ -247,3 +247,51 @@ def test_a_log_of_any_length_is_read_from_its_end(tmp_path: Path, made_up: Simpl
 def test_a_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no folder"):
         Roots([tmp_path / "nothing"])
+
+
+def test_a_file_that_is_replaced_by_a_link_while_it_is_opened_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "secret").write_text("top secret")
+    path = tmp_path / "root" / "file"
+    path.write_text("ours")
+    roots = Roots([tmp_path / "root"])
+    assert roots.read(path) == b"ours"
+    original = roots.file
+
+    def replaced(asked: Path) -> Path:
+        found = original(asked)
+        path.unlink()
+        path.symlink_to(tmp_path / "secret")
+        return found
+
+    monkeypatch.setattr(roots, "file", replaced)
+    with pytest.raises(FileError, match="outside"):
+        roots.read(path)
+
+
+def test_a_row_is_whole_and_nobody_waits_while_it_is_read(
+    tmp_path: Path, made_up: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks during a look has all columns of the look before."""
+    import orienteer.dashboard.index as module
+
+    made_up.write_run(tmp_path / "a")
+    index = RunIndex(Roots([tmp_path]))
+    seen, changed = index.changes(0)
+    assert len(changed) == 1
+    original, met = module.read_row, []
+
+    def read_row(*asked: Any) -> dict[str, Any]:
+        row = original(*asked)
+        met.append([entry.row["name"] for entry in index.entries(age_s=1e-9)])
+        thread = threading.Thread(target=lambda: met.append(index.changes(seen)))
+        thread.start()
+        thread.join(60)
+        met.append(thread.is_alive())
+        return row
+
+    monkeypatch.setattr(module, "read_row", read_row)
+    index.entries(age_s=0)
+    assert met == [["a"], (seen, []), False]

@@ -68,6 +68,20 @@ def test_the_log_goes_on_where_the_page_has_it(
     assert job["next"] == 190_000
 
 
+def test_a_line_that_is_longer_than_a_piece_does_not_hold_up_the_log(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    url = f"/api/runs/{made_up.run_id(client)}/log"
+    told = client.get(url).json()
+    with (root / "virus" / "events.jsonl").open("a") as log:
+        log.write("x" * 200_000 + "\n" + json.dumps(made_up.step_line(9)) + "\n")
+    text = ""
+    for _ in range(6):
+        told = client.get(url, params={"after": told["next"], "file": told["file"]}).json()
+        text += told["text"]
+    assert "step 9" in text
+
+
 def test_a_report_is_served_in_a_sandbox(client: httpx.Client, made_up: SimpleNamespace) -> None:
     answer = client.get(f"/api/runs/{made_up.run_id(client)}/report")
     policy = answer.headers["content-security-policy"]
@@ -111,6 +125,20 @@ def test_a_frame_is_a_picture_of_its_photons(
     np.testing.assert_array_equal(picture, expected)
     for other in (5, 2**64, 10**20 - 1):
         assert client.get(f"/api/runs/{made_up.run_id(client)}/frame/{other}").status_code == 404
+
+
+def test_a_run_that_was_begun_anew_shows_its_new_frames(
+    client: httpx.Client, with_data: Path, root: Path, made_up: SimpleNamespace
+) -> None:
+    url = f"/api/runs/{made_up.run_id(client)}/frame/{made_up.first_event}"
+    before = client.get(url)
+    ids = np.arange(3, dtype=np.uint64) + np.uint64(made_up.first_event)
+    with orienteer.writer_for(root / "others.h5", detector=orienteer.open(with_data).detector) as writer:
+        writer.append(Patterns(np.full((3, 36), 4, np.int32), ids))
+    made_up.write_run(root / "virus", input={"path": str(root / "others.h5"), "frames": 3})
+    after = client.get(url, headers={"If-None-Match": before.headers["etag"]})
+    assert after.status_code == 200
+    assert set(np.frombuffer(after.content, np.uint16)) == {4, 65535}
 
 
 def test_data_outside_of_the_roots_are_not_served(

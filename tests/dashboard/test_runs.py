@@ -95,6 +95,14 @@ def test_a_growing_log_is_read_on_from_where_it_was(tmp_path: Path, made_up: Sim
     assert logs.columns(path)["iteration"] == [1, 2, 3, 4, 5]
 
 
+def test_a_step_of_endless_numbers_is_cut(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    step = made_up.step_line(1, **{f"number {k}": k for k in range(1000)})
+    (tmp_path / "events.jsonl").write_text(json.dumps(step) + "\n")
+    columns = StepLogs(Roots([tmp_path])).columns(tmp_path / "events.jsonl")
+    assert columns["iteration"] == [1]
+    assert len(columns) < 110
+
+
 def slow_mean(values: np.ndarray, size: int) -> np.ndarray:
     """Means over boxes, by cutting every voxel into pieces so small that none lies in two boxes."""
     n = len(values)
@@ -217,7 +225,7 @@ def test_a_density_is_cut_to_what_it_holds(tmp_path: Path) -> None:
     density = np.zeros((48, 48, 48), np.float32)
     density[20:29, 22:27, 24] = 1
     write_volume(tmp_path / "density.mrc", Volume(density, 2.0))
-    small = read_small(Roots([tmp_path]), tmp_path / "density.mrc", "density", 1, 64)
+    small = read_small(LinkGuard(Roots([tmp_path])), tmp_path / "density.mrc", "density", 1, 64)
     assert small.voxels.shape == (12, 12, 12)
     assert small.voxel == 2.0
     assert small.voxels[6, 6, 6] == 255

@@ -45,8 +45,8 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 def test_a_server_for_other_machines_is_called_by_their_names_and_no_others(tmp_path: Path) -> None:
-    server = Server([tmp_path], host="0.0.0.0", port=0, names=["beamline.example.org"])
+    server = Server([tmp_path], host="0.0.0.0", port=0, names=["Beamline.example.org"])
     assert not server.is_only_here
-    assert {"beamline.example.org", os.uname().nodename, "127.0.0.1"} <= server.gate.names
+    assert {"beamline.example.org", os.uname().nodename.lower(), "127.0.0.1"} <= server.gate.names
     assert "0.0.0.0" not in server.gate.names
     server.close()

@@ -52,6 +52,7 @@ def serve(
     try:
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
+        import websockets  # noqa: F401
     except ModuleNotFoundError as error:
         raise OrienteerError(
             f"the page needs {error.name}, which is not installed.",

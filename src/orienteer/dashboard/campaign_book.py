@@ -22,6 +22,7 @@ _AGE_S, _REST_S = 2.0, 15.0
 _REST, _MOST_HISTOGRAMS = 10.0, 100
 _MOST_RUNS = 20_000
 _AT_ONCE = 1000
+_NEVER = -float("inf")
 
 
 class CampaignBook:
@@ -33,11 +34,12 @@ class CampaignBook:
     def __init__(self, address: str) -> None:
         self.address = address
         self._campaign: Campaign | None = None
-        self._guard, self._asking = threading.Lock(), threading.Lock()
+        self._guard, self._asking, self._naming = (threading.Lock() for _ in range(3))
         self._runs: list[dict[str, Any]] = []
         self._by_folder: dict[str, dict[str, Any]] = {}
         self._histograms: dict[tuple[str, str, int], tuple[float, float, dict[str, list[Any]]]] = {}
-        self._at = -float("inf")
+        self._at = _NEVER
+        self._n_written = 0
         self.trouble = ""
 
     @property
@@ -63,7 +65,8 @@ class CampaignBook:
         if not self.is_there:
             return []
         is_old = time.monotonic() - self._at > (_REST_S if self.trouble else _AGE_S)
-        if is_old and self._asking.acquire(blocking=self._at == -float("inf")):
+        if is_old and self._asking.acquire(blocking=self._at == _NEVER):
+            n_written = self._n_written
             try:
                 self._runs = self.ask(_all_runs)
                 self._by_folder = {
@@ -73,7 +76,8 @@ class CampaignBook:
             except OrienteerError as error:
                 self.trouble = error.message
             finally:
-                self._at = time.monotonic()
+                # What was written while we read may be missing from it.
+                self._at = time.monotonic() if n_written == self._n_written else _NEVER
                 self._asking.release()
         return self._runs
 
@@ -86,19 +90,23 @@ class CampaignBook:
         """What the campaign calls the run in a folder; one that it does not know is added."""
         from orienteer.campaign.names import name_of
 
-        known = self.by_folder().get(os.path.realpath(folder))
-        if known is not None:
-            return str(known["name"])
-        taken = {run["name"] for run in self.runs()}
-        wanted = name_of(name)
-        free = next(
-            name
-            for name in (wanted, *(f"{wanted[:190]} ({k})" for k in range(2, 10_000)))
-            if name not in taken
-        )
-        self.ask(lambda campaign: campaign.add_run(free, folder=folder, kind=kind or None))
-        self.forget()
-        return free
+        with self._naming:  # no two folders by one name
+            self.forget()
+            known = self.by_folder().get(os.path.realpath(folder))
+            if self.trouble:
+                raise Refused(503, self.trouble, "Try again in a while.")
+            if known is not None:
+                return str(known["name"])
+            taken = {run["name"] for run in self.runs()}
+            wanted = name_of(name)
+            free = next(
+                name
+                for name in (wanted, *(f"{wanted[:190]} ({k})" for k in range(2, 10_000)))
+                if name not in taken
+            )
+            self.ask(lambda campaign: campaign.add_run(free, folder=folder, kind=kind or None))
+            self.forget()
+            return free
 
     def histogram(self, column: str, run: str, bins: int) -> dict[str, list[Any]]:
         """Shots by the value of a column; all of a long campaign are counted only now and then.
@@ -106,7 +114,7 @@ class CampaignBook:
         run : empty: of all runs.
         """
         question = (column, run, bins)
-        at, cost_s, answer = self._histograms.get(question, (-float("inf"), 0.0, {}))
+        at, cost_s, answer = self._histograms.get(question, (_NEVER, 0.0, {}))
         began = time.monotonic()
         if began - at > _AGE_S + _REST * cost_s:
             answer = self.ask(lambda campaign: campaign.histogram(column, run or None, bins))
@@ -118,7 +126,8 @@ class CampaignBook:
 
     def forget(self) -> None:
         """Something was written: what was read is out of date."""
-        self._at = -float("inf")
+        self._n_written += 1
+        self._at = _NEVER
 
 
 def _all_runs(campaign: Campaign) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.dashboard.answers import PlainAnswer, bytes_answer
+from orienteer.dashboard.cache import Stamp, stamp
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.rows import RUN, read_json
@@ -22,6 +24,7 @@ from orienteer.dashboard.runs import RunId
 from orienteer.dashboard.state import State
 from orienteer.errors import FileError
 from orienteer.report.plain_values import as_words, at
+from orienteer.run.directory import RunDirectory
 from orienteer.source.base import Source
 
 # A place of the picture where there is no pixel that may be used.
@@ -33,9 +36,13 @@ EventId = Annotated[str, InPath(pattern=r"^[0-9]{1,20}$")]
 
 @dataclass
 class _Open:
-    """Data that are open, and the ids (n,) of the events that were there when one was looked for."""
+    """Data that are open, and the ids (n,) of the events that were there when one was looked for.
+
+    files : time and size of what says where the data are, and of the data, when they were opened.
+    """
 
     source: Source
+    files: tuple[Stamp, ...]
     ids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def place_of(self, event_id: int) -> int | None:
@@ -73,39 +80,48 @@ class OpenSources:
                 raise Refused(404, f"There is no frame of event {event_id}.")
             if source.n_pixels > _MOST_PIXELS:
                 raise Refused(422, f"Frames have {source.n_pixels:,} pixels, more than a page can show.")
-            frame = to_numpy(source.read([place]).dense())[0]
-        return _picture(frame, source)
+            return _picture(to_numpy(source.read([place]).dense())[0], source)
 
     def _source(self, entry: Entry) -> _Open:
+        data = self._data(entry)
+        # A live run goes on in the same files; any other whose description or data are new is opened anew.
+        files = (
+            ()
+            if entry.is_live
+            else tuple(map(stamp, (entry.path / RUN, data, RunDirectory(entry.path).detector)))
+        )
         found = self._open.pop(entry.path, None)
+        if found is not None and found.files != files:
+            found.source.close()
+            found = None
         if found is None:
-            found = _Open(self._opened(entry))
+            found = _Open(self._opened(entry, data), files)
         else:
-            if entry.is_live:
-                self._state.links.journal(entry.path)
             found.source.refresh()
         self._open[entry.path] = found
         while len(self._open) > _MOST_OPEN:
             self._open.popitem(last=False)[1].source.close()
         return found
 
-    def _opened(self, entry: Entry) -> Source:
-        from orienteer.source.opening import open as open_source
-
+    def _data(self, entry: Entry) -> Path:
+        """Where the frames of a run are, if that may be read."""
         if entry.is_live:
-            return open_source(self._state.links.journal(entry.path))
+            return self._state.links.journal(entry.path)
         described = read_json(self._state.roots, entry.path / RUN)
         data = as_words(at(described, "input", "path"))
         if not data:
             raise Refused(404, "The data of this run came from no file.")
-        path = Path(data)
         try:
-            self._state.links.file(path)
+            return self._state.links.file(Path(data))
         except FileError as error:
             hint = "Start the dashboard with that folder, too."
             raise Refused(404, f"The data of this run are not served: {error.message}", hint) from error
-        source = open_source(path)
-        detector = self._state.detector(entry)
+
+    def _opened(self, entry: Entry, data: Path) -> Source:
+        from orienteer.source.opening import open as open_source
+
+        source = open_source(data)
+        detector = None if entry.is_live else self._state.detector(entry)
         return source if detector is None else source.with_detector(detector)
 
 
@@ -147,7 +163,9 @@ def frame_routes(state: State) -> APIRouter:
     def frame(request: Request, run_id: RunId, event_id: EventId) -> Response:
         picture = sources.picture(state.index.find(run_id), int(event_id))
         shape = ",".join(map(str, picture.shape))
-        return bytes_answer(request, picture.tobytes(), f"{run_id}-{event_id}-{shape}", {"X-Shape": shape})
+        content = picture.astype("<u2").tobytes()
+        tag = hashlib.sha256(shape.encode() + content).hexdigest()[:32]
+        return bytes_answer(request, content, tag, {"X-Shape": shape})
 
     return routes
 

@@ -50,9 +50,9 @@ class RunIndex:
 
     def __init__(self, roots: Roots) -> None:
         self.roots = roots
-        # Looks are counted; of each run, the one that has last found it changed.
-        self._look = 0
-        self._changed_at: dict[str, int] = {}
+        # Looks are counted; of each run, the one that has last found it changed.  It is put in place whole:
+        # nobody has to wait for a look to know what the one before has found.
+        self._changed_at: tuple[int, dict[str, int]] = (0, {})
         self._entries: dict[str, Entry] = {}
         self._folders: dict[str, tuple[int, list[str], str]] = {}
         self._guard = threading.Lock()
@@ -79,8 +79,8 @@ class RunIndex:
     def changes(self, since: int) -> tuple[int, list[str]]:
         """The number of the last look, and the runs that have changed since one before, or are gone."""
         self.entries()
-        with self._guard:
-            return self._look, [run for run, look in self._changed_at.items() if look > since]
+        last, changed_at = self._changed_at
+        return last, [run for run, look in changed_at.items() if look > since]
 
     def find(self, run_id: str) -> Entry:
         """The run of this name; one that is not in the list does not exist."""
@@ -105,7 +105,7 @@ class RunIndex:
 
     def _refresh(self) -> None:
         began = time.monotonic()
-        self._look += 1
+        look, changed_at = self._changed_at[0] + 1, dict(self._changed_at[1])
         found: dict[str, Entry] = {}
         for root, path, is_live in self._runs():
             relative = os.path.relpath(path, root)
@@ -114,15 +114,15 @@ class RunIndex:
             if entry is None:
                 entry = Entry(run_id, path, self._name(root, relative), is_live, {})
             if self._update(entry):
-                self._changed_at[run_id] = self._look
+                changed_at[run_id] = look
             found[run_id] = entry
         for gone in set(self._entries) - set(found):
-            self._changed_at[gone] = self._look
-        kept = self._look - _REMEMBERED
-        self._changed_at = {
-            run: look for run, look in self._changed_at.items() if run in found or look > kept
-        }
+            changed_at[gone] = look
         self._entries = found
+        self._changed_at = (
+            look,
+            {run: at for run, at in changed_at.items() if run in found or at > look - _REMEMBERED},
+        )
         self._at = time.monotonic()
         self._cost_s = self._at - began
 
@@ -135,11 +135,11 @@ class RunIndex:
         if entry.is_final and signature == entry.signature and not works:
             return False
         newest = max((found[0] for found in signature if found), default=0)
-        before = entry.row
-        entry.row = read_row(self.roots, entry.path, entry.is_live)
-        entry.row |= {"id": entry.id, "name": entry.name, "modified": newest / 1e9}
-        is_other = signature != entry.signature or before != entry.row
-        entry.signature = signature
+        row = read_row(self.roots, entry.path, entry.is_live)
+        row |= {"id": entry.id, "name": entry.name, "modified": newest / 1e9}
+        is_other = signature != entry.signature or entry.row != row
+        # Others read it meanwhile: it is put in place whole.
+        entry.row, entry.signature = row, signature
         entry.is_final = time.time() - newest / 1e9 > _JUST_NOW_S
         return is_other
 

@@ -8,7 +8,7 @@ import numpy as np
 from fastapi import APIRouter, Request, Response
 
 from orienteer.dashboard.answers import PlainAnswer, bytes_answer
-from orienteer.dashboard.cache import stamp
+from orienteer.dashboard.cache import FileCache, stamp
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.runs import RunId
@@ -19,6 +19,7 @@ from orienteer.live.summary import live_summary
 def live_routes(state: State) -> APIRouter:
     """The routes below ``/api/live``."""
     routes = APIRouter(prefix="/api/live/{run_id}")
+    powders = FileCache(4)  # each as large as a few frames
 
     def summary(entry: Entry, with_powder: bool) -> dict[str, Any]:
         if not entry.is_live:
@@ -26,7 +27,7 @@ def live_routes(state: State) -> APIRouter:
         if not with_powder:  # small, and its rates are those of now
             return live_summary(state.links.journal(entry.path), with_powder=False)
         files = [entry.path / "journal"]
-        return state.facts.get(
+        return powders.get(
             ("powder", entry.path), files, lambda: live_summary(state.links.journal(entry.path))
         )
 

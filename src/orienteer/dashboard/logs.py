@@ -35,7 +35,8 @@ def read_log(roots: Roots, run: Path, after: int, name: str) -> dict[str, Any]:
         content = content[content.find(b"\n") + 1 :]
     end = n_bytes if is_cut else begin + len(content)
     if path.name == EVENTS:
-        whole = content.rfind(b"\n") + 1
+        # No line of ours is as long as a piece: one that is would otherwise be waited for for ever.
+        whole = content.rfind(b"\n") + 1 or len(content) * (len(content) >= PIECE_BYTES)
         end -= len(content) - whole
         return {"text": _in_words(content[:whole]), "next": end, "file": shown}
     return {"text": content.decode("utf-8", "replace"), "next": end, "file": shown}

@@ -15,10 +15,12 @@ from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.rows import MARKS, read_json
+from orienteer.errors import FileError
 from orienteer.report.plain_values import as_tables, as_texts
 from orienteer.source.left_out import EXCLUDED, read_excluded, write_excluded
 
-MOST_TAGS, MOST_NOTES, MOST_EXCLUDED = 100, 1000, 1_000_000
+MOST_TAGS, MOST_NOTES, MOST_EXCLUDED = 100, 1000, 100_000
+_MOST_BYTES = 8 << 20
 
 
 def tag(roots: Roots, run: Path, add: Iterable[str], remove: Iterable[str]) -> list[str]:
@@ -53,7 +55,12 @@ def notes(roots: Roots, run: Path) -> list[dict[str, Any]]:
 def excluded(roots: Roots, run: Path) -> list[int]:
     """The events that were excluded, in order."""
     path = run / EXCLUDED
-    return read_excluded(roots.file(path)).tolist() if path.exists() else []
+    if not path.exists():
+        return []
+    if roots.file(path).stat().st_size > _MOST_BYTES:
+        raise FileError(path, f"is larger than {_MOST_BYTES >> 20} MiB, which the page cannot show.")
+    found: list[int] = read_excluded(path).tolist()
+    return found
 
 
 def exclude(roots: Roots, run: Path, add: Iterable[int], remove: Iterable[int]) -> list[int]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from orienteer.errors import FileError
 
@@ -52,12 +54,22 @@ class Roots:
 
     def read(self, path: Path, most_bytes: int = MOST_JSON_BYTES, first: int = 0) -> bytes:
         """At most so many bytes of a file within the roots, from byte ``first`` on."""
+        with self.open(path) as file:
+            file.seek(first)
+            return file.read(most_bytes)
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[BinaryIO]:
+        """A regular file within the roots, open for reading inside the block."""
         self.file(path)
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
-                file.seek(first)
-                return file.read(most_bytes)
+                # Somebody may have put something else in its place since it was looked at.
+                opened = Path(f"/proc/self/fd/{descriptor}")
+                if opened.exists() and not (self.hold(opened) and opened.is_file()):
+                    raise FileError(path, "lies outside of the folders that are served.")
+                yield file
         except OSError as error:
             raise FileError(path, f"cannot be read ({error.strerror}).") from error
 

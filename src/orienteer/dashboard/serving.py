@@ -49,13 +49,10 @@ class Server:
 
         self.host = host
         everywhere = host in ("0.0.0.0", "::")
-        called = {
-            *LOOPBACK,
-            *names,
-            *([] if everywhere else [host]),
-            *([socket.gethostname()] if everywhere else []),
-        }
-        self.gate = Gate(token or secrets.token_urlsafe(32), frozenset(called), is_read_only)
+        called = [*LOOPBACK, *names, socket.gethostname() if everywhere else host]
+        # Browsers write names in small letters.
+        known = frozenset(name.lower() for name in called)
+        self.gate = Gate(token or secrets.token_urlsafe(32), known, is_read_only)
         self.log = AccessLog(log)
         self.state = State(Roots(folders), self.gate, campaign)
         self.app = make_app(self.state, self.log)

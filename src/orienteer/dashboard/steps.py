@@ -7,6 +7,7 @@ import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ MOST_STEPS = 20_000
 _MOST_LOGS = 64
 _BLOCK_BYTES = 1 << 20
 _LONGEST_LINE = 4 << 20
+# Of a log that is longer than any of ours, the end; of a step that has more to tell, so much.
+_MOST_BYTES, _MOST_NUMBERS = 1 << 30, 100
 
 
 @dataclass
@@ -54,13 +57,13 @@ class StepLogs:
             return {"iteration": [], **columns, "last": read.last}
 
     def _go_on(self, path: Path, read: _Read) -> None:
-        self._roots.file(path)
-        with path.open("rb") as file:
+        with self._roots.open(path) as file:
             found = os.fstat(file.fileno())
             # A run that goes on from a checkpoint writes its log anew, under another number.
             if (found.st_dev, found.st_ino) != read.file or found.st_size < read.end:
                 read.file, read.end = (found.st_dev, found.st_ino), 0
                 read.steps, read.last = [], {}
+            read.end = max(read.end, found.st_size - _MOST_BYTES)
             file.seek(read.end)
             rest = b""
             while block := file.read(_BLOCK_BYTES):
@@ -83,10 +86,11 @@ class StepLogs:
         iteration = event.get("iteration")
         if not isinstance(iteration, int) or isinstance(iteration, bool):
             return
-        read.steps.append({
-            name: value
+        numbers = (
+            (name, value)
             for name, value in event.items()
             if isinstance(value, int | float) and not isinstance(value, bool)
-        })  # fmt: skip
+        )
+        read.steps.append({"iteration": iteration, **dict(islice(numbers, _MOST_NUMBERS))})
         read.last = event
         del read.steps[:-MOST_STEPS]

@@ -22,6 +22,7 @@ MOST_VOXELS = 512**3
 _DECADES = 5.0
 # Of a density, what is seen at all, and how much of the empty box is left around it.
 _LEAST_SHARE, _MARGIN = 0.05, 1.25
+_OTHER_AXES = ((1, 2), (0, 2), (0, 1))
 
 
 @dataclass(frozen=True)
@@ -125,10 +126,11 @@ def centred(density: NDArray[np.float32]) -> NDArray[np.float32]:
     (8, 8, 8)
     """
     n = density.shape[0]
-    there = np.argwhere(np.nan_to_num(density) > _LEAST_SHARE * np.nanmax(density, initial=0.0))
-    if density.shape != (n, n, n) or not len(there):
+    seen = density > _LEAST_SHARE * np.nanmax(density, initial=0.0)
+    if density.shape != (n, n, n) or not seen.any():
         return density
-    half = int(np.ceil(_MARGIN * np.abs(there - n // 2).max())) + 1
+    farthest = max(np.abs(np.flatnonzero(seen.any(axis=axes)) - n // 2).max() for axes in _OTHER_AXES)
+    half = int(np.ceil(_MARGIN * farthest)) + 1
     if half >= n // 2:
         return density
     part = slice(n // 2 - half, n // 2 + half)
