@@ -1,6 +1,12 @@
 """Old layouts are brought up to date with all that is in them; newer ones and other databases are refused."""
 
+import shutil
 import sqlite3
+import subprocess
+import sys
+import textwrap
+import uuid
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,14 +15,35 @@ import numpy as np
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Connection, inspect, text
 
+from orienteer.campaign import migrating
 from orienteer.campaign.address import CampaignError, parse_address
 from orienteer.campaign.campaign import Campaign
 from orienteer.campaign.database import Database
 from orienteer.campaign.migrating import VERSION_TABLE, migrate, newest_version, read_version
 from orienteer.campaign.schema import metadata
 from orienteer.errors import FileError
+
+FOLDER = migrating._FOLDER
+HEAD = f"""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "made up"
+down_revision = "{newest_version()}"
+
+
+def upgrade() -> None:
+"""
+BOTH = """\
+op.create_table("weather", sa.Column("id", sa.Integer, primary_key=True))
+op.add_column("run", sa.Column("humidity", sa.Double, nullable=False, server_default="0.5"))
+"""
+
+
+def has_weather(connection: Connection) -> bool:
+    return inspect(connection).has_table("weather")
 
 
 def test_the_migrations_lead_to_the_tables_of_the_schema(campaign: Campaign) -> None:
@@ -27,59 +54,61 @@ def test_the_migrations_lead_to_the_tables_of_the_schema(campaign: Campaign) -> 
     assert campaign.database.read(differences) == []
 
 
-def test_an_old_layout_is_migrated_with_what_is_in_it(address: str) -> None:
-    database = Database(parse_address(address))
-    migrate(database, to="0001")
-    for added in (
-        "INSERT INTO run (name, created_s, modified_s, n_shots) VALUES ('r0001', 1.0, 1.0, 1)",
-        "INSERT INTO segment (run_id, name, n_shots) VALUES (1, 'a', 1)",
-        "INSERT INTO shot (segment_id, number, event_id, photons) VALUES (1, 0, 7, 12.5)",
-    ):
-        database.write(lambda connection, added=added: connection.execute(text(added)))  # type: ignore[misc]
-    assert read_version(database) == "0001"
-    database.close()
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes up an Orienteer that has one more layout, to which this code leads."""
+
+    def come(code: str) -> None:
+        folder = tmp_path / uuid.uuid4().hex
+        shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "version_made_up.py").write_text(f"{HEAD}{textwrap.indent(code, '    ')}")
+        monkeypatch.setattr(migrating, "_FOLDER", folder)
+
+    return come
+
+
+def test_an_older_layout_is_migrated_with_what_is_in_it(address: str, later: Any) -> None:
+    with Campaign.open(address, create=True) as campaign:
+        campaign.add_run("r0001", sample="virus")
+        campaign.add_shots("r0001", {"event_id": np.array([7]), "photons": np.array([12.5])}, segment="a")
+    later(BOTH)
     with Campaign.open(address) as campaign:
-        assert read_version(campaign.database) == newest_version()
-        assert campaign.run("r0001")["name"] == "r0001"
-        assert campaign.overview()["jobs"] == []
+        assert read_version(campaign.database) == newest_version() == "made up"
+        assert campaign.run("r0001")["sample"] == "virus"
         old = campaign.shots("r0001", ["event_id", "photons"])
         assert (old["event_id"].tolist(), old["photons"].tolist()) == ([7], [12.5])
-        assert campaign.add_shots("r0001", {"event_id": [8], "fate": np.array([1])}, segment="b")
-        np.testing.assert_array_equal(campaign.shots("r0001", ["fate"])["fate"], [np.nan, 1])
+        assert campaign.database.read(lambda c: c.execute(text("SELECT humidity FROM run")).all()) == [(0.5,)]
+        assert campaign.database.read(has_weather)
+        assert campaign.add_shots("r0001", {"event_id": np.array([8])}, segment="b")
+        assert campaign.n_shots("r0001") == 2
 
 
-def test_a_file_is_copied_before_it_is_migrated(tmp_path: Path) -> None:
+def test_a_file_is_copied_before_it_is_migrated(tmp_path: Path, later: Any) -> None:
     path = tmp_path / "campaign.db"
-    database = Database(parse_address(path))
-    migrate(database, to="0001")
-    database.write(lambda connection: connection.execute(text("INSERT INTO sample (name) VALUES ('old')")))
-    database.close()
+    with Campaign.open(path, create=True) as campaign:
+        campaign.add_sample("old")
+    version = newest_version()
+    assert not list(tmp_path.glob("*layout*"))
+    later(BOTH)
     Campaign.open(path).close()
-    with closing(sqlite3.connect(tmp_path / "campaign.layout-0001.db")) as copy:
+    with closing(sqlite3.connect(tmp_path / f"campaign.layout-{version}.db")) as copy:
         assert copy.execute("SELECT name FROM sample").fetchall() == [("old",)]
-        assert copy.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [("0001",)]
-        assert not copy.execute("SELECT name FROM sqlite_master WHERE name = 'job'").fetchall()
+        assert copy.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall() == [(version,)]
+        assert not copy.execute("SELECT name FROM sqlite_master WHERE name = 'weather'").fetchall()
 
 
-def test_a_migration_that_fails_changes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from alembic import op
-
+def test_a_migration_that_fails_changes_nothing(address: str, later: Any) -> None:
+    Campaign.open(address, create=True).close()
+    version = newest_version()
     database = Database(parse_address(address))
-    migrate(database, to="0001")
-    make = op.create_table
-
-    def fail_at_the_second(name: str, *parts: Any, **options: Any) -> Any:
-        if name == "job":
-            raise CampaignError("no.")
-        return make(name, *parts, **options)
-
-    monkeypatch.setattr(op, "create_table", fail_at_the_second)
-    with pytest.raises(CampaignError, match=r"no\."):
+    later(f"{BOTH}raise RuntimeError('no.')\n")
+    with pytest.raises(RuntimeError, match=r"no\."):
         migrate(database)
-    monkeypatch.undo()
-    assert read_version(database) == "0001"
+    assert read_version(database) == version
+    assert not database.read(has_weather)
+    later(BOTH)
     migrate(database)
-    assert read_version(database) == newest_version()
+    assert read_version(database) == "made up"
     database.close()
 
 
@@ -117,15 +146,16 @@ def test_what_is_no_database_is_said_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_several_that_make_a_campaign_at_once_make_one(address: str) -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys; from orienteer.campaign.campaign import Campaign\n"
         "with Campaign.open(sys.argv[1], create=True) as c: c.add_run(sys.argv[2], sample='one')"
     )
     started = [subprocess.Popen([sys.executable, "-c", code, address, f"r{i}"]) for i in range(4)]
-    assert [process.wait(120) for process in started] == [0] * 4
+    try:
+        assert [process.wait(240) for process in started] == [0] * 4
+    finally:
+        for process in started:
+            process.kill()
     with Campaign.open(address) as campaign:
         assert campaign.runs()[0] == 4
         assert len(campaign.overview()["samples"]) == 1

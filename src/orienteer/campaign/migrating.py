@@ -35,18 +35,18 @@ def read_version(database: Database) -> str:
     return database.read_now(_version)
 
 
-def migrate(database: Database, to: str = "head") -> None:
-    """Bring a database to a layout, the newest one unless told otherwise.
+def migrate(database: Database) -> None:
+    """Bring a database to the newest layout.
 
     Several processes may open it at the same time: one migrates, the others wait and find nothing to do.
     """
     found = read_version(database)
     _check(database, found)
     if found != newest_version():
-        database.write(lambda connection: _migrate(database, connection, to))
+        database.write(lambda connection: _migrate(database, connection))
 
 
-def _migrate(database: Database, connection: Connection, to: str) -> None:
+def _migrate(database: Database, connection: Connection) -> None:
     if not database.is_sqlite:  # SQLite lets only one write anyway
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _LOCK})
     found = _version(connection)
@@ -58,7 +58,8 @@ def _migrate(database: Database, connection: Connection, to: str) -> None:
     if found and database.is_sqlite:
         _back_up(Path(str(database.url.database)), found)
     config, scripts = _scripts()
-    with EnvironmentContext(config, scripts, fn=lambda rev, _: scripts._upgrade_revs(to, rev)) as environment:
+    steps = scripts._upgrade_revs
+    with EnvironmentContext(config, scripts, fn=lambda found, _: steps("head", found)) as environment:
         environment.configure(
             connection=connection,
             target_metadata=metadata,

@@ -138,9 +138,9 @@ shot = Table(
     Column("kind", SmallInteger),
     Column("wavelength_A", Double),
     Column("pulse_energy_J", Double),
-    Column("more", Text),
     Column("fate", SmallInteger),
     Column("received_s", Double),
+    Column("more", Text),
     sqlite_with_rowid=False,
 )
 # Number, least, most and sum of the values that a column of the shots of a run has.

@@ -1,4 +1,4 @@
-"""Samples and runs with what is known of them, and their shots."""
+"""The first layout: samples, runs with what is known of them, their shots, rules and their jobs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -85,6 +85,8 @@ def upgrade() -> None:
         sa.Column("kind", sa.SmallInteger),
         sa.Column("wavelength_A", sa.Double),
         sa.Column("pulse_energy_J", sa.Double),
+        sa.Column("fate", sa.SmallInteger),
+        sa.Column("received_s", sa.Double),
         sa.Column("more", sa.Text),
         sqlite_with_rowid=False,
     )
@@ -96,4 +98,34 @@ def upgrade() -> None:
         sa.Column("least", sa.Double, nullable=False),
         sa.Column("most", sa.Double, nullable=False),
         sa.Column("total", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "rule",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.String(200), nullable=False, unique=True),
+        sa.Column("definition", sa.Text, nullable=False),
+        sa.Column("is_on", sa.SmallInteger, nullable=False, server_default="1"),
+        sa.Column("since_s", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "job",
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("rule_id", sa.Integer, sa.ForeignKey("rule.id", ondelete="CASCADE"), nullable=False),
+        _of_run(index=True),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("step", sa.String(40), nullable=False),
+        sa.Column("arguments", sa.Text, nullable=False),
+        sa.Column("folder", sa.Text, nullable=False),
+        sa.Column("product", sa.Text, nullable=True),
+        sa.Column("status", sa.String(20), nullable=False, server_default="waiting", index=True),
+        sa.Column("reason", sa.Text, nullable=False, server_default=""),
+        sa.Column("attempt", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("begun", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("worker", sa.String(200), nullable=False, server_default=""),
+        sa.Column("lease_s", sa.Double, nullable=False, server_default="0"),
+        sa.Column("slurm", sa.Text, nullable=False, server_default=""),
+        sa.Column("created_s", sa.Double, nullable=False),
+        sa.Column("started_s", sa.Double, nullable=True),
+        sa.Column("ended_s", sa.Double, nullable=True),
+        sa.UniqueConstraint("rule_id", "run_id", "number"),
     )
