@@ -46,7 +46,10 @@ def stream() -> Stream:
     return Stream(junk_fraction=0.15, multiple_fraction=0.15)
 
 
-def looked_at(stream: Stream, batch: int) -> tuple[HitAnalysis, NDArray[np.uint8]]:
+@pytest.fixture(scope="module")
+def looked_at(stream: Stream) -> tuple[HitAnalysis, NDArray[np.uint8]]:
+    """An analysis that has seen all hits, and their kinds."""
+    batch = 500
     analysis = HitAnalysis(HitSettings(), DETECTOR, BEAM.wavelength_A)
     kinds = [
         analysis.look(stream.hits[first : first + batch], stream.background)["kind"]
@@ -55,8 +58,10 @@ def looked_at(stream: Stream, batch: int) -> tuple[HitAnalysis, NDArray[np.uint8
     return analysis, np.concatenate(kinds)
 
 
-def test_single_hits_are_found_precisely_and_nearly_all(stream: Stream) -> None:
-    _, kind = looked_at(stream, 500)
+def test_single_hits_are_found_precisely_and_nearly_all(
+    stream: Stream, looked_at: tuple[HitAnalysis, NDArray[np.uint8]]
+) -> None:
+    kind = looked_at[1]
     later = np.arange(len(kind)) >= 250  # when the particle is known from some hundred hits
     single, true = (kind == HitKind.SINGLE)[later], (stream.truth == ShotKind.HIT)[later]
     assert true[single].mean() > 0.98
@@ -65,10 +70,9 @@ def test_single_hits_are_found_precisely_and_nearly_all(stream: Stream) -> None:
     assert (pairs == HitKind.MULTIPLE).mean() > 0.85
 
 
-def test_the_size_learned_is_that_of_the_particle(stream: Stream) -> None:
-    analysis, _ = looked_at(stream, 500)
+def test_the_size_learned_is_that_of_the_particle(looked_at: tuple[HitAnalysis, NDArray[np.uint8]]) -> None:
     # A sphere as large as an icosahedron whose corners lie 150 A apart: between its corners and its faces.
-    assert 119 < analysis.size_A < 150
+    assert 119 < looked_at[0].size_A < 150
 
 
 def test_half_of_all_shots_without_a_particle_are_never_taken_for_one(stream: Stream) -> None:

@@ -45,14 +45,15 @@ def test_brightness_is_the_maximum_that_a_general_optimiser_finds() -> None:
     photons = draw.poisson(300 * sphere_profiles(RINGS, np.array([120.0]))[0] + FLAT)
     found = SIZING.fit(photons[None].astype(np.float32), FLAT)
 
-    def misfit(x: np.ndarray, profile: np.ndarray) -> float:
+    def misfit(x: np.ndarray, profile: np.ndarray) -> tuple[float, np.ndarray]:
         expected = x[0] * profile + x[1] * FLAT
-        return float(
-            (expected - photons * np.log(expected)).sum() + (x[1] - 1) ** 2 / BACKGROUND_SPREAD**2 / 2
-        )
+        beside = (x[1] - 1) / BACKGROUND_SPREAD**2
+        value = (expected - photons * np.log(expected)).sum() + (x[1] - 1) * beside / 2
+        slope = np.stack([profile, FLAT]) @ (1 - photons / expected) + np.array([0, beside])
+        return float(value), slope
 
     results = [
-        minimize(misfit, [200.0, 1.0], (profile,), bounds=[(1, None), (0.1, None)])
+        minimize(misfit, [200.0, 1.0], (profile,), jac=True, bounds=[(1, None), (0.1, None)])
         for profile in SIZING.profiles
     ]
     best = min(results, key=lambda result: float(result.fun))
