@@ -42,3 +42,17 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="the disk is full") as caught, atomic_path(tmp_path / "file"):
         raise OSError(28, "No space left on device")
     assert "disk" in caught.value.hint
+
+
+def test_a_link_by_the_temporary_name_is_not_followed(tmp_path: Path) -> None:
+    """Whoever may write in the folder could otherwise have a file elsewhere overwritten."""
+    innocent = tmp_path / "innocent"
+    innocent.write_text("mine")
+    with atomic_path(tmp_path / "file") as temporary:
+        name = temporary.name
+    (tmp_path / name).symlink_to(innocent)
+    with atomic_path(tmp_path / "file") as temporary:
+        temporary.write_text("new")
+    assert innocent.read_text() == "mine"
+    assert (tmp_path / "file").read_text() == "new"
+    assert not (tmp_path / "file").is_symlink()

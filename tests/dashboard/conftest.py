@@ -91,11 +91,13 @@ def serving(*roots: Path, **options: Any) -> Iterator[tuple[Server, httpx.Client
 def ask(port: int, request: bytes, is_whole: bool = True) -> bytes:
     """The answer to bytes; those that are no whole request may have none."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=60 if is_whole else 0.2) as connection:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    # A server that has seen enough closes the connection while we still speak or listen.
+    with connection, suppress(TimeoutError, ConnectionError):
         connection.sendall(request)
-        with suppress(TimeoutError):
-            while block := connection.recv(1 << 16):
-                answer += block
+        connection.settimeout(60 if is_whole else 0.2)
+        while block := connection.recv(1 << 16):
+            answer += block
     return answer
 
 

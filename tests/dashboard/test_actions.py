@@ -64,6 +64,12 @@ def test_notes_are_added_and_kept_in_order(client: httpx.Client, made_up: Simple
     assert told["note"] == "second"
 
 
+@pytest.mark.parametrize("text", ["", "  ", "a\0b", "x" * 10_001])
+def test_notes_that_are_none_are_refused(client: httpx.Client, made_up: SimpleNamespace, text: str) -> None:
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/note", json={"text": text})
+    assert answer.status_code == 422
+
+
 def test_frames_are_excluded_and_taken_back(
     client: httpx.Client, root: Path, made_up: SimpleNamespace
 ) -> None:

@@ -82,6 +82,17 @@ def test_a_line_that_is_longer_than_a_piece_does_not_hold_up_the_log(
     assert "step 9" in text
 
 
+def test_numbers_that_no_computer_counts_break_nothing(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    huge = 10**400
+    step = made_up.step_line(4, log_likelihood=huge, radial={"q_inv_A": [huge], "half_correlation": [huge]})
+    with (root / "virus" / "events.jsonl").open("a") as log:
+        log.write(json.dumps(step) + "\n")
+    for part in ("", "/steps", "/fsc", "/log"):
+        assert client.get(f"/api/runs/{made_up.run_id(client)}{part}").status_code == 200
+
+
 def test_a_report_is_served_in_a_sandbox(client: httpx.Client, made_up: SimpleNamespace) -> None:
     answer = client.get(f"/api/runs/{made_up.run_id(client)}/report")
     policy = answer.headers["content-security-policy"]

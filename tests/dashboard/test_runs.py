@@ -103,6 +103,24 @@ def test_a_step_of_endless_numbers_is_cut(tmp_path: Path, made_up: SimpleNamespa
     assert len(columns) < 110
 
 
+def test_a_step_that_is_nested_deeply_is_a_sentence(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    with (root / "virus" / "events.jsonl").open("a") as log:
+        log.write('{"event": "step", "iteration": 9, "x": ' + "[" * 900 + "]" * 900 + "}\n")
+    answer = client.get(f"/api/runs/{made_up.run_id(client)}/steps")
+    assert answer.status_code == 422
+    assert "nested" in answer.json()["error"]
+
+
+def test_marks_of_any_length_are_cut(tmp_path: Path, made_up: SimpleNamespace) -> None:
+    made_up.write_run(tmp_path / "run")
+    marks = {"tags": ["x" * 10_000] * 300, "sample": "y" * 100_000, "note": "z" * 100_000}
+    (tmp_path / "run" / "dashboard.json").write_text(json.dumps(marks))
+    with made_up.serving(tmp_path) as (_, client):
+        assert len(client.get("/api/runs").content) < 100_000
+
+
 def slow_mean(values: np.ndarray, size: int) -> np.ndarray:
     """Means over boxes, by cutting every voxel into pieces so small that none lies in two boxes."""
     n = len(values)

@@ -25,6 +25,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileError(final, "is a directory, not a file to write.", "Give the path of a file.")
     temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
+        if temporary.is_symlink():  # put there by somebody else: what is written would go where it leads
+            temporary.unlink()
         temporary.touch()
     except OSError as error:
         if error.errno in DISK_FULL:

@@ -46,7 +46,11 @@ class Tags(Nothing):
 class Note(Nothing):
     """A note."""
 
-    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)]
+    # Without the character that databases take for the end of a text.
+    text: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000, pattern=r"^[^\x00]+$"),
+    ]
 
 
 class Events(Nothing):

@@ -21,7 +21,10 @@ class PlainAnswer(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         """The content as bytes."""
-        return json.dumps(plain(content), allow_nan=False, separators=(",", ":")).encode("ascii")
+        try:
+            return json.dumps(plain(content), allow_nan=False, separators=(",", ":")).encode("ascii")
+        except RecursionError as error:
+            raise OrienteerError("A file of this run is nested too deeply to be shown.") from error
 
 
 def error_answer(status: int, message: str, hint: str = "") -> PlainAnswer:

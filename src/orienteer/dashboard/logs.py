@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
+from orienteer.report.plain_values import as_number
 
 EVENTS, PRINTED = "events.jsonl", "dashboard.log"
 PIECE_BYTES = 64 << 10
@@ -69,11 +69,7 @@ def _line(event: dict[str, Any]) -> str:
     time = str(event.get("time", ""))[:19].replace("T", " ")
     said = [f"{time}  {str(event.get('event', ''))[:40]} {event.get('iteration', '')}".rstrip()]
     if event.get("event") == "step":
-        numbers = [(name, event.get(name)) for name in _TOLD]
-        said += [
-            f"{name.replace('_', ' ')} {value:.4g}"
-            for name, value in numbers
-            if isinstance(value, int | float) and math.isfinite(value)
-        ]
+        numbers = [(name, as_number(event.get(name))) for name in _TOLD]
+        said += [f"{name.replace('_', ' ')} {value:.4g}" for name, value in numbers if value is not None]
     said += [str(event[name])[:500] for name in ("reason", "note") if event.get(name)]
     return "  ".join(said)

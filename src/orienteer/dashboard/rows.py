@@ -15,6 +15,7 @@ RUN, LIVE, MARKS = "run.json", "live.json", "dashboard.json"
 VALIDATION = "validation/validation.json"
 DAMAGED = "damaged"
 _LONGEST_WORDS = 400
+_LONGEST_NAME, _LONGEST_NOTE, _MOST_TAGS = 200, 10_000, 100
 
 
 def read_json(roots: Roots, path: Path) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def _run_row(roots: Roots, path: Path) -> dict[str, Any]:
     standing = read_standing(path)
     is_known = standing.state != "new"
     return {
-        "kind": as_words(described.get("method")),
+        "kind": as_words(described.get("method"))[:_LONGEST_NAME],
         "status": standing.state if is_known else DAMAGED,
         "words": in_words(standing)[:_LONGEST_WORDS],
         "iteration": as_count(standing.iteration),
@@ -111,9 +112,9 @@ def _marks(roots: Roots, path: Path) -> dict[str, Any]:
     except OrienteerError:
         marks = {}
     return {
-        "tags": as_texts(marks.get("tags")),
-        "sample": as_words(marks.get("sample")),
-        "note": as_words(marks.get("note")),
+        "tags": [text[:_LONGEST_NAME] for text in as_texts(marks.get("tags"))[:_MOST_TAGS]],
+        "sample": as_words(marks.get("sample"))[:_LONGEST_NAME],
+        "note": as_words(marks.get("note"))[:_LONGEST_NOTE],
     }
 
 

@@ -80,6 +80,7 @@ class Server:
         config = uvicorn.Config(
             self.app, log_level="warning", access_log=False, server_header=False, limit_concurrency=200,
             ws="websockets-sansio", ws_max_size=4096, timeout_graceful_shutdown=2, lifespan="off",
+            proxy_headers=False,  # who asks is who connects, whatever a header says
         )  # fmt: skip
         self._uvicorn = uvicorn.Server(config)
         # Whoever opens the page finds the list read already.

@@ -21,12 +21,16 @@ def at(tree: Any, *names: str) -> Any:
 def as_number(value: Any) -> float | None:
     """The value when it is a finite number.
 
-    >>> as_number(2), as_number("2"), as_number(True), as_number(float("inf"))
-    (2.0, None, None, None)
+    >>> as_number(2), as_number("2"), as_number(True), as_number(float("inf")), as_number(10**400)
+    (2.0, None, None, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def as_numbers(value: Any) -> list[float | None]:
