@@ -52,7 +52,13 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
     until_s = float(os.environ.get(UNTIL_VARIABLE) or "inf")
     with _to_be_mended():
         keep = _load_filter(str(described.get("filter") or ""))
-    source = _wait_for_source(described, keep is not None, lambda: stop.is_requested)
+    source = _wait_for_source(
+        described, keep is not None, lambda: stop.is_requested or time.time() >= until_s
+    )
+    if source is None and not stop.is_requested:
+        folder.write_counters({**folder.read_counters(), "is_finished": True})
+        _say("has received nothing: the source has not answered in the time of this run")
+        return DONE
     if source is None:
         return STOPPED
     with ExitStack() as stack:
@@ -250,13 +256,15 @@ def _wait_for_hits(folder: LiveFolder, stop: StopRequests) -> JournalSource | No
     """The hits, as soon as there are some; None where somebody stops the waiting, or none will come."""
     _say("waits for hits")
     while not stop.is_requested:
+        # Asked first: hits that come between the question and the look are then seen.
+        is_over = bool(folder.read_counters().get("is_finished"))
         if folder.describe().get("frame_shape"):
             source = JournalSource(folder.path)
             if len(source):
                 return source
-            if folder.read_counters().get("is_finished"):
-                _say("has no hits to begin with")
-                return None
+        if is_over:
+            _say("has no hits to begin with")
+            return None
         _pause(_LOOK_EVERY_S, stop)
     return None
 
