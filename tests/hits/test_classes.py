@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.square import square_detector
-from orienteer.errors import OrienteerError
+from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.hits.class_sums import ClassModel, expect
 from orienteer.hits.classes import Classes, classify
 from orienteer.hits.polar import PolarGrid
@@ -95,9 +95,11 @@ def test_probabilities_are_those_of_a_slow_sum() -> None:
         assert np.isclose(found.log_evidence[d], np.log(total) + 300, atol=1e-3)
 
 
-def test_no_hits_and_no_classes_are_refused() -> None:
+def test_no_hits_no_classes_and_other_backgrounds_are_refused() -> None:
     hits = patterns(KIND[:2], TURN[:2], 100, 8)
     with pytest.raises(OrienteerError, match="at least one hit"):
         classify(hits, DETECTOR, WAVELENGTH_A, 0)
     with pytest.raises(OrienteerError, match="at least one hit"):
         classify(hits[:0], DETECTOR, WAVELENGTH_A, 2)
+    with pytest.raises(GeometryMismatch, match="the background has shape"):
+        classify(hits, DETECTOR, WAVELENGTH_A, 2, background=BACKGROUND[:9])

@@ -17,7 +17,7 @@ def make_shots(n: int = 900) -> Patterns:
     draw = np.random.default_rng(1)
     frames = draw.poisson(0.2, (n, 24, 24))
     frames[::9, 8:16, 8:16] += draw.poisson(2, (n // 9, 8, 8))
-    columns = {"wavelength_A": np.full(n, 2.0)}
+    columns = {"wavelength_A": np.linspace(1.98, 2.02, n)}
     return Patterns(frames.reshape(n, -1).astype(np.uint16), np.arange(n, dtype=np.uint64), columns)
 
 

@@ -80,10 +80,11 @@ class HitAnalysis:
         return 0.0 if self.selection is None else self.selection.size_A
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next answer depends on."""
+        """Everything that the next answer depends on; it is for an analysis at ``wavelength_A``."""
         state: dict[str, NDArray[Any]] = {
             f"window_{name}": array.copy() for name, array in zip(Evidence._fields, self._window, strict=True)
         }
+        state["wavelength_A"] = np.array([self._wavelength_A])
         state["first_sizes"], state["n_seen"] = self._first_sizes.copy(), np.array([self._n_seen])
         state["spacing_inv_A"] = np.array([0.0 if self._fringes is None else self._fringes.spacing_inv_A])
         return state | ({} if self.selection is None else selection_state(self.selection))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.detector.detector import Detector
-from orienteer.errors import OrienteerError
+from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.hits.class_sums import ClassModel, expect
 from orienteer.hits.fringes import pixel_spacing_inv_A
 from orienteer.hits.polar import PolarGrid
@@ -37,7 +37,7 @@ class Classes:
     angle_deg : (N,) by which its average is turned.
     certainty : (N,) probability of that class.
     share : (C + 1,) share of the hits.
-    log_likelihood : mean over hits after each iteration, in nats.
+    log_likelihood : mean over hits of the classes that each iteration began with, in nats.
     """
 
     grid: PolarGrid
@@ -70,6 +70,11 @@ def classify(
     """
     if n_classes < 1 or iterations < 1 or len(hits) == 0:
         raise OrienteerError("classes need at least one hit, one class and one iteration.")
+    if background is not None and np.shape(background) != (detector.n_pixels,):
+        raise GeometryMismatch(
+            f"the background has shape {np.shape(background)}, but the detector has "
+            f"{detector.n_pixels} pixels."
+        )
     patterns = hits if isinstance(hits, Patterns) else hits.read()
     q_max = q_max_inv_A or _edge_of_light(patterns, detector, wavelength_A, background)
     # Rings narrower than a pixel would have holes.

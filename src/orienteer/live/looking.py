@@ -97,7 +97,9 @@ class Looking:
         if not len(hits) or self._make_analysis is None or not wavelength_A:
             return {}
         if self._analysis is None:
-            self._analysis = self._make_analysis(wavelength_A)
+            # The wavelength that the first hits had, also after a restart: it may vary from shot to shot.
+            before = self._analysis_state.get(WAVELENGTH)
+            self._analysis = self._make_analysis(wavelength_A if before is None else float(before[0]))
             if self._analysis_state:
                 self._analysis.restore(self._analysis_state)
         return self._analysis.look(hits, self.finder.background)
