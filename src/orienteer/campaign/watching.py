@@ -6,13 +6,18 @@ import glob
 import json
 import os
 import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
-from orienteer.campaign.names import name_of
+from orienteer.campaign.database import insert_once
+from orienteer.campaign.names import MOST_OF_A_NAME, name_of
 from orienteer.campaign.rules import Rule
+from orienteer.campaign.runs import add_sample
 from orienteer.campaign.schema import rule, run
 
 if TYPE_CHECKING:
@@ -21,20 +26,19 @@ if TYPE_CHECKING:
 
 def add_new_runs(campaign: Campaign) -> list[str]:
     """Add what the rules of a campaign watch for and is new and whole; the names of the new runs."""
-    found: list[str] = []
-    watched = campaign.database.read(_watching_rules)
+    database = campaign.database
+    watched = database.read(_watching_rules)
     if not watched:
-        return found
-    known, names = campaign.database.read(_known)
+        return []
+    known = database.read(_known)
+    found = []
     for made in watched:
         for path in sorted(glob.glob(made.watch)):
-            if path in known or not _is_settled(Path(path), made.settle_s):
+            if path in known or not _is_text(path) or not _is_settled(Path(path), made.settle_s):
                 continue
-            name = _free_name(Path(path), names)
-            campaign.add_run(name, data=path, sample=made.sample)
             known.add(path)
-            names.add(name)
-            found.append(name)
+            name = database.write(partial(_add_new_run, path=path, sample=made.sample))
+            found += [name] if name else []
     return found
 
 
@@ -44,9 +48,40 @@ def _watching_rules(connection: Connection) -> list[Rule]:
     return [made for made in rules if made.watch]
 
 
-def _known(connection: Connection) -> tuple[set[str], set[str]]:
-    rows = connection.execute(select(run.c.data, run.c.name)).all()
-    return {row.data for row in rows if row.data}, {row.name for row in rows}
+def _known(connection: Connection) -> set[str]:
+    return set(connection.execute(select(run.c.data).where(run.c.data.is_not(None))).scalars())
+
+
+def _add_new_run(connection: Connection, path: str, sample: str) -> str:
+    """Add a run under a name that nobody has; its name, or nothing where another worker has added it."""
+    now = time.time()
+    sample_id = add_sample(connection, sample) if sample else None
+    values = {"data": path, "sample_id": sample_id, "created_s": now, "modified_s": now}
+    for name in _names(Path(path)):
+        if insert_once(connection, run, {"name": name, **values}):
+            return name
+        # Whoever has the name may have added this very file, an instant ago.
+        if connection.execute(select(run.c.data).where(run.c.name == name)).scalar() == path:
+            return ""
+    raise AssertionError("there is always another name")
+
+
+def _names(path: Path) -> Iterator[str]:
+    """That of the file; for when another run has it, with that of its folder, or a number."""
+    stem = name_of(path.stem if path.is_file() else path.name)
+    yield stem
+    yield name_of(f"{path.parent.name} {stem}")
+    for number in count(2):
+        end = f" ({number})"
+        yield stem[: MOST_OF_A_NAME - len(end)] + end
+
+
+def _is_text(path: str) -> bool:
+    """Whether the name can be kept in a database; a file with another one is left alone."""
+    try:
+        return bool(path.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_settled(path: Path, settle_s: float) -> bool:
@@ -58,12 +93,3 @@ def _is_settled(path: Path, settle_s: float) -> bool:
     except OSError:  # it went away, or may not be read
         return False
     return time.time() - max(times) >= settle_s
-
-
-def _free_name(path: Path, names: set[str]) -> str:
-    """The name of the file; where another run has it, with that of its folder, or a number."""
-    stem = name_of(path.stem if path.is_file() else path.name)
-    for name in (stem, name_of(f"{path.parent.name} {stem}")):
-        if name not in names:
-            return name
-    return next(name for i in range(2, len(names) + 3) if (name := f"{stem} ({i})") not in names)
