@@ -137,6 +137,17 @@ def test_what_all_pixels_of_a_panel_have_too_much_is_taken_away(device, mean):
     assert (one_panel != photons).mean() > 0.05
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_common_mode_is_as_wide_in_adu_as_in_photons(device):
+    known, photons = constants(), photons_of(60)
+    offset = np.random.default_rng(10).uniform(-25, 25, (60, 1))
+    raw = read_out(photons, known, offset=offset, noise=3)
+    in_photons = CalibrationSettings(common_mode=True, count_photons=False)
+    in_adu = in_photons.model_copy(update={"divide_by_gain": False})
+    found = calibrated(raw, in_adu, device, known) / known.gain_adu
+    np.testing.assert_allclose(found, calibrated(raw, in_photons, device, known), atol=1e-4)
+
+
 def test_one_gain_for_all_pixels_is_enough():
     found = calibrated(np.array([[0, 49, 51, 149]]), CalibrationSettings(adu_per_photon=100), "cpu")
     np.testing.assert_array_equal(found, [[0, 0, 1, 1]])

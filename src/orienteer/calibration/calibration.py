@@ -36,12 +36,12 @@ class Calibration:
         if constants is None and settings.constants:
             constants = read_constants(settings.constants, n_pixels)
         self.is_asked = constants is not None or settings.adu_per_photon > 0 or settings.common_mode
-        pedestal, inverse_gain = _stages(settings, constants or Constants(), n_pixels)
+        stages = _stages(settings, constants or Constants(), n_pixels)
         panel = np.full(n_pixels, -1, np.int32)
         if settings.common_mode:
             panel = _panels(n_pixels, detector)
         threshold = settings.photon_threshold if settings.count_photons else None
-        self._conversion = Conversion(pedestal, inverse_gain, panel, threshold)
+        self._conversion = Conversion(*stages, panel, threshold)
 
     def __call__(self, raw: Patterns) -> Patterns:
         """The same shots in photons, (N, P) uint16, or as signal in photons, (N, P) float32."""
@@ -78,8 +78,11 @@ class Calibration:
 
 def _stages(
     settings: CalibrationSettings, constants: Constants, n_pixels: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Pedestal and inverse gain, (S, P) each, for as many gain stages as any of the constants has."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Pedestal and inverse gain, (S, P) each, for as many gain stages as any of the constants has.
+
+    And the ADU of a photon (P,) in the first stage, whether or not frames are divided by the gain.
+    """
     given_gain = constants.gain_adu
     if settings.adu_per_photon > 0:
         if given_gain is not None and settings.divide_by_gain:
@@ -88,10 +91,11 @@ def _stages(
                 "Leave out adu_per_photon, or the gain in the file of constants.",
             )
         given_gain = np.full((1, n_pixels), settings.adu_per_photon, np.float32)
+    ones = np.ones((1, n_pixels), np.float32)
+    known_gain = ones if given_gain is None else given_gain
+    gain = known_gain if settings.divide_by_gain else ones
     pedestal = constants.pedestal_adu if settings.subtract_pedestal else None
-    gain = given_gain if settings.divide_by_gain else None
-    pedestal = np.zeros((1, n_pixels), np.float32) if pedestal is None else pedestal
-    gain = np.ones((1, n_pixels), np.float32) if gain is None else gain
+    pedestal = np.zeros_like(ones) if pedestal is None else pedestal
     n_stages = max(len(pedestal), len(gain))
     if {len(pedestal), len(gain)} - {1, n_stages}:
         raise SettingsError(
@@ -100,7 +104,8 @@ def _stages(
         )
     shape = (n_stages, n_pixels)
     pedestal, gain = np.broadcast_to(pedestal, shape), np.broadcast_to(gain, shape)
-    return np.ascontiguousarray(pedestal), np.ascontiguousarray(1 / gain, dtype=np.float32)
+    inverse_gain = np.ascontiguousarray(1 / gain, dtype=np.float32)
+    return np.ascontiguousarray(pedestal), inverse_gain, np.ascontiguousarray(known_gain[0])
 
 
 def _panels(n_pixels: int, detector: Detector | None) -> NDArray[np.int32]:

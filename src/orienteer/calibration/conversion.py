@@ -23,12 +23,14 @@ class Conversion:
     """x = (raw - pedestal - offset of the panel) / gain, and photons = whole part of x + 1 - threshold.
 
     pedestal, inverse_gain : (S, P) float32, of S gain stages.
+    photon_adu : (P,) float32, ADU of a photon in the first stage, also where it is not divided by.
     panel : (P,) int32 number of the panel whose common offset is taken away; -1: none is.
     threshold : signal from which there is a first photon; None: the signal is kept, (N, P) float32.
     """
 
     pedestal: NDArray[np.float32]
     inverse_gain: NDArray[np.float32]
+    photon_adu: NDArray[np.float32]
     panel: NDArray[np.int32]
     threshold: float | None
 
@@ -65,8 +67,8 @@ class Conversion:
         """ADU of a photon (L,), pixels sorted by panel (P,), and where each panel begins in them (L + 1,)."""
         order = np.argsort(self.panel, kind="stable").astype(np.int32)
         first = np.searchsorted(self.panel[order], np.arange(self.n_panels + 1)).astype(np.int32)
-        of_panels = np.split(self.inverse_gain[0, order], first)[1:-1]
-        photon = [1 / np.median(one) if len(one) else 1.0 for one in of_panels]
+        of_panels = np.split(self.photon_adu[order], first)[1:-1]
+        photon = [np.median(one) if len(one) else 1.0 for one in of_panels]
         return np.array(photon, np.float32), order, first
 
     def _on_gpu(self, raw: Array, stage: Array | None) -> Array:
