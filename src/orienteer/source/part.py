@@ -115,14 +115,18 @@ class PartOfSource:
 
     def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
         """The names (n,) of the chosen frames, which are those they have in the whole."""
-        return self._whole.event_ids()[self._places_of(frames)]
+        places = self._places_of(frames)
+        first, end = _span(places)
+        return self._whole.event_ids(slice(first, end))[places - first]
 
     def read_columns(
         self, names: Collection[str] | None = None, frames: slice | ArrayLike = slice(None)
     ) -> dict[str, NDArray[Any]]:
         """Columns (n, ...) of the chosen frames by name."""
         places = self._places_of(frames)
-        return {name: column[places] for name, column in self._whole.read_columns(names).items()}
+        first, end = _span(places)
+        columns = self._whole.read_columns(names, slice(first, end))
+        return {name: column[places - first] for name, column in columns.items()}
 
     def refresh(self) -> int:
         """A part stays what it was when it was made."""
@@ -143,3 +147,8 @@ class PartOfSource:
             return self.places[chosen]
         except IndexError as error:
             raise OrienteerError(f"{self.name}: {error}.", f"It has {len(self)} frames.") from None
+
+
+def _span(places: NDArray[np.int64]) -> tuple[int, int]:
+    """The first of some places and the one behind the last: of a long data set, a batch needs no more."""
+    return (int(places.min()), int(places.max()) + 1) if len(places) else (0, 0)
