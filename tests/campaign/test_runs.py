@@ -25,6 +25,17 @@ def test_a_run_is_added_once_and_changed_after(campaign: Campaign) -> None:
     assert not campaign.run(number)["is_open"]
 
 
+def test_runs_of_different_places_are_different_runs(campaign: Campaign) -> None:
+    assert campaign.add_run_at("/day1/r1", kind="live", is_open=True) == ("r1", True)
+    assert campaign.add_run_at("/day2/r1", data="raw.h5") == ("day2 r1", True)
+    assert campaign.add_run_at("/day1/r1", sample="virus") == ("r1", False)
+    assert campaign.add_run_at("/raw/day2/r1.h5", is_folder=False) == ("r1 (2)", True)
+    found = {run["name"]: run for run in campaign.runs()[1]}
+    assert {run["folder"] for run in found.values()} == {"/day1/r1", "/day2/r1", None}
+    assert (found["r1"]["sample"], found["r1"]["kind"], found["r1"]["is_open"]) == ("virus", "live", True)
+    assert found["r1 (2)"]["data"] == "/raw/day2/r1.h5"
+
+
 def test_runs_are_searched_tagged_sorted_and_paged(campaign: Campaign) -> None:
     for i in range(12):
         campaign.add_run(f"r{i:02d}", sample="virus" if i % 2 else "gold_beads")

@@ -91,14 +91,26 @@ class Campaign:
 
         folder : where it is worked on; data : what was measured; is_open : whether shots are still to come.
         """
-        facts = {
-            "folder": None if folder is None else str(folder),
-            "data": None if data is None else str(data),
-            "sample": sample or None,
-            "kind": kind,
-            "is_open": None if is_open is None else int(is_open),
-        }
+        facts = _facts(folder, data, sample, kind, is_open)
         return self._write(lambda connection: runs.add_run(connection, name, facts))
+
+    def add_run_at(
+        self,
+        path: str | PathLike[str],
+        data: str | PathLike[str] | None = None,
+        sample: str = "",
+        kind: str | None = None,
+        is_open: bool | None = None,
+        is_folder: bool = True,
+    ) -> tuple[str, bool]:
+        """Add the run that lies at a path, or change what is given of it; its name, and whether it is new.
+
+        It is named after the path, and otherwise than the runs of other paths: day1/r1 and day2/r1 are two.
+        is_folder : the path is where it is worked on, and not what was measured.
+        """
+        facts = _facts(None, data, sample, kind, is_open)
+        place = "folder" if is_folder else "data"
+        return self._write(lambda connection: runs.add_run_at(connection, str(path), place, facts))
 
     def close_run(self, run: str | int) -> None:
         """No more shots come; from now on rules apply to it."""
@@ -219,3 +231,20 @@ class Campaign:
 
     def _write_of(self, run: str | int, work: Callable[[Connection, int], T]) -> T:
         return self._write(lambda connection: work(connection, runs.find_run(connection, run)))
+
+
+def _facts(
+    folder: str | PathLike[str] | None,
+    data: str | PathLike[str] | None,
+    sample: str,
+    kind: str | None,
+    is_open: bool | None,
+) -> dict[str, Any]:
+    """What is given of a run, as the table has it; None: it stays as it is."""
+    return {
+        "folder": None if folder is None else str(folder),
+        "data": None if data is None else str(data),
+        "sample": sample or None,
+        "kind": kind,
+        "is_open": None if is_open is None else int(is_open),
+    }

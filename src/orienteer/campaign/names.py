@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
 
 from orienteer.errors import SettingsError
 
@@ -35,6 +38,21 @@ def name_of(path_stem: str) -> str:
     'r0042_'
     """
     return _UNFIT.sub("_", path_stem).lstrip(" .,:+@=()-")[:MOST_OF_A_NAME].rstrip() or "run"
+
+
+def names_for(path: Path) -> Iterator[str]:
+    """Names for the run at a path: its own; for when that is taken, with its folder's, then with numbers.
+
+    >>> from itertools import islice
+    >>> list(islice(names_for(Path("night/r1.h5")), 3))
+    ['r1', 'night r1', 'r1 (2)']
+    """
+    stem = name_of(path.name if path.is_dir() else path.stem)
+    yield stem
+    yield name_of(f"{path.parent.name} {stem}")
+    for number in count(2):
+        end = f" ({number})"
+        yield stem[: MOST_OF_A_NAME - len(end)] + end
 
 
 def checked_tag(tag: str) -> str:

@@ -55,7 +55,7 @@ class Rule(Section):
                 "Say there under [cluster] what to ask for, and give the file as settings.",
             )
         if self.settings and not Path(self.settings).is_file():
-            raise FileError(self.settings, "no such settings file.")
+            raise FileError(self.settings, "no such settings file.", "Check the path.")
         if self.sample:
             checked_name(self.sample, "sample")
         paths = {name: getattr(self, name) for name in ("out", "watch", "settings")}
@@ -68,7 +68,7 @@ def read_rules(path: Path) -> dict[str, Rule]:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+        raise FileError(path, f"cannot be read ({error.strerror}).", "Check the path.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path}: not valid TOML: {error}.") from None
     tables = tree.get("rule")

@@ -7,13 +7,14 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, or_, select
 
 from orienteer.campaign.address import CampaignError
 from orienteer.campaign.database import insert_once, put
-from orienteer.campaign.names import checked_name, checked_note, checked_tag, printable
+from orienteer.campaign.names import checked_name, checked_note, checked_tag, names_for, printable
 from orienteer.campaign.schema import file, note, parameter, result, run, sample, tag
 
 SORTS = ("modified", "created", "name", "n_shots", "n_hits")
@@ -33,6 +34,28 @@ def add_run(connection: Connection, name: str, facts: Mapping[str, Any]) -> int:
     insert_once(connection, run, {"name": checked_name(name), "created_s": now, "modified_s": now, **given})
     connection.execute(run.update().where(run.c.name == name).values(modified_s=now, **given))
     return find_run(connection, name)
+
+
+def add_run_at(connection: Connection, path: str, place: str, facts: Mapping[str, Any]) -> tuple[str, bool]:
+    """Add the run that lies at a path under a name that no other run has, or change it; its name, and whether
+    it is new.
+
+    place : folder or data, whichever the path is.
+    """
+    here = select(run.c.name).where(run.c[place] == path).order_by(run.c.id)
+    known = connection.execute(here).scalar()
+    name, is_new = known or "", False
+    candidates = names_for(Path(path))
+    now = time.time()
+    while not name:
+        candidate = next(candidates)
+        values = {"name": candidate, place: path, "created_s": now, "modified_s": now}
+        is_new = insert_once(connection, run, values)
+        # Whoever has the name may have added this very path, an instant ago.
+        if is_new or connection.execute(here.where(run.c.name == candidate)).scalar():
+            name = candidate
+    add_run(connection, name, {**facts, place: path})
+    return name, is_new
 
 
 def add_sample(connection: Connection, name: str, about: str = "") -> int:

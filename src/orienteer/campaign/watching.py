@@ -6,18 +6,12 @@ import glob
 import json
 import os
 import time
-from collections.abc import Iterator
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
-from orienteer.campaign.database import insert_once
-from orienteer.campaign.names import MOST_OF_A_NAME, name_of
 from orienteer.campaign.rules import Rule
-from orienteer.campaign.runs import add_sample
 from orienteer.campaign.schema import rule, run
 
 if TYPE_CHECKING:
@@ -37,8 +31,8 @@ def add_new_runs(campaign: Campaign) -> list[str]:
             if path in known or not _is_text(path) or not _is_settled(Path(path), made.settle_s):
                 continue
             known.add(path)
-            name = database.write(partial(_add_new_run, path=path, sample=made.sample))
-            found += [name] if name else []
+            name, is_new = campaign.add_run_at(path, sample=made.sample, is_folder=False)
+            found += [name] if is_new else []
     return found
 
 
@@ -50,30 +44,6 @@ def _watching_rules(connection: Connection) -> list[Rule]:
 
 def _known(connection: Connection) -> set[str]:
     return set(connection.execute(select(run.c.data).where(run.c.data.is_not(None))).scalars())
-
-
-def _add_new_run(connection: Connection, path: str, sample: str) -> str:
-    """Add a run under a name that nobody has; its name, or nothing where another worker has added it."""
-    now = time.time()
-    sample_id = add_sample(connection, sample) if sample else None
-    values = {"data": path, "sample_id": sample_id, "created_s": now, "modified_s": now}
-    for name in _names(Path(path)):
-        if insert_once(connection, run, {"name": name, **values}):
-            return name
-        # Whoever has the name may have added this very file, an instant ago.
-        if connection.execute(select(run.c.data).where(run.c.name == name)).scalar() == path:
-            return ""
-    raise AssertionError("there is always another name")
-
-
-def _names(path: Path) -> Iterator[str]:
-    """That of the file; for when another run has it, with that of its folder, or a number."""
-    stem = name_of(path.stem if path.is_file() else path.name)
-    yield stem
-    yield name_of(f"{path.parent.name} {stem}")
-    for number in count(2):
-        end = f" ({number})"
-        yield stem[: MOST_OF_A_NAME - len(end)] + end
 
 
 def _is_text(path: str) -> bool:

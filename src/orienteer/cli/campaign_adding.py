@@ -10,27 +10,40 @@ if TYPE_CHECKING:
 
 
 def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
-    """Add what lies at a path, or bring it up to date; the name of the run."""
+    """Add what lies at a path, or bring it up to date; the name of the run.
+
+    name : empty means that of the path, or another where a run of another path has it.
+    """
     from orienteer.campaign.facts import read_facts
-    from orienteer.campaign.names import name_of
+    from orienteer.live.standing import read_live_standing
     from orienteer.run.directory import RunDirectory
     from orienteer.source.journal import is_live_run
 
     if not path.exists():
-        raise FileError(path, "there is no such file or folder.")
-    whole = path.absolute()
-    run = name or name_of(whole.stem if path.is_file() else whole.name)
+        raise FileError(path, "there is no such file or folder.", "Check the path.")
     if is_live_run(path):
-        campaign.add_run(run, folder=whole, sample=sample, kind="live")
+        # Asked before its shots are read: what is not at work now has none that come later.
+        is_open = read_live_standing(path).state == "working"
+        run = _add(campaign, name, path.resolve(), sample=sample, kind="live", is_open=True)
         _add_shots(campaign, run, path)
+        if not is_open:
+            campaign.close_run(run)
     elif RunDirectory(path).is_run:
         described = RunDirectory(path).describe()
-        data = described["input"].get("path")
-        campaign.add_run(run, folder=whole, data=data, sample=sample, kind=str(described["method"]))
-        campaign.put_facts(run, **read_facts(whole))
+        facts = {"data": described["input"].get("path"), "kind": str(described["method"])}
+        run = _add(campaign, name, path.absolute(), sample=sample, **facts)
+        campaign.put_facts(run, **read_facts(path.absolute()))
     else:
-        campaign.add_run(run, data=whole, sample=sample, kind="data")
+        run = _add(campaign, name, path.absolute(), is_folder=False, sample=sample, kind="data")
     return run
+
+
+def _add(campaign: "Campaign", name: str, path: Path, is_folder: bool = True, **facts: Any) -> str:
+    if not name:
+        return campaign.add_run_at(path, is_folder=is_folder, **facts)[0]
+    place: dict[str, Any] = {"folder" if is_folder else "data": path}
+    campaign.add_run(name, **place, **facts)
+    return name
 
 
 def _add_shots(campaign: "Campaign", run: str, path: Path) -> None:
@@ -42,6 +55,6 @@ def _add_shots(campaign: "Campaign", run: str, path: Path) -> None:
 
     def read(first: int, at_most: int) -> dict[str, Any]:
         last = max(first, min(reader.n_shots, first + at_most))
-        return reader.shots(reader.columns, slice(first, last))
+        return reader.retrying(lambda: reader.shots(reader.columns, slice(first, last)))
 
     feed(campaign, run, read)

@@ -125,7 +125,6 @@ def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
     """Put every shot into the database of the campaign, once."""
     from orienteer.campaign.campaign import Campaign
     from orienteer.campaign.feeding import feed
-    from orienteer.campaign.names import name_of
 
     reader = JournalReader(folder.path)
 
@@ -136,9 +135,8 @@ def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
         last = min(reader.n_shots, first + at_most)
         return reader.retrying(lambda: reader.shots(reader.columns, slice(first, max(first, last))))
 
-    run = name_of(folder.path.resolve().name)
     with Campaign.open(os.environ[CAMPAIGN_VARIABLE], create=True) as campaign:
-        campaign.add_run(run, folder=folder.path.resolve(), kind="live", is_open=True)
+        run, _ = campaign.add_run_at(folder.path.resolve(), kind="live", is_open=True)
         _say(f"has run '{run}' in the campaign")
         while not stop.is_requested:
             is_over = bool(folder.read_counters().get("is_finished"))
