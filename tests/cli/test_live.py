@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +47,23 @@ def start(*words: object) -> subprocess.Popen[str]:
 
 def live(*words: object) -> tuple[int, str, str]:
     process = start("live", *words)
-    output, messages = process.communicate(timeout=WAIT_S)
+    try:
+        output, messages = process.communicate(timeout=WAIT_S)
+    finally:
+        process.kill()
     return process.returncode, output, messages
+
+
+@contextmanager
+def served(frames: Path, rate: float) -> Iterator[str]:
+    """The address at which the frames are replayed."""
+    replay = start("replay", frames, "--to", "tcp://127.0.0.1:0", "--rate", rate)
+    try:
+        assert replay.stderr is not None
+        yield replay.stderr.readline().split()[-1]
+    finally:
+        replay.kill()
+        replay.communicate()
 
 
 def test_a_file_is_received_to_its_end_and_the_counters_add_up(frames: Path, tmp_path: Path) -> None:
@@ -79,30 +96,27 @@ def test_a_file_is_received_to_its_end_and_the_counters_add_up(frames: Path, tmp
 
 def test_ctrl_c_keeps_what_was_received_and_the_same_command_goes_on(frames: Path, tmp_path: Path) -> None:
     pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
-    replay = start("replay", frames, "--to", "tcp://127.0.0.1:0", "--rate", 60)
-    try:
-        assert replay.stderr is not None
-        address = replay.stderr.readline().split()[-1]
+    with served(frames, rate=50) as address:
         words = ("--source", address, "--out", tmp_path / "run", "--no-map", "--json")
         process = start("live", *words)
-        counters = tmp_path / "run" / "counters.json"
-        until = time.monotonic() + WAIT_S
-        while not counters.exists() and time.monotonic() < until:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        output, messages = process.communicate(timeout=WAIT_S)
+        try:
+            counters = tmp_path / "run" / "counters.json"
+            until = time.monotonic() + WAIT_S
+            while not counters.exists() and time.monotonic() < until:
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            output, messages = process.communicate(timeout=WAIT_S)
+        finally:
+            process.kill()
         assert process.returncode == 130, messages
         assert "The same command goes on" in messages
         received = json.loads(output)["received"]
         assert 0 < received == len(read_shots(tmp_path / "run", ["event_id"])["event_id"])
         status, output, messages = live(*words)
-        assert status == 0, messages
-        assert json.loads(output)["received"] == N_EVENTS
-        ids = read_shots(tmp_path / "run", ["event_id"])["event_id"]
-        np.testing.assert_array_equal(ids, np.arange(N_EVENTS))
-    finally:
-        replay.kill()
-        replay.communicate()
+    assert status == 0, messages
+    assert json.loads(output)["received"] == N_EVENTS
+    ids = read_shots(tmp_path / "run", ["event_id"])["event_id"]
+    np.testing.assert_array_equal(ids, np.arange(N_EVENTS))
 
 
 def test_what_the_user_has_to_mend_ends_the_run_in_one_sentence(frames: Path, tmp_path: Path) -> None:
@@ -130,20 +144,13 @@ def test_a_folder_with_other_things_is_left_alone(frames: Path, tmp_path: Path) 
 
 def test_a_run_can_be_given_its_time(frames: Path, tmp_path: Path) -> None:
     pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
-    replay = start("replay", frames, "--to", "tcp://127.0.0.1:0", "--rate", 20)
-    try:
-        assert replay.stderr is not None
-        address = replay.stderr.readline().split()[-1]
-        status, output, messages = live(
-            "--source", address, "--out", tmp_path / "run", "--no-map", "--json", "--seconds", 8
-        )
-        assert status == 0, messages
-        counters = json.loads(output)
-        assert counters["is_finished"]
-        assert counters["received"] < N_EVENTS
-    finally:
-        replay.kill()
-        replay.communicate()
+    words = ("--out", tmp_path / "run", "--no-map", "--json", "--seconds", 8)
+    with served(frames, rate=20) as address:
+        status, output, messages = live("--source", address, *words)
+    assert status == 0, messages
+    counters = json.loads(output)
+    assert counters["is_finished"]
+    assert counters["received"] < N_EVENTS
 
 
 def test_events_of_two_detectors_are_matched_by_their_ids(frames: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
 
 # Shots per second: the whole stream lasts less than half a minute.
-RATE_HZ = 300
+RATE_HZ = 250
 SETTINGS = """\
 # The experiment of the live demo: a virus-like particle, which one shot in eight meets.
 [particle]
@@ -35,7 +35,7 @@ edge_resolution_A = 30
 beam_stop_radius_pixels = 2
 
 [simulate]
-frames = 7500
+frames = 5000
 photons_per_frame = 8000
 fluence_jitter = 0.3
 empty_fraction = 0.85
@@ -47,6 +47,10 @@ background_photons = 1000
 [emc]
 symmetry = "I"
 resolution_A = 30
+starts = 1
+
+[online]
+first_hits = 200
 """
 
 
