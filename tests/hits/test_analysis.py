@@ -29,12 +29,12 @@ def droplets(n: int, seed: int) -> Patterns:
 HITS = droplets(700, 1)
 
 
-def looked_at(sizes: list[int], stop: int = 0) -> dict[str, np.ndarray]:
-    """All hits in batches of these sizes in turn; after ``stop`` another analysis goes on."""
+def looked_at(sizes: list[int], stop: int = 0, n_hits: int = 700) -> dict[str, np.ndarray]:
+    """So many hits in batches of these sizes in turn; after ``stop`` batches another analysis goes on."""
     analysis = HitAnalysis(HitSettings(), DETECTOR, WAVELENGTH_A)
     parts, first, n = [], 0, 0
-    while first < len(HITS):
-        last = first + sizes[n % len(sizes)]
+    while first < n_hits:
+        last = min(first + sizes[n % len(sizes)], n_hits)
         parts.append(analysis.look(HITS[first:last], BACKGROUND))
         first, n = last, n + 1
         if n == stop:
@@ -45,8 +45,10 @@ def looked_at(sizes: list[int], stop: int = 0) -> dict[str, np.ndarray]:
 
 
 def test_batches_and_restarts_change_nothing() -> None:
-    whole = looked_at([700])
-    for other in (looked_at([1, 64, 13]), looked_at([50], stop=1), looked_at([50], stop=9)):
+    whole = looked_at([400], n_hits=400)
+    assert (whole["kind"] == HitKind.SINGLE).sum() > 100
+    for sizes, stop in (([1, 64, 13], 0), ([50], 1), ([50], 6)):
+        other = looked_at(sizes, stop, n_hits=400)
         for name, column in whole.items():
             np.testing.assert_array_equal(other[name], column, err_msg=name)
 

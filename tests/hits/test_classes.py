@@ -36,7 +36,7 @@ KIND, TURN = DRAW.integers(0, 3, N), DRAW.uniform(0, np.pi, N)
 @pytest.fixture(scope="module")
 def classes() -> Classes:
     hits = patterns(KIND, TURN, 1500, 5)
-    return classify(hits, DETECTOR, WAVELENGTH_A, 3, background=BACKGROUND, iterations=15, seed=1)
+    return classify(hits, DETECTOR, WAVELENGTH_A, 3, background=BACKGROUND, iterations=10, seed=1)
 
 
 def test_hits_of_one_class_are_of_one_kind(classes: Classes) -> None:
@@ -69,9 +69,10 @@ def test_the_likelihood_never_falls(classes: Classes) -> None:
     assert classes.log_likelihood[-1] > classes.log_likelihood[0] + 1
 
 
-def test_balls_gather_in_the_round_class() -> None:
+def test_most_balls_gather_in_the_round_class() -> None:
     hits = patterns(np.full(100, 2), TURN[:100], 800, 6)
-    found = classify(hits, DETECTOR, WAVELENGTH_A, 2, background=BACKGROUND, iterations=15, seed=2)
+    found = classify(hits, DETECTOR, WAVELENGTH_A, 2, background=BACKGROUND, iterations=8, seed=2)
+    assert (found.class_of == found.round_class).mean() > 0.6
     spread = found.average.std(axis=2).sum(axis=1) / found.average.sum(axis=(1, 2))
     assert spread[found.round_class] < 1e-6
     assert found.pictures(32).shape == (3, 32, 32)

@@ -128,6 +128,7 @@ def test_a_finder_goes_on_from_its_state_as_if_never_stopped(stream, stop, form)
 @pytest.mark.parametrize("change", ["rises", "changes its form", "doubles at once", "halves at once"])
 def test_a_background_that_changes_is_followed(stream, draw, change):
     experiment, patterns = stream(background_photons=0.0)
+    patterns = patterns[:2100]
     hits = counts(patterns)
     n, P = hits.shape
     t, x = np.arange(n) / n, np.linspace(-1, 1, P)
