@@ -113,40 +113,41 @@ def _join(
     is_wanted: Callable[[], bool],
 ) -> None:
     with new_hdf5(journal / into.name, libver="latest") as file:
-        _create(file, tables)
+        made = _create(file, tables)
         for part in parts:
             if not is_wanted():
                 raise _NoLongerWanted
             with open_segment(journal / part.name) as segment:
-                _append(file, segment, segment.index(), tables)
+                _append(made, segment, segment.index(), tables)
                 summary = segment.summary()
         write_metadata(file, "summary", summary)
 
 
-def _create(file: h5py.File, tables: _Tables) -> None:
+def _create(file: h5py.File, tables: _Tables) -> dict[str, h5py.Dataset]:
+    """Empty tables by name, open as long as rows are added: one that is closed packs its last rows anew."""
     begin_file(file, tables.frame_shape)
-    for name, column in tables.columns.items():
-        create_column(file.require_group("shots"), name, column)
+    shots, hits, segments = (file.create_group(name) for name in ("shots", "hits", "segments"))
+    made = {f"shots/{name}": create_column(shots, name, column) for name, column in tables.columns.items()}
     for name, dtype in {"shot": np.int64, "end": np.int64, "pixel": np.int32, "count": np.int32}.items():
-        create_rows(file.require_group("hits"), name, dtype)
-    for name in _SEGMENTS:
-        create_rows(file.require_group("segments"), name, np.int64)
+        made[f"hits/{name}"] = create_rows(hits, name, dtype)
+    return made | {f"segments/{name}": create_rows(segments, name, np.int64) for name in _SEGMENTS}
 
 
-def _append(file: h5py.File, segment: SegmentFile, index: SegmentIndex, tables: _Tables) -> None:
+def _append(
+    made: dict[str, h5py.Dataset], segment: SegmentFile, index: SegmentIndex, tables: _Tables
+) -> None:
     """Put the rows of a segment behind those that are there."""
     for name in _SEGMENTS:
-        append_rows(file["segments"][name], getattr(index, name))
+        append_rows(made[f"segments/{name}"], getattr(index, name))
     n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())
     if not n_shots:
         return
-    hits = file["hits"]
     photons = segment.photons(slice(0, n_hits), int(np.prod(index.frame_shape)))
-    append_rows(hits["shot"], segment.hit_rows(slice(0, n_hits)) + len(file["shots/event_id"]))
-    append_rows(hits["end"], photons.start[1:] + len(hits["pixel"]))
-    append_rows(hits["pixel"], photons.pixel)
-    append_rows(hits["count"], photons.count)
+    append_rows(made["hits/shot"], segment.hit_rows(slice(0, n_hits)) + len(made["shots/event_id"]))
+    append_rows(made["hits/end"], photons.start[1:] + len(made["hits/pixel"]))
+    append_rows(made["hits/pixel"], photons.pixel)
+    append_rows(made["hits/count"], photons.count)
     for name, column in tables.columns.items():
         has_it = name in index.columns
         rows = segment.column(name, slice(0, n_shots)) if has_it else blank_rows(column, n_shots)
-        append_rows(file["shots"][name], rows)
+        append_rows(made[f"shots/{name}"], rows)
