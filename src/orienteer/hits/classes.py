@@ -3,7 +3,7 @@
 Each class is a mean pattern W in polar coordinates.  A hit of brightness f is a Poisson draw from f W
 turned by an angle, times the sensitivity of the detector, plus background.  In turns, the probability of
 each class and angle is found for each hit, and each class becomes what the hits say it is.  One class more
-stays round: what has no features in the plane gathers there.  After N. D. Loh, V. Elser, Phys. Rev. E 80,
+stays round, for what has no features in the plane.  After N. D. Loh, V. Elser, Phys. Rev. E 80,
 026705 (2009), with classes for orientations.
 """
 
