@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
+pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+
 from orienteer.campaign.campaign import Campaign
 
 

@@ -9,6 +9,9 @@ import h5py
 import numpy as np
 import pytest
 
+pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
+pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+
 ADDRESS = "campaign.db"
 
 
@@ -43,6 +46,34 @@ def test_a_reconstruction_is_added_with_what_it_found(made: Any, frames: Path, f
     assert told["results"]["resolution_A"] == 25.0
     assert told["parameters"]["seed"] == 0
     assert Path(told["files"]["intensity"]).is_file()
+
+
+def write_live_run(folder: Path, n: int) -> Path:
+    """A live run of so many shots, all of them hits of one photon."""
+    from orienteer.live.journal import Journal, Segment
+    from orienteer.live.summary import Summary
+    from orienteer.source.sparse_photons import photons_from_dense
+
+    folder.mkdir(parents=True)
+    (folder / "live.json").write_text(json.dumps({"format": "orienteer-live", "version": 1}))
+    shots = {"event_id": np.arange(n, dtype=np.uint64), "is_hit": np.ones(n, dtype=bool)}
+    photons = photons_from_dense(np.ones((n, 1), np.int32))
+    Journal(folder).commit(Segment((1, 1), shots, np.arange(n), photons, Summary().as_json(), {}))
+    return folder
+
+
+def test_live_runs_are_added_with_their_shots_and_stay_open_while_they_are_at_work(made: Any) -> None:
+    from orienteer.run.lock import RunLock
+
+    first, second = write_live_run(Path("day1/live"), 4), write_live_run(Path("day2/live"), 6)
+    with RunLock(first):
+        told = made("campaign", "add", ADDRESS, first, second, "--json").json["runs"]
+    assert [run["name"] for run in told] == ["live", "day2 live"]  # the same name, but not the same run
+    assert [(run["n_shots"], run["n_hits"]) for run in told] == [(4, 4), (6, 6)]
+    assert [run["is_open"] for run in told] == [True, False]
+    again = made("campaign", "add", ADDRESS, first, "--sample", "virus", "--json").json["runs"][0]
+    assert (again["name"], again["n_shots"], again["sample"]) == ("live", 4, "virus")
+    assert not again["is_open"]
 
 
 def test_shots_and_runs_are_exported(made: Any) -> None:
