@@ -84,7 +84,12 @@ def test_a_server_that_is_killed_at_random_and_started_again_loses_nothing(file:
 
 
 @pytest.mark.parametrize(
-    ("option", "words"), [(("--rate", "0"), "above 0"), (("--loop", "--once"), "no end")]
+    ("option", "words"),
+    [
+        (("--rate", "0"), "above 0"),
+        (("--loop", "--once"), "no end"),
+        (("--to", "tcp://127.0.0.1:99999"), "no port 99999"),
+    ],
 )
 def test_options_that_cannot_be_are_refused(file: Path, option: tuple[str, ...], words: str) -> None:
     command = [sys.executable, "-m", "orienteer", "replay", str(file), *option]

@@ -177,6 +177,12 @@ def work(
         told = campaign.overview()["jobs"]
     if as_json:
         print_json({"jobs": told})
+    elif once:
+        failed = sorted({each["run"] for each in told if each["status"] == "failed"})
+        why = (
+            f" Steps of {', '.join(failed)} have failed: orienteer campaign show tells why." if failed else ""
+        )
+        tell(f"Nothing is left to do.{why}")
 
 
 @app.command()

@@ -60,6 +60,11 @@ def rule(
     if file is not None:
         made = {each: found.checked() for each, found in read_rules(file).items()}
     elif steps or out:
+        if not (steps and out):
+            missing = "--out, the folder for what is made" if steps else "--steps, what is to be done"
+            raise SettingsError(
+                f"a rule needs {missing}.", "For example: --steps hits,reconstruct --out processed"
+            )
         asked = [step.strip() for step in steps.split(",") if step.strip()]
         found = Rule(
             out=out,

@@ -1,5 +1,6 @@
 """``orienteer replay``: serve a file of patterns as a stream, as if a detector gave it now."""
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -58,6 +59,8 @@ def replay(
         raise SettingsError(f"--rate {rate_hz:g}: must be above 0.")
     if loop and (follow or once):
         raise SettingsError("--loop has no end, so it goes with neither --follow nor --once.")
+    if (port := re.search(r"^tcp://.*:(\d+)$", to)) and int(port[1]) > 65535:
+        raise SettingsError(f"--to {to}: there is no port {port[1]}.", "Give one of 1 to 65535, or 0.")
     source = open_patterns(file, geometry, wavelength_A, distance_m)
     player = Replay(source, rate_hz, loop=loop, follow=follow, dense=dense)
     began = time.monotonic()
