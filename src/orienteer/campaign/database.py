@@ -109,6 +109,10 @@ class Database:
         told = _told(error)
         first = (str(told).strip() or type(told).__name__).splitlines()[0]
         hint = "Check the path and its permissions." if self.is_sqlite else "Does the server run?"
+        if "malformed" in first:
+            hint = "The file is damaged: take a copy of it from before."
+        elif "password" in first:
+            hint = "Check the user, and the password in ~/.pgpass or PGPASSWORD."
         if "database is locked" in first:
             hint = "Another process keeps writing; on a network file system use PostgreSQL."
         return CampaignError(f"{self}: the database refused: {first.rstrip('.')}.", hint)

@@ -141,6 +141,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listening.close()
         raise OrienteerError(
-            f"{host} port {port} cannot be listened on ({error.strerror}).", "Give another one with --port."
+            f"{host} port {port} cannot be listened on ({error.strerror}).",
+            "Give others with --host or --port.",
         ) from error
     return listening

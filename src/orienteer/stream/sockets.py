@@ -59,7 +59,8 @@ def open_socket(
     except zmq.ZMQError as error:
         socket.close()
         what = "offered" if is_server else "reached"
-        raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", _HINT) from error
+        hint = "Give another port." if error.errno == zmq.EADDRINUSE else _HINT
+        raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", hint) from error
     return socket
 
 
