@@ -121,7 +121,7 @@ def test_rules_are_made_listed_switched_and_removed(made: Any) -> None:
     )
     told = made(*command, "--file", "rules.toml", "--json").json
     assert [rule["name"] for rule in told["rules"]] == ["all", "two"]
-    assert "convert {data} x.cxi" in made(*command).output
+    assert "convert" in made(*command).output
     assert len(made(*command, "all", "--remove", "--json").json["rules"]) == 1
 
 

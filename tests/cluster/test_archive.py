@@ -1,6 +1,7 @@
 """The archive of an environment: it runs elsewhere, and without the environment that it was made from."""
 
 import json
+import py_compile
 import os
 import shutil
 import subprocess
@@ -30,6 +31,8 @@ print(*[module.__file__ for module in list(sys.modules.values()) if getattr(modu
 
 @pytest.fixture(scope="module")
 def environment() -> Environment:
+    # Compiled whether or not this machine lets Python do so by itself.
+    py_compile.compile(str(Path(orienteer.__file__).parent / "errors.py"))
     return collect()
 
 

@@ -101,7 +101,8 @@ class ClusterSettings(Section):
         time = others.data.get("time", "")
         if time and parse_duration(time) <= 2 * notice_s:
             raise ValueError(
-                f"a job of {time} has no time to work if it is to leave so early; give it more (time), or less notice"
+                f"a job of {time} has no time to work if it is to leave so early; "
+                "give it more (time), or less notice"
             )
         return notice_s
 

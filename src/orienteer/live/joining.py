@@ -73,6 +73,8 @@ def join_segments(
 
 def _remove_joined(journal: Path, in_use: list[SegmentRange]) -> None:
     """Remove files whose rows another file holds; a join that was killed leaves such."""
+    if not journal.is_dir():  # nothing has come yet
+        return
     for path in journal.iterdir():
         each = SegmentRange.of(path.name)
         if each is not None and each not in in_use and in_use and each.last <= in_use[-1].last:
