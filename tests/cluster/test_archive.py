@@ -1,8 +1,8 @@
 """The archive of an environment: it runs elsewhere, and without the environment that it was made from."""
 
 import json
-import py_compile
 import os
+import py_compile
 import shutil
 import subprocess
 import sys

@@ -9,7 +9,7 @@ import tracemalloc
 import numpy as np
 
 from orienteer.compute.ranks.world import world
-from orienteer.reconstruction.frames.frame_store import _bytes_of, _gathered
+from orienteer.reconstruction.frames.frame_store import _gathered, bytes_of
 from orienteer.source.patterns import Patterns
 
 FRAMES, PIXELS = 600, 4000
@@ -38,7 +38,7 @@ def main(layout: str) -> None:
     assert np.array_equal(found.columns["frame_mask"], whole.columns["frame_mask"])
     assert list(found.columns) == ["frame_mask"]
     if comm.is_first:
-        print(peak / _bytes_of(found))
+        print(peak / bytes_of(found))
 
 
 if __name__ == "__main__":
