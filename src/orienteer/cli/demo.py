@@ -58,7 +58,7 @@ def demo(
 ) -> None:
     """Simulate a virus-like particle, find its density blind, and report how far to trust it."""
     begun = time.monotonic()
-    settings, frames, run = _begin(out, seed), out / "frames.h5", out / "run"
+    settings, frames, run = begin_demo(out, SETTINGS, seed), out / "frames.h5", out / "run"
     common = ["--settings", settings, "--device", device]
     with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
         if not frames.exists():
@@ -71,9 +71,9 @@ def demo(
     _tell(run, time.monotonic() - begun, as_json)
 
 
-def _begin(out: Path, seed: int) -> Path:
-    """The settings in the folder; one that was begun in the same way goes on."""
-    settings, text = out / "demo.toml", SETTINGS.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
+def begin_demo(out: Path, told: str, seed: int) -> Path:
+    """Put the settings of a demo, with its seed, into its folder; one that was begun so before goes on."""
+    settings, text = out / "demo.toml", told.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
     try:
         out.mkdir(parents=True, exist_ok=True)
         if settings.exists() and settings.read_text() != text:

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.cli.console import messages
-from orienteer.cli.demo import carry_out
+from orienteer.cli.demo import begin_demo, carry_out
 from orienteer.cli.live import receive, tell
-from orienteer.compute.atomic import atomic_path
-from orienteer.errors import FileError
 
 # Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 250
@@ -67,7 +65,7 @@ def run_demo(
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
 
-    file = _begin(out, seed)
+    file = begin_demo(out, SETTINGS, seed)
     settings = load_settings(Settings, file, overrides)
     frames, run = out / "frames.h5", out / "run"
     with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
@@ -86,22 +84,6 @@ def run_demo(
             more = {"map": str(folder.map), "picture": str(out / "map.png")}
             carry_out("plot", folder.map, "--out", out / "map.png")
     tell(folder, as_json, **more)
-
-
-def _begin(out: Path, seed: int) -> Path:
-    """The settings in the folder; a demo that was begun in the same way goes on."""
-    file = out / "demo.toml"
-    text = SETTINGS.replace("[simulate]\n", f"[simulate]\nseed = {seed}\n")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if file.exists() and file.read_text() != text:
-            raise FileError(out, "holds a demo of another seed or version.", "Give another --out.")
-        with atomic_path(file) as path:
-            path.write_text(text)
-    except OSError as error:
-        why = f"cannot be used as a folder ({error.strerror})."
-        raise FileError(out, why, "Give another --out.") from error
-    return file
 
 
 @contextmanager
