@@ -1,0 +1,84 @@
+"""Tags of single frames: a small file beside a run that says which events somebody has called what."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.compute.folder_lock import alone_in
+from orienteer.compute.plain_json import read_described
+from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.source.left_out import is_event_id
+
+FRAME_TAGS = "frame_tags.json"
+FORMAT, VERSION = "orienteer-frame-tags", 1
+MOST_TAGGED = 100_000
+LONGEST_TAG = 64
+
+
+def read_frame_tags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.uint64]]:
+    """The ids (n,) of the events that have each tag, in order and each once; empty where there is no file."""
+    if not Path(path).exists():
+        return {}
+    told: Any = read_described(Path(path), "list of tagged events", FORMAT, VERSION).get("tags")
+    if not isinstance(told, dict) or not all(isinstance(ids, list) for ids in told.values()):
+        raise FileError(path, "holds something else than ids of events by tag.")
+    if not all(isinstance(one, str) and is_event_id(one) for ids in told.values() for one in ids):
+        raise FileError(path, "holds something else than ids of events.")
+    return {tag: _in_order(map(int, ids)) for tag, ids in told.items()}
+
+
+def tag_frames(
+    folder: str | os.PathLike[str],
+    event_ids: Iterable[int],
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+) -> dict[str, NDArray[np.uint64]]:
+    """Give events of the run in a folder tags, and take others away; all tags of the run then.
+
+    A tag that no event has any more is gone.
+    """
+    ids, path = _in_order(event_ids), Path(folder) / FRAME_TAGS
+    added, removed = [checked_tag(tag) for tag in add], [checked_tag(tag) for tag in remove]
+    with alone_in(folder):
+        tags = read_frame_tags(path)
+        for tag in added:
+            tags[tag] = np.union1d(tags.get(tag, ids[:0]), ids)
+        for tag in removed:
+            tags[tag] = np.setdiff1d(tags.get(tag, ids[:0]), ids)
+        tags = {tag: tags[tag] for tag in sorted(tags) if len(tags[tag])}
+        if sum(map(len, tags.values())) > MOST_TAGGED:
+            raise OrienteerError(f"at most {MOST_TAGGED:,} frames of a run can be tagged.", "Tag fewer.")
+        _write(path, tags)
+    return tags
+
+
+def checked_tag(tag: str) -> str:
+    """The tag without spaces around it, or a refusal.
+
+    >>> checked_tag(" bright ")
+    'bright'
+    """
+    tag = tag.strip()
+    if not tag or len(tag) > LONGEST_TAG or not tag.isprintable():
+        raise SettingsError(f"a tag is a word or a few, of at most {LONGEST_TAG} characters.")
+    return tag
+
+
+def _in_order(ids: Iterable[int]) -> NDArray[np.uint64]:
+    return np.unique(np.array(list(ids), dtype=np.uint64))
+
+
+def _write(path: Path, tags: Mapping[str, NDArray[np.uint64]]) -> None:
+    # Ids as texts: many programs know numbers only up to 2^53.
+    as_texts = {tag: [str(number) for number in ids.tolist()] for tag, ids in tags.items()}
+    told = {"format": FORMAT, "version": VERSION, "tags": as_texts}
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(told, indent=0) + "\n", encoding="ascii")
