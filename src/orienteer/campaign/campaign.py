@@ -164,7 +164,7 @@ class Campaign:
         )
 
     def histogram(self, column: str, run: str | int | None = None, bins: int = 50) -> dict[str, list[Any]]:
-        """``edges`` and ``counts`` of a column over the shots of a run, or of all runs."""
+        """``edges`` and ``counts`` of a column over the shots of a run, or of all runs; at most ``bins``."""
 
         def count(connection: Connection) -> dict[str, list[Any]]:
             number = None if run is None else runs.find_run(connection, run)
@@ -200,7 +200,7 @@ class Campaign:
         return self._read(describe)
 
     def overview(self) -> dict[str, Any]:
-        """Samples, sums, rules and the newest jobs."""
+        """Samples, sums, rules, the newest jobs, and the columns of which shots have values."""
 
         def look(connection: Connection) -> dict[str, Any]:
             sums = [func.count(), func.sum(run_table.c.n_shots), func.sum(run_table.c.n_hits)]
@@ -212,6 +212,7 @@ class Campaign:
                 "n_hits": int(n_hits or 0),
                 "jobs": list_jobs(connection, newest=_NEWEST_JOBS),
                 "rules": list_rules(connection),
+                "columns": histogram.column_names(connection),
             }
 
         return self._read(look)

@@ -1,46 +1,51 @@
-"""A histogram of one column of the shots, counted by the database."""
+"""Histograms of the columns of shots, kept up to date as shots are added, so that to ask for one costs nothing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from sqlalchemy import Connection, Integer, case, cast, func, select
+from sqlalchemy import ColumnElement, Connection, select, true
 
 from orienteer.campaign.address import CampaignError
-from orienteer.campaign.schema import segment, shot, shot_column
-from orienteer.campaign.shots import NAMED
-
-MOST_BINS = 1000
+from orienteer.campaign.bins import MOST_BINS, Bins
+from orienteer.campaign.schema import shot_column
 
 
 def histogram(connection: Connection, column: str, run_id: int | None, bins: int) -> dict[str, list[Any]]:
-    """How many shots have which value: ``edges`` (bins + 1,) and ``counts`` (bins,), from least to most.
+    """How many shots have which value: ``edges`` (B + 1,) and ``counts`` (B,), B between bins / 2 and bins.
+
+    Edges lie at multiples of a power of two, whole ones where values are; where no shot has a value there are
+    no bins.
 
     run_id : None means all runs.
     """
-    if column not in NAMED:
-        raise CampaignError(
-            f"there is no histogram of '{column[:40]}'.", f"There is one of: {', '.join(NAMED)}."
-        )
-    bins = min(max(int(bins), 1), MOST_BINS)
-    kept = select(func.min(shot_column.c.least), func.max(shot_column.c.most)).where(
-        shot_column.c.name == column
-    )
-    if run_id is not None:
-        kept = kept.where(shot_column.c.run_id == run_id)
-    least, most = connection.execute(kept).one()
-    counts = np.zeros(bins, dtype=np.int64)
-    if least is None:
-        return {"edges": np.linspace(0.0, 1.0, bins + 1).tolist(), "counts": counts.tolist()}
-    width = (most - least) / bins or 1.0
-    value = shot.c[column]
-    number = cast(func.floor((value - least) / width), Integer)
-    inside = case((number >= bins, bins - 1), else_=number)  # the most belongs to the last bin
-    query = select(inside.label("bin"), func.count()).where(value.is_not(None)).group_by("bin")
-    if run_id is not None:
-        joined = shot.join(segment, shot.c.segment_id == segment.c.id)
-        query = query.select_from(joined).where(segment.c.run_id == run_id)
-    for number_, count in connection.execute(query):
-        counts[min(max(int(number_), 0), bins - 1)] += count
-    return {"edges": (least + width * np.arange(bins + 1)).tolist(), "counts": counts.tolist()}
+    found = kept_bins(connection, shot_column.c.name == column, _of(run_id)).get(column)
+    if found is None:
+        names = column_names(connection)
+        if column not in names:
+            raise CampaignError(
+                f"there is no histogram of '{column[:40]}'.",
+                f"There is one of: {', '.join(names) or 'nothing, before the first shot'}.",
+            )
+        return {"edges": [], "counts": []}
+    joined = sum(found[1:], start=found[0]).at_most(min(max(int(bins), 1), MOST_BINS))
+    return {"edges": joined.edges.tolist(), "counts": joined.counts.tolist()}
+
+
+def column_names(connection: Connection, run_id: int | None = None) -> list[str]:
+    """The columns of which some shot of a run has a value, in the order of their names; None: of any run."""
+    names = select(shot_column.c.name).where(_of(run_id)).distinct()
+    return list(connection.execute(names.order_by(shot_column.c.name)).scalars())
+
+
+def kept_bins(connection: Connection, *which: ColumnElement[bool]) -> dict[str, list[Bins]]:
+    """The histograms of the runs and columns that are asked for, by column."""
+    kept = shot_column.c
+    found: dict[str, list[Bins]] = {}
+    for row in connection.execute(select(kept.name, kept.exponent, kept["first"], kept.counts).where(*which)):
+        found.setdefault(row[0], []).append(Bins.from_bytes(row[1], row[2], row[3]))
+    return found
+
+
+def _of(run_id: int | None) -> ColumnElement[bool]:
+    return true() if run_id is None else shot_column.c.run_id == run_id

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     SmallInteger,
     String,
@@ -143,7 +144,7 @@ shot = Table(
     Column("more", Text),
     sqlite_with_rowid=False,
 )
-# Number, least, most and sum of the values that a column of the shots of a run has.
+# Number, least, most, sum and histogram (Bins) of the values that a column of the shots of a run has.
 shot_column = Table(
     "shot_column",
     metadata,
@@ -153,6 +154,9 @@ shot_column = Table(
     Column("least", Double, nullable=False),
     Column("most", Double, nullable=False),
     Column("total", Double, nullable=False),
+    Column("exponent", Integer, nullable=False),
+    Column("first", BigInteger, nullable=False),
+    Column("counts", LargeBinary, nullable=False),
 )
 
 # definition: the rule as JSON.  since_s: it is for runs that came later than this.

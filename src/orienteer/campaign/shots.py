@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from orienteer.campaign.address import CampaignError
+from orienteer.campaign.bins import Bins
 from orienteer.campaign.database import dialect_insert, insert_new
+from orienteer.campaign.histogram import kept_bins
 from orienteer.campaign.schema import run, segment, shot, shot_column
 
 Columns = Mapping[str, NDArray[Any]]
@@ -164,13 +166,18 @@ def _for_copy(values: list[Any]) -> list[str]:
 
 
 def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
+    # Nobody else changes them meanwhile: the row of the run is ours until the end of the transaction.
+    known = kept_bins(connection, shot_column.c.run_id == run_id)
     rows = []
     for name, column in _scalars(columns).items():
-        values = column.astype(np.float64)
-        values = values[np.isfinite(values)]
-        if len(values):
-            sums = {"least": float(values.min()), "most": float(values.max()), "total": float(values.sum())}
-            rows.append({"run_id": run_id, "name": name[:200], "n": len(values), **sums})
+        given = column[np.isfinite(column)]
+        if not len(given):
+            continue
+        values = given.astype(np.float64)
+        sums = {"least": float(values.min()), "most": float(values.max()), "total": float(values.sum())}
+        bins: Bins = sum(known.get(name[:200], []), start=Bins.of(given))
+        kept = {"exponent": bins.exponent, "first": bins.first, "counts": bins.as_bytes()}
+        rows.append({"run_id": run_id, "name": name[:200], "n": len(values), **sums, **kept})
     if not rows:
         return
     # All in one statement: every question to a server costs its own time.
@@ -182,5 +189,8 @@ def _add_to_sums(connection: Connection, run_id: int, columns: Columns) -> None:
         "least": getattr(func, smaller)(before.least, new.least),
         "most": getattr(func, larger)(before.most, new.most),
         "total": before.total + new.total,
+        "exponent": new.exponent,
+        "first": new["first"],
+        "counts": new.counts,
     }
     connection.execute(added.on_conflict_do_update(index_elements=["run_id", "name"], set_=changed))
