@@ -13,6 +13,10 @@ import pytest
 pytest.importorskip("uvicorn", reason="the page needs: pip install orienteer[web]")
 
 import httpx
+from typer.testing import CliRunner
+
+from orienteer.cli.main import app
+from orienteer.errors import OrienteerError
 
 
 def test_the_command_prints_where_the_page_is_and_serves_it(tmp_path: Path) -> None:
@@ -47,3 +51,18 @@ def test_missing_libraries_are_named_with_the_extra(run: Any, monkeypatch: pytes
     result = run("serve")
     assert result.status == 1
     assert "pip install orienteer[web]" in result.errors
+
+
+def test_an_address_without_a_campaign_is_refused_before_anything_is_served(tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="campaigns need: pip install orienteer[campaign]")
+
+    def refusal(address: object) -> str:
+        done = CliRunner().invoke(app, ["serve", str(tmp_path), "--port", "0", "--campaign", str(address)])
+        assert isinstance(done.exception, OrienteerError)
+        assert "Open" not in done.output
+        return done.exception.message
+
+    assert "there is no such campaign" in refusal(tmp_path / "nope.db")
+    (tmp_path / "text.db").write_text("no database " * 100)
+    assert "not a database" in refusal(tmp_path / "text.db")
+    assert "mysql" in refusal("mysql://host/name")

@@ -21,6 +21,7 @@ from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.run.run import Run
+from orienteer.source.frame_tags import read_frame_tags
 from orienteer.source.left_out import read_excluded
 
 HOLDS_A_LOCK = """
@@ -79,6 +80,57 @@ def test_frames_are_excluded_and_taken_back(
     assert client.post(url, json={"remove": ["5"]}).json() == {"excluded": ["7", large]}
     assert client.get(f"/api/runs/{run}").json()["excluded"] == ["7", large]
     assert read_excluded(root / "virus" / "excluded.json").tolist() == [7, 2**64 - 1]
+
+
+def test_frames_are_tagged_and_the_run_is_found_by_it(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace
+) -> None:
+    run, large = made_up.run_id(client), str(2**64 - 1)
+    url = f"/api/runs/{run}/frame-tags"
+    assert client.post(url, json={"event_ids": [large, "7"], "add": ["ice", " bright "]}).json() == {
+        "frame_tags": {"bright": ["7", large], "ice": ["7", large]}
+    }
+    client.post(url, json={"event_ids": ["7"], "remove": ["ice"]})
+    client.post(url, json={"event_ids": ["7", large], "remove": ["bright"]})
+    assert client.get(f"/api/runs/{run}").json()["frame_tags"] == {"ice": [large]}
+    assert read_frame_tags(root / "virus" / "frame_tags.json")["ice"].tolist() == [2**64 - 1]
+    assert client.get("/api/runs", params={"search": "ice"}).json()["total"] == 1
+    assert client.get("/api/runs", params={"search": "bright"}).json()["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"event_ids": [], "add": ["x"]},
+        {"event_ids": [7], "add": ["x"]},
+        {"event_ids": ["7"], "add": ["\n"]},
+        {"event_ids": [str(2**64)], "add": ["x"]},
+        {"add": ["x"]},
+    ],
+)
+def test_tags_of_frames_that_are_none_are_refused(
+    client: httpx.Client, root: Path, made_up: SimpleNamespace, body: dict[str, object]
+) -> None:
+    answer = client.post(f"/api/runs/{made_up.run_id(client)}/frame-tags", json=body)
+    assert answer.status_code == 422
+    assert not (root / "virus" / "frame_tags.json").exists()
+
+
+def test_a_damaged_list_of_tags_harms_neither_the_list_nor_the_run(
+    client: httpx.Client, root: Path, tmp_path: Path, made_up: SimpleNamespace
+) -> None:
+    run, tags = made_up.run_id(client), root / "virus" / "frame_tags.json"
+    for content in ('{"tags": [1, 2]}', "{", '{"tags": {"x": 7}}'):
+        tags.write_text(content)
+        assert client.get("/api/runs").json()["total"] == 1
+        assert client.get(f"/api/runs/{run}").json()["frame_tags"] == {}
+        answer = client.post(f"/api/runs/{run}/frame-tags", json={"event_ids": ["1"], "add": ["a"]})
+        assert answer.status_code == 422
+    tags.unlink()
+    (tmp_path / "secret.json").write_text("{}")
+    tags.symlink_to(tmp_path / "secret.json")
+    answer = client.post(f"/api/runs/{run}/frame-tags", json={"event_ids": ["1"], "add": ["a"]})
+    assert "outside" in answer.json()["error"]
 
 
 @pytest.mark.parametrize("ids", [["-1"], ["1.5"], [7], ["9" * 30], ["x"]])

@@ -34,7 +34,9 @@ def test_the_campaign_is_told_in_sums(root: Path, database: Path, made_up: Simpl
         shots = client.get(
             "/api/campaign/shots", params={"column": "size_A", "run": "far", "bins": 10}
         ).json()
-        assert shots["counts"] == [10] * 10
+        assert sum(shots["counts"]) == 100
+        assert 5 <= len(shots["counts"]) <= 10
+        assert told["columns"] == ["is_hit", "size_A"]
         assert client.get("/api/campaign/shots", params={"column": "a;drop table"}).status_code == 422
         assert client.get("/api/campaign/shots", params={"column": "size_A", "run": "x"}).status_code == 422
 
@@ -74,7 +76,17 @@ def test_a_run_that_the_campaign_does_not_know_is_added_when_it_is_tagged(
         here = next(row["id"] for row in rows if row["name"] == "far" and row["status"] == "finished")
         client.post(f"/api/runs/{here}/tags", json={"add": ["new"]})
     with Campaign.open(database) as campaign:
-        assert campaign.run("far (2)")["tags"] == ["new"]
+        assert campaign.run("root far")["tags"] == ["new"]
+
+
+def test_tags_of_frames_are_told_to_the_campaign(
+    root: Path, database: Path, made_up: SimpleNamespace
+) -> None:
+    with made_up.serving(root, campaign=str(database)) as (_, client):
+        url = f"/api/runs/{made_up.run_id(client, 'virus')}/frame-tags"
+        client.post(url, json={"event_ids": [str(2**64 - 1), "7"], "add": ["ice"]})
+    with Campaign.open(database) as campaign:
+        assert campaign.frame_tags("virus 7") == {"ice": [7, 2**64 - 1]}
 
 
 def test_what_is_written_while_the_campaign_is_read_is_read_again(
@@ -100,6 +112,12 @@ def test_without_a_campaign_it_is_said(root: Path, made_up: SimpleNamespace) -> 
         answer = client.get("/api/campaign")
         assert answer.status_code == 404
         assert "--campaign" in answer.json()["hint"]
+
+
+def test_a_server_of_databases_that_is_away_is_told_and_may_come_back() -> None:
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install orienteer[postgres]")
+    assert "refused" in CampaignBook("postgresql://nobody@127.0.0.1:1/campaign").check()
+    assert CampaignBook("").check() == ""
 
 
 def test_a_database_that_is_away_does_not_take_the_list_away(

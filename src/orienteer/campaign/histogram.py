@@ -1,4 +1,4 @@
-"""Histograms of the columns of shots, kept up to date as shots are added, so that to ask for one costs nothing."""
+"""Histograms of the columns of shots, kept up to date as shots are added: to ask for one counts nothing."""
 
 from __future__ import annotations
 

@@ -59,8 +59,11 @@ def serve(
             "Install it with: pip install orienteer[web]",
         ) from error
     from orienteer.dashboard.access_log import default_path
+    from orienteer.dashboard.campaign_book import CampaignBook
     from orienteer.dashboard.serving import Server, token_of
 
+    if trouble := CampaignBook(campaign).check():
+        messages.print(f"[yellow]beware[/] {escape(trouble)} The page asks it again.", soft_wrap=True)
     server = Server(
         roots or [Path()],
         host=host,

@@ -1,7 +1,8 @@
-"""What the page may change: tags, notes and excluded frames of runs; and runs are stopped and started."""
+"""What the page may change: tags and notes of runs, tags and choice of frames; and runs stop and start."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Response
@@ -12,7 +13,8 @@ from orienteer.dashboard.answers import PlainAnswer
 from orienteer.dashboard.control import Control
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.runs import RunId
-from orienteer.dashboard.state import State
+from orienteer.dashboard.state import State, as_texts_by_tag
+from orienteer.errors import OrienteerError
 from orienteer.source.left_out import is_event_id
 
 Tag = Annotated[
@@ -53,6 +55,12 @@ class Note(Nothing):
     ]
 
 
+class FrameTags(Tags):
+    """Tags to give to events and to take from them."""
+
+    event_ids: list[Event] = Field(min_length=1, max_length=1000)
+
+
 class Events(Nothing):
     """Events to exclude, and to take back."""
 
@@ -66,7 +74,7 @@ def action_routes(state: State) -> APIRouter:
     control = Control(state.roots, state.campaign)
 
     def campaign_name(entry: Entry) -> str:
-        return state.book.name_of(str(entry.path), entry.name, entry.row["kind"])
+        return state.book.name_of(str(entry.path), entry.row["kind"])
 
     @routes.post("/tags")
     def tags(run_id: RunId, body: Tags) -> Response:
@@ -98,6 +106,18 @@ def action_routes(state: State) -> APIRouter:
         found = marks.exclude(state.roots, entry.path, body.event_ids, body.remove)
         state.index.look_again(run_id)
         return PlainAnswer({"excluded": [str(number) for number in found]})
+
+    @routes.post("/frame-tags")
+    def frame_tags(run_id: RunId, body: FrameTags) -> Response:
+        entry = state.index.find(run_id)
+        found = marks.tag_events(state.roots, entry.path, body.event_ids, body.add, body.remove)
+        # The file beside the run is what counts: whoever next feeds the campaign brings it there, too.
+        with suppress(OrienteerError):
+            name = campaign_name(entry)
+            state.book.ask(lambda campaign: campaign.put_frame_tags(name, found))
+            state.book.forget()
+        state.index.look_again(run_id)
+        return PlainAnswer({"frame_tags": as_texts_by_tag(found)})
 
     @routes.post("/stop")
     def stop(run_id: RunId, body: Nothing) -> Response:

@@ -18,8 +18,6 @@ T = TypeVar("T")
 _PATIENCE_S = 2.0
 # What was read is good for a moment; a database that is away is not asked again at once.
 _AGE_S, _REST_S = 2.0, 15.0
-# An answer that took long is kept for so many times as long.
-_REST, _MOST_HISTOGRAMS = 10.0, 100
 _MOST_RUNS = 20_000
 _AT_ONCE = 1000
 _NEVER = -float("inf")
@@ -34,10 +32,9 @@ class CampaignBook:
     def __init__(self, address: str) -> None:
         self.address = address
         self._campaign: Campaign | None = None
-        self._guard, self._asking, self._naming = (threading.Lock() for _ in range(3))
+        self._guard, self._asking = threading.Lock(), threading.Lock()
         self._runs: list[dict[str, Any]] = []
         self._by_folder: dict[str, dict[str, Any]] = {}
-        self._histograms: dict[tuple[str, str, int], tuple[float, float, dict[str, list[Any]]]] = {}
         self._at = _NEVER
         self._n_written = 0
         self.trouble = ""
@@ -46,6 +43,24 @@ class CampaignBook:
     def is_there(self) -> bool:
         """Whether there is a campaign at all."""
         return bool(self.address)
+
+    def check(self) -> str:
+        """Open the campaign, so that a wrong address is refused at once.
+
+        Returns a sentence where a server does not answer, which may come back; nothing where all is well.
+        """
+        from orienteer.campaign.address import parse_address
+
+        if not self.is_there:
+            return ""
+        is_file = parse_address(self.address).get_backend_name() == "sqlite"
+        try:
+            self.ask(lambda campaign: campaign.runs(limit=1))
+        except OrienteerError as error:
+            if is_file:  # which nobody else will make right
+                raise
+            return error.message
+        return ""
 
     def ask(self, question: Callable[[Campaign], T]) -> T:
         """The answer of the database; where it is away, a refusal that says so."""
@@ -86,43 +101,17 @@ class CampaignBook:
         self.runs()
         return self._by_folder
 
-    def name_of(self, folder: str, name: str, kind: str) -> str:
+    def name_of(self, folder: str, kind: str) -> str:
         """What the campaign calls the run in a folder; one that it does not know is added."""
-        from orienteer.campaign.names import name_of
-
-        with self._naming:  # no two folders by one name
-            self.forget()
-            known = self.by_folder().get(os.path.realpath(folder))
-            if self.trouble:
-                raise Refused(503, self.trouble, "Try again in a while.")
-            if known is not None:
-                return str(known["name"])
-            taken = {run["name"] for run in self.runs()}
-            wanted = name_of(name)
-            free = next(
-                name
-                for name in (wanted, *(f"{wanted[:190]} ({k})" for k in range(2, 10_000)))
-                if name not in taken
-            )
-            self.ask(lambda campaign: campaign.add_run(free, folder=folder, kind=kind or None))
-            self.forget()
-            return free
-
-    def histogram(self, column: str, run: str, bins: int) -> dict[str, list[Any]]:
-        """Shots by the value of a column; all of a long campaign are counted only now and then.
-
-        run : empty: of all runs.
-        """
-        question = (column, run, bins)
-        at, cost_s, answer = self._histograms.get(question, (_NEVER, 0.0, {}))
-        began = time.monotonic()
-        if began - at > _AGE_S + _REST * cost_s:
-            answer = self.ask(lambda campaign: campaign.histogram(column, run or None, bins))
-            if len(self._histograms) >= _MOST_HISTOGRAMS:
-                self._histograms.clear()
-            now = time.monotonic()
-            self._histograms[question] = (now, now - began, answer)
-        return answer
+        self.forget()
+        known = self.by_folder().get(os.path.realpath(folder))
+        if self.trouble:
+            raise Refused(503, self.trouble, "Try again in a while.")
+        if known is not None:
+            return str(known["name"])
+        name, _ = self.ask(lambda campaign: campaign.add_run_at(folder, kind=kind or None))
+        self.forget()
+        return name
 
     def forget(self) -> None:
         """Something was written: what was read is out of date."""

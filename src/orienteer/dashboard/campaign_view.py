@@ -16,9 +16,7 @@ def campaign_routes(state: State) -> APIRouter:
 
     @routes.get("")
     def campaign() -> Response:
-        from orienteer.campaign.shots import NAMED
-
-        return PlainAnswer({**state.book.ask(lambda campaign: campaign.overview()), "columns": NAMED})
+        return PlainAnswer(state.book.ask(lambda campaign: campaign.overview()))
 
     @routes.get("/shots")
     def shots(
@@ -26,6 +24,6 @@ def campaign_routes(state: State) -> APIRouter:
         run: Annotated[str, Query(max_length=200)] = "",
         bins: Annotated[int, Query(ge=1, le=1000)] = 50,
     ) -> Response:
-        return PlainAnswer(state.book.histogram(column, run, bins))
+        return PlainAnswer(state.book.ask(lambda campaign: campaign.histogram(column, run or None, bins)))
 
     return routes

@@ -1,22 +1,21 @@
-"""Marks: tags, notes and excluded frames that somebody gives a run on the page, kept beside the run."""
+"""Marks: tags and notes that somebody gives a run or its frames on the page, kept beside the run."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.atomic import atomic_path
+from orienteer.compute.folder_lock import alone_in
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.rows import MARKS, read_json
 from orienteer.errors import FileError
 from orienteer.report.plain_values import as_tables, as_texts
+from orienteer.source.frame_tags import FRAME_TAGS, read_frame_tags, tag_frames
 from orienteer.source.left_out import EXCLUDED, read_excluded, write_excluded
 
 MOST_TAGS, MOST_NOTES, MOST_EXCLUDED = 100, 1000, 100_000
@@ -54,18 +53,15 @@ def notes(roots: Roots, run: Path) -> list[dict[str, Any]]:
 
 def excluded(roots: Roots, run: Path) -> list[int]:
     """The events that were excluded, in order."""
-    path = run / EXCLUDED
-    if not path.exists():
+    if not (path := run / EXCLUDED).exists():
         return []
-    if roots.file(path).stat().st_size > _MOST_BYTES:
-        raise FileError(path, f"is larger than {_MOST_BYTES >> 20} MiB, which the page cannot show.")
-    found: list[int] = read_excluded(path).tolist()
+    found: list[int] = read_excluded(_small(roots, path)).tolist()
     return found
 
 
 def exclude(roots: Roots, run: Path, add: Iterable[int], remove: Iterable[int]) -> list[int]:
     """Exclude events, and take others back; those that are excluded then."""
-    with _alone(run):
+    with alone_in(run):
         found = sorted({*excluded(roots, run), *add} - set(remove))
         if len(found) > MOST_EXCLUDED:
             raise Refused(422, f"At most {MOST_EXCLUDED:,} frames can be excluded one by one.")
@@ -73,24 +69,33 @@ def exclude(roots: Roots, run: Path, add: Iterable[int], remove: Iterable[int]) 
     return found
 
 
+def frame_tags(roots: Roots, run: Path) -> dict[str, list[int]]:
+    """The events that have each tag, in order."""
+    if not (path := run / FRAME_TAGS).exists():
+        return {}
+    return {tag: ids.tolist() for tag, ids in read_frame_tags(_small(roots, path)).items()}
+
+
+def tag_events(
+    roots: Roots, run: Path, event_ids: Iterable[int], add: Iterable[str], remove: Iterable[str]
+) -> dict[str, list[int]]:
+    """Give events of a run tags and take others away; all tags of its events then."""
+    if (path := run / FRAME_TAGS).exists():
+        _small(roots, path)
+    return {tag: ids.tolist() for tag, ids in tag_frames(run, event_ids, add, remove).items()}
+
+
+def _small(roots: Roots, path: Path) -> Path:
+    """The path, if the page may read it and can show it."""
+    if roots.file(path).stat().st_size > _MOST_BYTES:
+        raise FileError(path, f"is larger than {_MOST_BYTES >> 20} MiB, which the page cannot show.")
+    return path
+
+
 def _change(roots: Roots, run: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     """Read the marks, change them and put them back, while nobody else does."""
-    with _alone(run):
+    with alone_in(run):
         marks = change(read_json(roots, run / MARKS))
         with atomic_path(run / MARKS) as temporary:
             temporary.write_text(json.dumps(marks, indent=1) + "\n", encoding="ascii")
     return marks
-
-
-@contextmanager
-def _alone(run: Path) -> Iterator[None]:
-    """Inside the block no other thread or dashboard writes beside the run."""
-    try:
-        descriptor = os.open(run, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise unwritable(run, error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -10,6 +10,7 @@ from orienteer.dashboard.roots import Roots
 from orienteer.errors import FileError, OrienteerError
 from orienteer.report.plain_values import as_count, as_number, as_texts, as_words, at
 from orienteer.run.standing import Standing, read_standing, working_host
+from orienteer.source.frame_tags import FRAME_TAGS
 
 RUN, LIVE, MARKS = "run.json", "live.json", "dashboard.json"
 VALIDATION = "validation/validation.json"
@@ -40,7 +41,7 @@ def read_row(roots: Roots, path: Path, is_live: bool) -> dict[str, Any]:
         row = _damaged(error.message)
     except Exception as error:  # one folder, however odd, does not take the list away
         row = _damaged(f"its files cannot be understood ({type(error).__name__}).")
-    return {**row, **_marks(roots, path)}
+    return {**row, **_marks(roots, path), "frame_tags": _frame_tags(roots, path)}
 
 
 def _damaged(why: str) -> dict[str, Any]:
@@ -116,6 +117,15 @@ def _marks(roots: Roots, path: Path) -> dict[str, Any]:
         "sample": as_words(marks.get("sample"))[:_LONGEST_NAME],
         "note": as_words(marks.get("note"))[:_LONGEST_NOTE],
     }
+
+
+def _frame_tags(roots: Roots, path: Path) -> list[str]:
+    """Tags that somebody has given to frames of the run, by which it is found as well."""
+    try:
+        tags = read_json(roots, path / FRAME_TAGS).get("tags")
+    except OrienteerError:
+        return []
+    return [str(tag)[:_LONGEST_NAME] for tag in tags][:_MOST_TAGS] if isinstance(tags, dict) else []
 
 
 def in_words(standing: Standing) -> str:

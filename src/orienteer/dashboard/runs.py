@@ -71,6 +71,7 @@ def run_routes(state: State) -> APIRouter:
             "has": _has(entry),
             "notes": state.notes(entry),
             "excluded": state.excluded(entry),
+            "frame_tags": state.frame_tags(entry),
             "map": state.index.id_of(entry.path / "map"),
             "is_read_only": state.gate.is_read_only,
         }
@@ -131,8 +132,9 @@ def _fits(row: dict[str, Any], search: str, tag: str, sample: str) -> bool:
     """Whether a row has the tag and the sample, and every word of the search somewhere."""
     if (tag and tag not in row["tags"]) or (sample and sample != row["sample"]):
         return False
-    text = " ".join([row["name"], row["kind"], row["status"], row["sample"], row["note"], *row["tags"]])
-    return all(word in text.casefold() for word in search.casefold().split())
+    parts = [row[name] for name in ("name", "kind", "status", "sample", "note")]
+    text = " ".join([*parts, *row["tags"], *row.get("frame_tags", ())]).casefold()
+    return all(word in text for word in search.casefold().split())
 
 
 def _or_nothing(state: State, path: FilePath) -> dict[str, Any]:

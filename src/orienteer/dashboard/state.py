@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -87,6 +88,12 @@ class State:
             return [str(number) for number in marks.excluded(self.roots, entry.path)]
         return []
 
+    def frame_tags(self, entry: Entry) -> dict[str, list[str]]:
+        """The events that have each tag; none where the list is damaged."""
+        with suppress(OrienteerError):
+            return as_texts_by_tag(marks.frame_tags(self.roots, entry.path))
+        return {}
+
     def detector(self, entry: Entry) -> Detector | None:
         """The detector of a run; None where it has none."""
         directory = RunDirectory(entry.path)
@@ -101,6 +108,11 @@ class State:
             return tomllib.loads(self.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
         except (OrienteerError, ValueError, RecursionError):
             return {}
+
+
+def as_texts_by_tag(tags: Mapping[str, Iterable[int]]) -> dict[str, list[str]]:
+    """Ids of events by tag as the page has them, which are texts."""
+    return {tag: [str(number) for number in ids] for tag, ids in tags.items()}
 
 
 def _with_campaign(row: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
