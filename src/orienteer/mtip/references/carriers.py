@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, import_cupy, is_on_gpu, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu, to_numpy
 from orienteer.mtip.references.stores import Store
 
 
@@ -25,7 +25,10 @@ class HostCarrier:
         self._slots = [self._empty(tiling.slot_bytes) for _ in range(n_slots)]
         largest = max(np.prod(tiling.shape(tile)) for tile in range(len(tiling)))
         n_wide = 0 if tiling.in_place else n_buffers
-        self._wide: list[Array] = [self._empty(4 * int(largest)).view(np.float32) for _ in range(n_wide)]
+        # Beside the slots: those of a store on the GPU are widened there.
+        slot = store.in_place(store.own[0]) if store.own else None
+        xp: Any = np if slot is None else array_namespace(slot)
+        self._wide: list[Array] = [xp.empty(int(largest), dtype=np.float32) for _ in range(n_wide)]
         self.nbytes: int = n_slots * tiling.slot_bytes + sum(wide.nbytes for wide in self._wide)
 
     def bring(self, tile: int, which: int) -> Array:
