@@ -22,6 +22,7 @@ import numpy as np
 
 from machine import report_runs
 from orienteer.compare.alignment import align_intensities
+from orienteer.compute.arrays import DeviceName
 from orienteer.compute.machine import usable_cores
 from orienteer.detector.beam import Beam
 from orienteer.detector.square import square_detector
@@ -55,13 +56,13 @@ class Arriving(InMemorySource):
         return self.n_frames
 
 
-def make_hits(n: int, n_pixels: int, edge_A: float, photons: float) -> Any:
+def make_hits(n: int, n_pixels: int, edge_A: float, photons: float, device: DeviceName) -> Any:
     """Simulated hits and their detector."""
     detector = square_detector(
         n_pixels, edge_resolution_A=edge_A, wavelength_A=WAVELENGTH_A, pixel_size_m=5e-4
     )
     settings = SimulateSettings(frames=n, photons_per_frame=photons, fluence_jitter=0.3, seed=3)
-    experiment = simulate(PARTICLE, Beam(wavelength_A=WAVELENGTH_A), detector, settings, device="cpu")
+    experiment = simulate(PARTICLE, Beam(wavelength_A=WAVELENGTH_A), detector, settings, device=device)
     return detector, experiment.read()
 
 
@@ -107,7 +108,7 @@ def _figures(step: Any, volume: Volume) -> dict[str, Any]:
 
 def order(options: argparse.Namespace) -> dict[str, Any]:
     """Batch, and growing in several orders of arrival."""
-    detector, patterns = make_hits(options.hits, 24, 45.0, 600)
+    detector, patterns = make_hits(options.hits, 24, 45.0, 600, options.device)
     source = InMemorySource(patterns, detector.frame_shape).with_detector(detector)
     emc = Emc(source, EmcSettings(), seed=1, device=options.device)
     while not emc.finished:
@@ -132,7 +133,7 @@ def order(options: argparse.Namespace) -> dict[str, Any]:
 
 def rate(options: argparse.Namespace) -> dict[str, Any]:
     """Hits that arrive steadily, while the map grows."""
-    detector, patterns = make_hits(options.hits, options.pixels, 25.0, 600)
+    detector, patterns = make_hits(options.hits, options.pixels, 25.0, 600, options.device)
     source = Arriving(patterns, detector.frame_shape).with_detector(detector)
     method = OnlineEmc(source, EmcSettings(), OnlineSettings(finish="no"), seed=1, device=options.device)
     began = _clock(options.device)
