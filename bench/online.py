@@ -63,7 +63,7 @@ def make_hits(n: int, n_pixels: int, edge_A: float, photons: float, device: Devi
     )
     settings = SimulateSettings(frames=n, photons_per_frame=photons, fluence_jitter=0.3, seed=3)
     experiment = simulate(PARTICLE, Beam(wavelength_A=WAVELENGTH_A), detector, settings, device=device)
-    return detector, experiment.read()
+    return detector, experiment.read().to("cpu")
 
 
 def against_truth_A(volume: Volume) -> float:
