@@ -24,11 +24,14 @@ _MINUTE_S = 60
 _RECENT_HITS = 48
 # Rates of now are those of the last so many seconds.
 _NOW_S = 10.0
-_MINUTE_NAMES = ("t_s", "shots", "hits", "singles")
+_RATE_NAMES = ("t_s", "shots", "hits", "singles")
 
 
 class Summary:
-    """Counters, hits by minute, sizes and kinds; all of a run, over every restart."""
+    """Counters, hits by minute, sizes and kinds; all of a run, over every restart.
+
+    Hits of the last minute are kept by second as well, so that whoever turns a knob sees what it does.
+    """
 
     def __init__(self) -> None:
         self.counters = StreamCounters()
@@ -37,7 +40,8 @@ class Summary:
         self.is_finished = False
         self._kinds: dict[str, int] = {}
         self._sizes: dict[str, list[int]] = {}
-        self._minutes: dict[str, list[int]] = {name: [] for name in _MINUTE_NAMES}
+        self._minutes: dict[str, list[int]] = {name: [] for name in _RATE_NAMES}
+        self._seconds: dict[str, list[int]] = {name: [] for name in _RATE_NAMES}
         self._recent_hits: list[int] = []
         self._recent: list[tuple[float, int, int]] = []
         self._latency_s = 0.0
@@ -65,13 +69,11 @@ class Summary:
                 counts = np.histogram(chosen[np.isfinite(chosen)], SIZE_EDGES_A)[0]
                 known = self._sizes.get(kind, [0] * len(counts))
                 self._sizes[kind] = [a + int(b) for a, b in zip(known, counts, strict=True)]
-        minute = int(at_s) // _MINUTE_S * _MINUTE_S
-        if not self._minutes["t_s"] or self._minutes["t_s"][-1] != minute:
-            for name in _MINUTE_NAMES:
-                self._minutes[name].append(minute if name == "t_s" else 0)
         singles = 0 if kinds is None else kinds.count("single")
-        for name, n in (("shots", len(event_id)), ("hits", len(hit_rows)), ("singles", singles)):
-            self._minutes[name][-1] += n
+        for rates, step_s in ((self._minutes, _MINUTE_S), (self._seconds, 1)):
+            _count(rates, int(at_s) // step_s * step_s, len(event_id), len(hit_rows), singles)
+        is_old = sum(t_s <= int(at_s) - _MINUTE_S for t_s in self._seconds["t_s"])
+        self._seconds = {name: values[is_old:] for name, values in self._seconds.items()}
 
     def note_commit(self, at_s: float, oldest_s: float) -> None:
         """A segment is about to be put in place whose first event came at ``oldest_s``."""
@@ -92,6 +94,7 @@ class Summary:
             "kinds": self._kinds,
             "sizes": self._sizes,
             "minutes": self._minutes,
+            "seconds": self._seconds,
             "recent_hits": self._recent_hits,
             "recent": self._recent,
             "latency_s": self._latency_s,
@@ -105,7 +108,9 @@ class Summary:
         summary.hits = int(told["hits"])
         summary.position = told["position"]
         summary._kinds, summary._sizes = dict(told["kinds"]), dict(told["sizes"])
-        summary._minutes = {name: list(told["minutes"][name]) for name in _MINUTE_NAMES}
+        summary._minutes = {name: list(told["minutes"][name]) for name in _RATE_NAMES}
+        if "seconds" in told:
+            summary._seconds = {name: list(told["seconds"][name]) for name in _RATE_NAMES}
         summary._recent_hits = list(told["recent_hits"])
         # Rates of now begin anew: nobody was receiving between a stop and a start.
         summary._latency_s = float(told["latency_s"])
@@ -117,7 +122,8 @@ def live_summary(folder: str | PathLike[str], with_powder: bool = True) -> dict[
 
     Returns
     -------
-    dict with ``counters``, ``hits``, ``hit_rate`` (``t_s``, ``shots``, ``hits``, ``singles`` by minute),
+    dict with ``counters``, ``hits``, ``hit_rate`` (``t_s``, ``shots``, ``hits``, ``singles`` by minute) and
+    ``last_minute`` (the same by second),
     ``size_A`` (``edges``, ``counts``, ``by_kind``), ``kinds``, ``now`` (``frames_per_s``, ``hits_per_s``,
     ``latency_s``), ``recent_hits``, ``frame_shape``, ``is_finished`` and ``powder``: sum (P,) of ``hits`` and
     the mean ``background``.
@@ -144,6 +150,7 @@ def _told(summary: Mapping[str, Any], frame_shape: tuple[int, ...], powder: dict
         "counters": summary["counters"],
         "hits": summary["hits"],
         "hit_rate": summary["minutes"],
+        "last_minute": summary.get("seconds", {name: [] for name in _RATE_NAMES}),
         "size_A": {
             "edges": SIZE_EDGES_A.tolist(),
             "counts": counts or [0] * (len(SIZE_EDGES_A) - 1),
@@ -156,6 +163,15 @@ def _told(summary: Mapping[str, Any], frame_shape: tuple[int, ...], powder: dict
         "is_finished": summary["is_finished"],
         "powder": powder,
     }
+
+
+def _count(rates: dict[str, list[int]], t_s: int, shots: int, hits: int, singles: int) -> None:
+    """Add to the last bin, or begin one at a time (unix seconds)."""
+    if not rates["t_s"] or rates["t_s"][-1] != t_s:
+        for name in _RATE_NAMES:
+            rates[name].append(t_s if name == "t_s" else 0)
+    for name, n in (("shots", shots), ("hits", hits), ("singles", singles)):
+        rates[name][-1] += n
 
 
 def _rates(recent: list[tuple[float, int, int]]) -> dict[str, float]:

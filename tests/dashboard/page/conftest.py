@@ -130,6 +130,12 @@ def live_answers() -> dict[str, Any]:
             "hits": [50, 72],
             "singles": [40, 56],
         },
+        "last_minute": {
+            "t_s": [1.7e9 + 90, 1.7e9 + 91],
+            "shots": [100, 100],
+            "hits": [10, 20],
+            "singles": [8, 16],
+        },
         "size_A": {"edges": edges.tolist(), "by_kind": {"single": single.tolist(), "junk": junk.tolist()}},
         "kinds": {"single": 96, "junk": 26},
         "now": {"frames_per_s": 2100.0, "hits_per_s": 21.5, "latency_s": 0.8},

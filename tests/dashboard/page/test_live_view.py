@@ -1,5 +1,6 @@
 """The view of a live run in a browser."""
 
+from orienteer.source.frame_tags import read_frame_tags
 from orienteer.source.left_out import read_excluded
 
 
@@ -48,6 +49,33 @@ def test_a_hit_is_enlarged_and_excluded_by_its_whole_number(live_window, root):
     assert read_excluded(root / "virus" / "excluded.json").tolist() == [18446744073709551615]
     live_window.page.keyboard.press("ArrowRight")
     live_window.says("dialog h2", "9223372036854775819")
+
+
+def test_a_hit_is_tagged_and_the_tag_is_taken_away(live_window, root):
+    live_window.page.click(".thumbnail >> nth=1")
+    live_window.page.click("dialog >> text=Tag")
+    live_window.page.fill("dialog input", "ice")
+    live_window.page.keyboard.press("Enter")
+    live_window.page.wait_for_selector("dialog .tags >> text=ice")
+    assert read_frame_tags(root / "virus" / "frame_tags.json")["ice"].tolist() == [9223372036854775819]
+    live_window.says(".thumbnail", "ice")
+    # The tag is that of this frame alone.
+    live_window.page.keyboard.press("ArrowRight")
+    live_window.wait_for("() => !document.querySelector('dialog .tags .tag')")
+    live_window.page.keyboard.press("ArrowLeft")
+    live_window.page.click("[aria-label='Remove the tag ice']")
+    live_window.wait_for("() => !document.querySelector('dialog .tags .tag')")
+    assert read_frame_tags(root / "virus" / "frame_tags.json") == {}
+
+
+def test_the_hit_rate_of_the_last_minute_is_shown_by_second(live_window):
+    label = "[data-card='hit-rate'] canvas[aria-label='hit rate: hit rate {}']"
+    live_window.page.wait_for_selector(label.format("1.358"))  # 72 of 5300 shots
+    live_window.page.select_option("[data-card='hit-rate'] select", "last_minute")
+    live_window.page.wait_for_selector(label.format("20"))
+    live_window.page.locator("[data-card='hit-rate'] canvas").focus()
+    live_window.page.keyboard.press("Home")
+    assert "10" in live_window.text("[data-card='hit-rate'] .read-out b")
 
 
 def test_without_live_runs_the_view_says_how_to_begin_one(open_window, root):

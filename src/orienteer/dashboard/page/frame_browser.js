@@ -14,6 +14,7 @@ export class FrameBrowser {
     this.run = run;
     this.first = 0;
     this.excluded = [];
+    this.frameTags = {};
     this.gallery = new Gallery(run);
     this.where = element("span", { class: "quiet", role: "status" });
     this.back = button("‹ back", () => this.go(this.first - PAGE));
@@ -35,7 +36,7 @@ export class FrameBrowser {
       for (const [name, values] of Object.entries(columns)) if (Array.isArray(values)) frame[name] = values[i];
       return frame;
     });
-    this.gallery.show(frames, this.excluded);
+    this.gallery.show(frames, this.excluded, this.frameTags);
     this.back.disabled = this.first === 0;
     this.on.disabled = frames.length < PAGE || (told.total && this.first + PAGE >= told.total);
     const of = told.total ? ` of ${count(told.total)}` : "";

@@ -1,5 +1,6 @@
 // Frames as thumbnails: to look at, enlarge, note and leave out.
 
+import { tagChip } from "./chips.js";
 import { ask, confirm, opened } from "./dialog.js";
 import { button, element, fill } from "./elements.js";
 import { Picture, paint, rangeOf, upright } from "./picture.js";
@@ -19,15 +20,18 @@ export class Gallery {
     this.waiting = [];
     this.underway = 0;
     this.excluded = new Set();
+    this.tags = new Map();
     this.whole = element("div", { class: "gallery" }, element("p", { class: "quiet" }, "nothing yet"));
   }
 
   /**
    * frames : [{ event_id, size_A, kind, photons, … }], or event ids alone; ids are text.
    * excluded : ids of frames that are left out.
+   * frameTags : ids of frames by their tag.
    */
-  show(frames, excluded) {
+  show(frames, excluded, frameTags) {
     this.excluded = new Set(excluded);
+    this.learnTags(frameTags);
     this.frames = frames.map((frame) => (typeof frame === "object" ? frame : { event_id: frame }));
     if (!this.frames.length) return;
     const focused = document.activeElement?.dataset?.event;
@@ -36,9 +40,23 @@ export class Gallery {
     if (focused) this.whole.querySelector(`[data-event="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  /** Turn ids by tag into tags by id. */
+  learnTags(frameTags) {
+    this.known = Object.keys(frameTags);
+    this.tags = new Map();
+    for (const [tag, ids] of Object.entries(frameTags)) {
+      for (const id of ids) this.tags.set(id, [...(this.tags.get(id) ?? []), tag]);
+    }
+  }
+
+  tagsOf(frame) {
+    return this.tags.get(frame.event_id) ?? [];
+  }
+
   thumbnail(frame, index) {
     const canvas = element("canvas", { width: 96, height: 96 });
-    const words = [frame.kind, frame.size_A ? `${number(frame.size_A)} Å` : null].filter(Boolean).join(", ");
+    const size = frame.size_A ? `${number(frame.size_A)} Å` : null;
+    const words = [frame.kind, size, ...this.tagsOf(frame)].filter(Boolean).join(", ");
     const made = element(
       "button", {
         type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
@@ -92,12 +110,16 @@ export class Gallery {
     const heading = element("h2", {});
     const words = element("p", { class: "quiet" });
     const exclude = button("Exclude", () => this.exclude(frames[at]).then(show), { disabled: session.isReadOnly });
+    const tag = button("Tag", () => this.tag(frames[at]).then(show), { disabled: session.isReadOnly });
+    const tags = element("p", { class: "tags" });
     const note = button("Note", () => this.note(frames[at]), { disabled: session.isReadOnly });
     const show = async () => {
       const frame = frames[at];
       heading.textContent = `Frame ${frame.event_id}`;
       exclude.textContent = this.excluded.has(frame.event_id) ? "Take back in" : "Exclude";
       words.textContent = describe(frame, this.excluded.has(frame.event_id));
+      const remove = (one) => (session.isReadOnly ? null : () => this.changeTags(frame, [], [one]).then(show));
+      fill(tags, this.tagsOf(frame).map((one) => tagChip(one, remove(one))));
       await attempt(async () => {
         const { values, rows, columns } = await this.picture(frame.event_id);
         if (frame === frames[at]) large.show(values, rows, columns);
@@ -109,9 +131,9 @@ export class Gallery {
     };
     await opened((close) => {
       const content = element(
-        "div", { class: "enlarged" }, heading, large.whole, words,
+        "div", { class: "enlarged" }, heading, large.whole, words, tags,
         element("div", { class: "actions" },
-          button("‹ before", () => go(-1)), button("next ›", () => go(1)), note, exclude,
+          button("‹ before", () => go(-1)), button("next ›", () => go(1)), tag, note, exclude,
           element("button", { type: "button", onclick: () => close() }, "Close")),
       );
       content.addEventListener("keydown", (event) => {
@@ -134,6 +156,21 @@ export class Gallery {
     if (isOut) this.excluded.delete(frame.event_id);
     else this.excluded.add(frame.event_id);
     this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`)?.classList.toggle("excluded", !isOut);
+  }
+
+  async tag(frame) {
+    const words = `Tag of frame ${frame.event_id}`;
+    const tag = await ask(words, { action: "Tag", most: 60, suggestions: this.known });
+    if (tag) await this.changeTags(frame, [tag], []);
+  }
+
+  async changeTags(frame, add, remove) {
+    await attempt(async () => {
+      const body = { event_ids: [frame.event_id], add, remove };
+      this.learnTags((await post(`/api/runs/${this.run}/frame-tags`, body)).frame_tags);
+    });
+    const shown = this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`);
+    if (shown) shown.replaceWith(this.thumbnail(frame, this.frames.indexOf(frame)));
   }
 
   /** Notes on frames are notes of the run that name the frame, so that the search finds them. */

@@ -15,7 +15,9 @@ import { attempt, learn } from "./session.js";
 import { VolumeView } from "./volume_view.js";
 import { count, percent, short, span, withUnit } from "./words.js";
 
-const MINUTE_s = 60;
+// Whoever turns a knob looks at the last minute; whoever comes in the morning, at the whole night.
+const SPANS = [["hit_rate", "whole run, by minute"], ["last_minute", "last minute, by second"]];
+const STEPS_s = { hit_rate: 60, last_minute: 1 };
 const COUNTERS = ["received", "filtered", "dropped", "processed"];
 const BESIDE = ["duplicates", "malformed", "gaps", "late"];
 const HINT = "Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo";
@@ -49,6 +51,11 @@ export class LiveView {
 
   layOut() {
     this.powderOf = "hits";
+    this.rateOf = "hit_rate";
+    const spans = choice("Hit rate of which time", SPANS, "hit_rate", (of) => {
+      this.rateOf = of;
+      this.refresh();
+    });
     const sums = [["hits", "sum of the hits"], ["background", "mean without particle"]];
     const which = choice("Sum of which shots", sums, "hits", (of) => {
       this.powderOf = of;
@@ -66,7 +73,7 @@ export class LiveView {
     };
     this.cards = element(
       "div", { class: "cards" },
-      titled("Hit rate", "hit-rate", this.rate.whole),
+      titled("Hit rate", "hit-rate", this.rate.whole, [spans]),
       titled("Sizes", "sizes", this.sizes.whole),
       titled("Powder", "powder", this.powder.whole, [which, element("label", {}, logarithmic, " log")]),
       titled("Recent hits", "hits", this.gallery.whole),
@@ -89,9 +96,9 @@ export class LiveView {
     fill(this.words, told.words ?? "");
     this.actions.show(told);
     this.showCounters(live);
-    this.showRate(live.hit_rate ?? {});
+    this.showRate(live[this.rateOf] ?? {}, STEPS_s[this.rateOf]);
     this.showSizes(live.size_A ?? {});
-    this.gallery.show(live.recent_hits ?? [], told.excluded ?? []);
+    this.gallery.show(live.recent_hits ?? [], told.excluded ?? [], told.frame_tags ?? {});
     await Promise.all([this.showPowder(), this.showMap(told)]);
   }
 
@@ -113,9 +120,9 @@ export class LiveView {
     ]);
   }
 
-  showRate({ t_s = [], hits = [], shots = [] }) {
+  showRate({ t_s = [], hits = [], shots = [] }, step) {
     const rate = hits.map((n, i) => (shots[i] ? (100 * n) / shots[i] : null));
-    this.rate.show([{ name: "hit rate", x: t_s, y: rate, bars: MINUTE_s }]);
+    this.rate.show([{ name: "hit rate", x: t_s, y: rate, bars: step }]);
   }
 
   showSizes({ edges = [], counts = [], by_kind: byKind }) {

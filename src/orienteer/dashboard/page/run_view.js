@@ -95,7 +95,10 @@ export class RunView {
     });
     this.folded("frames", "Frames", has.orientations, () => new FrameBrowser(this.run), (frames) => frames.load());
     const frames = this.parts.get("frames");
-    if (frames) frames.made.excluded = told.excluded ?? [];
+    if (frames) {
+      frames.made.excluded = told.excluded ?? [];
+      frames.made.frameTags = told.frame_tags ?? {};
+    }
     this.folded("log", "Log", has.log, () => new Log(this.run), (log) => log.refresh());
     const place = () => ({ whole: element("div", {}) });
     const isTold = told.settings || told.input;
