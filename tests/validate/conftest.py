@@ -99,3 +99,12 @@ def noise_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     write_frames(folder / "frames.h5", noise_frames(good_frames(100), 200))
     settings = SETTINGS.model_copy(update={"symmetry": "C1", "iterations": 10, "refine": False})
     return finished_run(folder / "run", folder / "frames.h5", settings)
+
+
+@pytest.fixture(scope="session")
+def short_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of few iterations, which need not find anything."""
+    folder = tmp_path_factory.mktemp("short")
+    write_frames(folder / "frames.h5", good_frames(160))
+    settings = SETTINGS.model_copy(update={"iterations": 3, "refine": False})
+    return finished_run(folder / "run", folder / "frames.h5", settings)

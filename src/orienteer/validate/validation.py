@@ -38,8 +38,10 @@ from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
+from orienteer.validate.kept_models import kept_model
 from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
+from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
 from orienteer.validate.states import StateAgreement, is_distinct, likenesses, only_state, pair_states
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
@@ -85,7 +87,7 @@ class Halves:
     def asked(self, half: int, device: DeviceName) -> HalfModel:
         """What a half, 0 or 1, says."""
         run = self.runs[half]
-        known = self.models.get(run.path.name)
+        known = self.models.get(run.path.name) or kept_model(run, self.parts.sentinels)
         return known or ask_half(run, self.parts[half], self.parts.sentinels, device)
 
 
@@ -94,20 +96,27 @@ def begin_halves(
     settings: ValidationSettings | None = None,
     device: DeviceName | None = None,
     restart: bool = False,
+    beside: bool = False,
 ) -> Halves:
     """The halves of a finished run, begun or found where they were begun; see :func:`validate`.
 
     restart : begin anew; everything that the halves have done is lost.
+    beside : the run itself need not have come to its end, because the halves are worked on beside it.
     """
+    if not beside:
+        _refuse_unfinished(run)
+    parts = split(run.source, (settings or ValidationSettings()).sentinels)
+    halves = Halves(parts, half_runs(run, parts, device=device, restart=restart))
+    halves.ask_when_finished()
+    return halves
+
+
+def _refuse_unfinished(run: Run) -> None:
     if not run.finished:
         raise OrienteerError(
             f"{run.path}: the run has not come to its end, so that there is no result to validate.",
             "Go on with the command that began it.",
         )
-    parts = split(run.source, (settings or ValidationSettings()).sentinels)
-    halves = Halves(parts, half_runs(run, parts, device=device, restart=restart))
-    halves.ask_when_finished()
-    return halves
 
 
 def validate(
@@ -117,6 +126,7 @@ def validate(
     *,
     device: DeviceName | None = None,
     halves: Halves | None = None,
+    at_work: SideBySide | None = None,
 ) -> Validation:
     """Put the result of a run to the test, and write what was found into ``validation`` below the run.
 
@@ -124,14 +134,17 @@ def validate(
     phasing : how both halves are phased.
     device : where to compute; by default where the run was.
     halves : those of :func:`begin_halves`, where they are at hand.
+    at_work : processes that work on the halves already, with the same settings.
     """
     whole = run if isinstance(run, Run) else Run.open(run)
     settings, device = settings or ValidationSettings(), whole.device if device is None else device
-    halves = halves or begin_halves(whole, settings, device)
-    with part("halves: reconstruct"):
-        for _ in iterate_halves(halves.runs):
-            pass
+    _refuse_unfinished(whole)
+    halves = halves or (at_work.halves if at_work else None) or begin_halves(whole, settings, device)
     folder = whole.path / FOLDER
+    with part("voxel errors"):  # first, while others may be at work on the halves
+        errors = _errors(whole, folder, settings, device)
+    with part("halves: reconstruct"):
+        _bring_to_their_end(whole, halves, settings, phasing, device, at_work)
     phasing = phase_settings_for(whole, phasing)
     seeds = [half_phase_seed(whole.seed, half) for half in (1, 2)]
     check_independence(
@@ -169,8 +182,6 @@ def validate(
             volume = _on(measured_intensity(halves.runs[0], own[0]), device)
             poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
     first, summaries = states[0], first_told or summaries
-    with part("voxel errors"):
-        errors = _errors(whole, folder, settings, device)
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
@@ -193,6 +204,21 @@ def validate(
     with part("write"):
         found.save(folder)
     return found
+
+
+def _bring_to_their_end(
+    whole: Run, halves: Halves, settings: ValidationSettings, phasing: PhaseSettings | None,
+    device: DeviceName, at_work: SideBySide | None,
+) -> None:  # fmt: skip
+    """Do the steps that are left of both halves: in processes of their own where that is quicker."""
+    if at_work is not None:
+        at_work.wait()
+    elif not halves.finished and can_go_side_by_side(whole, device):
+        with SideBySide() as processes:
+            processes.start(whole, halves, settings, phasing, device)
+            processes.wait()
+    for _ in iterate_halves(halves.runs):
+        pass
 
 
 def _state(

@@ -1,0 +1,78 @@
+"""One half of a validation in a process of its own: it is reconstructed, asked about the sentinels, phased.
+
+``python -m orienteer.validate.half_process`` reads one line of JSON, works, and ends.  What it has found lies
+in the folder of the half, as if the process that validates had done it.  When that one ends in whatever way,
+its end of the pipe closes, and this one stops as any run does, with everything kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from orienteer.compute.machine import limit_cores
+from orienteer.phase.settings import PhaseSettings
+from orienteer.reconstruction.emc import Emc
+from orienteer.run.method import Method
+from orienteer.run.run import Run
+from orienteer.run.validation_settings import ValidationSettings
+from orienteer.validate.half_phasing import half_phase_seed, phase_half
+from orienteer.validate.half_runs import FOLDER
+from orienteer.validate.half_sets import split
+from orienteer.validate.kept_models import keep_model, kept_model
+from orienteer.validate.sentinel_poses import HalfModel, half_model
+
+
+def work_on_half(
+    path: str, half: int, settings: ValidationSettings, phasing: PhaseSettings, device: Any
+) -> None:
+    """Bring a half, 1 or 2, of a run to its density.
+
+    path : of the run of all frames, which need not have come to its end.
+    """
+    whole = Run.open(path)
+    parts = split(whole.source, settings.sentinels)
+    run = Run.open(whole.path / FOLDER / f"half_{half}", parts[half - 1])
+    run.device = device
+    said: list[HalfModel] = []
+
+    def ask(method: Method) -> None:
+        if isinstance(method, Emc):
+            said.append(half_model(method, parts.sentinels))
+
+    run.when_finished = ask
+    for _ in run.iterate():
+        pass
+    if said:
+        keep_model(run, parts.sentinels, said[0])
+    told = kept_model(run, parts.sentinels)
+    if told is not None and len(run.volumes()) == 1:  # of several states, all of them say which is which
+        phase_half(run, phasing, half_phase_seed(whole.seed, half), device, told.diameter_A)
+
+
+def main() -> None:
+    """Do what the line on the standard input says."""
+    order = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_the_other, daemon=True).start()
+    limit_cores(int(order["cores"]))
+    work_on_half(
+        order["path"],
+        int(order["half"]),
+        ValidationSettings(**order["settings"]),
+        PhaseSettings(**order["phasing"]),
+        order["device"],
+    )
+
+
+def _end_with_the_other() -> None:
+    while os.read(sys.stdin.fileno(), 1):  # not through Python's buffer, whose lock would outlive the others
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main()
