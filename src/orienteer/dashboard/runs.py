@@ -132,7 +132,7 @@ def _fits(row: dict[str, Any], search: str, tag: str, sample: str) -> bool:
     """Whether a row has the tag and the sample, and every word of the search somewhere."""
     if (tag and tag not in row["tags"]) or (sample and sample != row["sample"]):
         return False
-    parts = [row[name] for name in ("name", "kind", "status", "sample", "note")]
+    parts = [row.get(name, "") for name in ("name", "campaign_run", "kind", "status", "sample", "note")]
     text = " ".join([*parts, *row["tags"], *row.get("frame_tags", ())]).casefold()
     return all(word in text for word in search.casefold().split())
 

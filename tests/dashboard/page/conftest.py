@@ -94,9 +94,10 @@ def open_window(browser: Any, made_up: SimpleNamespace, tmp_path: Path) -> Itera
     with ExitStack() as stack:
         windows = []
 
-        def opened(root: Path, read_only: bool = False, **options: Any) -> Window:
+        def opened(root: Path, read_only: bool = False, campaign: str = "", **options: Any) -> Window:
+            log = tmp_path / "refused.log"
             server, client = stack.enter_context(
-                made_up.serving(root, log=tmp_path / "refused.log", is_read_only=read_only)
+                made_up.serving(root, log=log, is_read_only=read_only, campaign=campaign)
             )
             page = browser.new_page(**{"viewport": {"width": 1300, "height": 900}, **options})
             stack.callback(page.close)

@@ -8,11 +8,15 @@ import { attempt } from "./session.js";
 import { ShotHistogram } from "./shots.js";
 import { ago, count, percent, short } from "./words.js";
 
+// The server tells of runs that change; a database changes without a word.
+const EVERY_s = 3;
+
 /** The view of the campaign's database. */
 export class CampaignView {
   constructor() {
     this.title = "Campaign";
     this.refresh = oneAtATime(() => attempt(() => this.load()));
+    this.timer = setInterval(() => !document.hidden && this.refresh(), 1000 * EVERY_s);
     this.numbers = new BigNumbers();
     this.missing = element("p", { class: "missing", hidden: true });
     this.shots = new ShotHistogram();
@@ -35,6 +39,7 @@ export class CampaignView {
       this.say(trouble.message);
       return;
     }
+    if (!this.whole.isConnected) return;  // somebody has gone on to another view
     this.missing.hidden = true;
     this.cards.hidden = false;
     const { samples = [], jobs = [], rules = [] } = told;
@@ -60,15 +65,18 @@ export class CampaignView {
     return this.refresh();
   }
 
-  close() {}
+  close() {
+    clearInterval(this.timer);
+  }
 }
 
 function sampleRow({ name, n_runs: nRuns, n_shots: nShots, n_hits: nHits }) {
-  const link = element("a", { href: `#/?${new URLSearchParams({ sample: name })}` }, name);
-  return [link, count(nRuns), count(nShots), count(nHits)];
+  return [linked(name, { sample: name }), count(nRuns), count(nShots), count(nHits)];
 }
 
-const jobRow = (job) => [job.run, stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason];
+/** A name that leads to the runs that fit. */
+const linked = (name, wanted) => element("a", { href: `#/?${new URLSearchParams(wanted)}` }, name);
+const jobRow = (job) => [linked(job.run, { search: job.run }), stepWords(job.step), job.rule, statusChip(job.status), when(job), job.reason];
 const ruleRow = ({ name, sample, steps, is_on: isOn }) => [
   name, sample || "any", steps.map(stepWords).join(", then "), isOn ? "yes" : "no",
 ];

@@ -5,8 +5,6 @@ import { choice, element, setOptions } from "./elements.js";
 import { Histogram } from "./histogram.js";
 import { getJson } from "./server.js";
 
-// To count a million shots takes the database a second; while they come in, a new look now and then is enough.
-const LEAST_AGE_s = 10;
 const UNITS = { A: "Å", s: "s", J: "J", eV: "eV", m: "m", V: "V" };
 
 /** A histogram of shots, with a choice of the column. */
@@ -16,7 +14,6 @@ export class ShotHistogram {
     this.run = run;
     this.column = "photons";
     this.shown = "";
-    this.at = 0;
     this.columns = choice("Which column of the shots", [["photons", "photons"]], "photons", (column) => {
       this.column = column;
       this.load();
@@ -33,14 +30,17 @@ export class ShotHistogram {
     setOptions(this.columns, names.map((name) => [name, titled(name).label]), this.column);
     this.column = this.columns.value;
     const key = JSON.stringify([this.column, state]);
-    if (key === this.shown || Date.now() / 1000 - this.at < LEAST_AGE_s) return;
+    if (key === this.shown) return;
     await this.load();
     this.shown = key;
   }
 
   async load() {
     const { column } = this;
-    this.at = Date.now() / 1000;
+    if (!column) {  // there is no shot yet
+      this.histogram.show([], []);
+      return;
+    }
     const { edges, counts } = await getJson("/api/campaign/shots", { column, run: this.run, bins: 80 });
     if (column !== this.column) return;
     this.histogram.x = new Axis(titled(column));
@@ -50,7 +50,7 @@ export class ShotHistogram {
 
 /** Label and unit of a column, which has its unit at the end of its name. */
 function titled(column) {
-  if (column === "time_s") return { label: "time", kind: "time" };
+  if (column === "time_s" || column === "received_s") return { label: column === "time_s" ? "time" : "received", kind: "time" };
   const [, name, unit = ""] = column.match(/^(.*?)(?:_(A|s|J|eV|m|V))?$/);
   return { label: name.replaceAll("_", " "), unit: UNITS[unit] ?? "" };
 }
