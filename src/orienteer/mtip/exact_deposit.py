@@ -89,6 +89,12 @@ class ExactDeposit(Deposit):
         assert isinstance(whole, ExactDeposit)
         return replace(whole, exact=[*self.exact, other.exact[model]])
 
+    def of_model(self, model: int) -> "ExactDeposit":
+        """As of :class:`Deposit`."""
+        own = super().of_model(model)
+        assert isinstance(own, ExactDeposit)
+        return replace(own, exact=[self.exact[model]])
+
     def add(
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
         pixel_weights: Array, by_pixel: bool, weights: Array | None = None,

@@ -99,7 +99,7 @@ class Mtip(Emc):
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind, with no phasing."""
-        merged = [self._merge(deposits, model) for model in range(self.n_models)]
+        merged = [self._merge(deposits, model) for model in range(len(deposits[0].sums))]
         return sliceable(self._grid, merged, self._roundness)
 
     def _merge(self, deposits: list[Deposit], model: int) -> Merged:

@@ -27,6 +27,16 @@ def test_states_that_scatter_differently_are_no_spread_of_fluences(model: np.nda
     assert spread_within_states(photons, expected, wrong) < 0.06
 
 
+def test_two_states_that_are_still_one_are_no_narrow_peak_among_others() -> None:
+    """Most frames of the state lie within its larger peak, and most frames of all in peaks of their own."""
+    rng = np.random.default_rng(5)
+    truth = np.repeat([0, 1, 2], [200, 215, 185])
+    photons = rng.poisson(np.array([400.0, 900.0, 1700.0])[truth]).astype(float)
+    told = np.minimum(truth, 1)
+    assert spread_within_states(photons, np.full(600, 1000.0), told) > 0.1
+    assert spread_within_states(photons, np.full(600, 1000.0), truth) < 0.05
+
+
 @pytest.mark.parametrize("spread", [0.15, 0.4])
 def test_fluences_that_differ_are_measured_within_states(model: np.ndarray, spread: float) -> None:
     rng = np.random.default_rng(3)

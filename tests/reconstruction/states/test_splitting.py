@@ -12,46 +12,30 @@ def test_a_few_frames_unlike_all_others_begin_a_state_alone() -> None:
     rng = np.random.default_rng(1)
     odds = rng.normal(5.0, 1.0, 1000)
     odds[::20] = rng.normal(-10.0, 3.0, 50)
-    parent, is_seed = choose_seeds(odds, np.zeros(1000, dtype=np.int64))
-    assert parent == 0
+    is_seed = choose_seeds(odds, np.ones(1000, dtype=bool))
     assert is_seed.sum() >= 45
     assert is_seed[::20].sum() == is_seed.sum()
 
 
 def test_where_all_frames_are_alike_nearly_half_of_them_begin_a_state() -> None:
     odds = np.random.default_rng(2).normal(0.0, 1.0, 1000)
-    _, is_seed = choose_seeds(odds, np.zeros(1000, dtype=np.int64))
+    is_seed = choose_seeds(odds, np.ones(1000, dtype=bool))
     assert 0.4 <= is_seed.mean() <= 0.5
     assert odds[is_seed].max() < odds[~is_seed].min()
 
 
-def test_the_state_that_explains_its_frames_worst_is_split() -> None:
+def test_frames_of_other_states_begin_nothing() -> None:
     rng = np.random.default_rng(3)
-    model = rng.integers(0, 3, 900)
-    odds = rng.normal(0.0, 1.0, 900) - 3.0 * (model == 1)
-    model[:30] = -1
-    odds[:30] = -100.0  # they have no say
-    parent, is_seed = choose_seeds(odds, model)
-    assert parent == 1
-    assert (model[is_seed] == 1).all()
-
-
-def test_where_a_part_of_one_state_was_none_another_is_split() -> None:
-    rng = np.random.default_rng(3)
-    model = rng.integers(0, 3, 900)
-    odds = rng.normal(0.0, 1.0, 900) - 3.0 * (model == 1) - 1.0 * (model == 2)
-    assert [choose_seeds(odds, model, rank)[0] for rank in range(2)] == [1, 2]
-    _, is_seed = choose_seeds(odds, model, 1)
-    assert (model[is_seed] == 2).all()
+    own = rng.integers(0, 3, 900) == 1
+    odds = np.where(own, rng.normal(0.0, 1.0, 900), -100.0)
+    is_seed = choose_seeds(odds, own)
+    assert is_seed.any()
+    assert own[is_seed].all()
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_too_few_frames_begin_nothing(n: int) -> None:
-    model = np.full(5, -1)
-    model[:n] = 0
-    parent, is_seed = choose_seeds(np.zeros(5), model)
-    assert parent == 0
-    assert not is_seed.any()
+    assert not choose_seeds(np.zeros(5), np.arange(5) < n).any()
 
 
 @pytest.fixture

@@ -71,6 +71,11 @@ class Deposit:
             models = xp.concatenate([self.models, other.models[model : model + 1]])
         return replace(self, sums=[*self.sums, other.sums[model]], models=models)
 
+    def of_model(self, model: int) -> "Deposit":
+        """What was left behind for one model alone."""
+        models = None if self.models is None else self.models[model : model + 1]
+        return replace(self, sums=[self.sums[model]], models=models)
+
     def add_junk(
         self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,
         weights: Array | None = None,

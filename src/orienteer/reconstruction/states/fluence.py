@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Frames of a state from which on their mean says something.
 _FEWEST = 10
+# Two relative standard errors of a variance that is taken from a median, of a single value.
+_MEDIAN_ERRORS = 4.6
 # Standard deviations between peaks of photon numbers that nobody takes for one; rounds to find the peaks.
 _APART, _ROUNDS = 4.0, 30
 
@@ -53,17 +55,24 @@ def spread_within_states(
     """Relative standard deviation of fluences about the mean of their state, beyond photon noise.
 
     photons : (N,) counted; expected : (N,) at unit fluence by the pose of each frame; model : (N,) its state.
-    The scatter is a median, so that a few frames in the wrong state do not matter.
+    The scatter is a median, so that a few frames in the wrong state do not matter.  Where one state surely
+    scatters more than all do together, its own counts: two states that are still one hide among the others.
     """
-    deviations = []
+    spreads, deviations = [], []
     for m in np.unique(model):
         own = model == m
         ratio = photons[own] / expected[own]
         middle = np.median(ratio)
         deviations.append((ratio / max(middle, 1e-12) - 1) * np.sqrt(expected[own] * middle))
-    # In units of what counting gives; 1 where fluences are the same.
-    scatter = (1.4826 * np.median(np.abs(np.concatenate(deviations)))) ** 2
-    return float(np.sqrt(max(scatter - 1, 0.0) / max(np.median(photons), 1.0)))
+        sure = 1 / (1 + _MEDIAN_ERRORS / np.sqrt(own.sum()))
+        spreads.append(_spread(deviations[-1], np.median(photons[own]), sure))
+    return max(_spread(np.concatenate(deviations), np.median(photons)), *spreads)
+
+
+def _spread(deviations: NDArray[np.float64], photons: float, sure: float = 1.0) -> float:
+    """Relative standard deviation beyond that of counting, of deviations (N,) in units of it."""
+    scatter = sure * (1.4826 * np.median(np.abs(deviations))) ** 2
+    return float(np.sqrt(max(scatter - 1, 0.0) / max(photons, 1.0)))
 
 
 def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]) -> bool:

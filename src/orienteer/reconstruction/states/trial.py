@@ -1,0 +1,125 @@
+"""Whether frames of a state become likelier as two states: tried with every frame at the pose that it has.
+
+Which state should be split cannot be told from how well it explains its frames: a mean of two states explains
+bright frames of both better than the sharpest model explains dim ones.  So every state is split, and sorted
+for a few rounds, in which frames keep their poses and choose between the two parts only.  This costs two
+slices for a frame instead of all poses.  Frames are always sorted by models of the half that they have no
+part in: the noise of a frame draws it nowhere, and what is gained is more than noise.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.ranks.comm import complete_rows
+from orienteer.likelihood.base import Likelihood
+from orienteer.reconstruction.model.compression import Compressed
+from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.orienting.refinement import local_scores, merge_at
+
+if TYPE_CHECKING:
+    from orienteer.reconstruction.emc import Emc
+
+# Rounds of merging and sorting: what begins as a part of a state has then taken the rest of it.
+_ROUNDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A state in two parts.
+
+    parent : the state.
+    is_new : (N,) bool, frames of the part that would become a state of its own.
+    gain : by how much its frames become likelier, all together, in nats.
+    """
+
+    parent: int
+    is_new: NDArray[np.bool_]
+    gain: float
+
+
+def try_split(
+    emc: "Emc", likelihood: Likelihood, parent: int, own: NDArray[np.bool_], is_seed: NDArray[np.bool_]
+) -> Trial:
+    """Sort the frames of a state into two parts.
+
+    own : (N,) bool, its frames; is_seed : (N,) bool, those that the second part begins with.
+    """
+    as_one = _merged(emc, likelihood, parent, [own])
+    before = _scores(emc, likelihood, as_one, own)[0]
+    is_new = is_seed & own
+    evidence = before
+    for number in range(_ROUNDS):
+        parts = [own & ~is_new, is_new]
+        if not all(part.any() for part in parts):
+            return Trial(parent, is_new, 0.0)
+        scores = _scores(emc, likelihood, _merged(emc, likelihood, parent, parts), own)
+        shares = np.log([part.sum() / own.sum() for part in parts])
+        evidence = np.logaddexp(*(scores + shares[:, None]))
+        sorted_now = own & (scores[1] + shares[1] > scores[0] + shares[0])
+        # Chance may have begun one part in one half and the other in the other.  So at first only the second
+        # half is sorted, by the parts of the first.
+        decided = emc.half == 1 if number == 0 and emc.n_halves == 2 else own
+        is_new = np.where(decided, sorted_now, is_new)
+    return Trial(parent, is_new, float((evidence - before)[own].sum()))
+
+
+def _merged(emc: "Emc", likelihood: Likelihood, parent: int, parts: list[NDArray[np.bool_]]) -> Compressed:
+    """A model for each part of the frames of a state, which it corrects."""
+    deposits = []
+    for half in range(emc.n_halves):
+        first, *others = (_merged_at_poses(emc, likelihood, parent, half, part) for part in parts)
+        whole = first.of_model(parent)
+        for other in others:
+            whole = whole.with_model(other, parent)
+        deposits.append(whole)
+    return emc.solve(deposits)
+
+
+def _merged_at_poses(
+    emc: "Emc", likelihood: Likelihood, parent: int, half: int, chosen: NDArray[np.bool_]
+) -> Deposit:
+    """What chosen frames of a half leave behind at their likeliest poses."""
+    work, xp = emc.work, emc.xp
+    expander = Expander(emc.models[emc.n_halves - 1 - half], work.points)
+    deposit = emc.new_deposit(work, half)
+    for batch in work.batches(half, emc.fluence):
+        frames = np.flatnonzero(chosen[batch.places])
+        frames = frames[work.mesh.poses.share(len(frames))]
+        poses = xp.asarray(emc.table.quaternion[batch.places[frames]])
+        merge_at(
+            likelihood, expander, batch, xp.asarray(frames), parent, poses, xp.ones(len(frames)), deposit,
+            work.pixel_weights, tile_rows=emc.plan.tile_rows,
+        )  # fmt: skip
+    deposit.join(work.mesh.all)
+    return deposit
+
+
+def _scores(
+    emc: "Emc", likelihood: Likelihood, found: Compressed, own: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """ln P (M, N) of frames at their poses, by M models of the half that they have no part in."""
+    work, xp = emc.work, emc.xp
+    n_models = found.models.shape[1]
+    scores = np.zeros((n_models, len(own)))
+    seen = [np.zeros(0, dtype=np.int64)]
+    for half in range(emc.n_halves):
+        expander = Expander(found.models[emc.n_halves - 1 - half], work.points)
+        for batch in work.batches(half, emc.fluence):
+            frames = np.flatnonzero(own[batch.places])
+            places = batch.places[frames]
+            seen.append(places)
+            poses = xp.asarray(emc.table.quaternion[places])[:, None]
+            for m in range(n_models):
+                which: Array = xp.full(len(frames), m)
+                scores[m, places] = to_numpy(
+                    local_scores(
+                        likelihood, expander, batch, xp.asarray(frames), which, poses, emc.plan.tile_rows
+                    )
+                )[:, 0]
+    complete_rows(work.mesh.all, emc.frames.own_of(np.concatenate(seen)), *scores)
+    return scores
