@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from orienteer.campaign import histogram, runs, shots
+from orienteer.campaign import frame_tags, histogram, runs, shots
 from orienteer.campaign.address import CampaignError, in_words, parse_address
 from orienteer.campaign.database import PATIENCE_S, Database
 from orienteer.campaign.jobs import list_jobs
@@ -130,6 +130,22 @@ class Campaign:
         written = runs.new_note(text, author)
         self._write_of(run, lambda connection, number: runs.add_note(connection, number, written))
 
+    def put_frame_tags(self, run: str | int, tags: Mapping[str, Iterable[int]]) -> None:
+        """Say which events of a run have which tags; what was said before is replaced."""
+        given = {tag: [int(number) for number in ids] for tag, ids in tags.items()}
+
+        def change(connection: Connection, number: int) -> None:
+            if frame_tags.put_frame_tags(connection, number, given):
+                runs.touch(connection, number)
+
+        self._write_of(run, change)
+
+    def frame_tags(self, run: str | int) -> dict[str, list[int]]:
+        """The ids of the events of a run that have each tag."""
+        return self._read(
+            lambda connection: frame_tags.read_frame_tags(connection, runs.find_run(connection, run))
+        )
+
     def put_facts(
         self,
         run: str | int,
@@ -193,6 +209,7 @@ class Campaign:
             number = runs.find_run(connection, run)
             return {
                 **runs.describe_run(connection, number),
+                "frame_tags": frame_tags.count_frame_tags(connection, number),
                 "columns": shots.column_sums(connection, number),
                 "jobs": list_jobs(connection, run_id=number),
             }

@@ -1,4 +1,4 @@
-"""What a run, a sample, a tag or a note may say: text that is shown and put into paths."""
+"""What a run, a sample or a note may say: text that is shown and put into paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _NAME = re.compile(r"\w[\w .,:+@=()-]{0,199}")
 _UNFIT = re.compile(r"[^\w .,:+@=()-]")
 MOST_OF_A_NAME = 200
 MOST_OF_A_NOTE = 10_000
-MOST_OF_A_TAG = 64
 
 
 def checked_name(name: str, what: str = "run") -> str:
@@ -53,14 +52,6 @@ def names_for(path: Path) -> Iterator[str]:
     for number in count(2):
         end = f" ({number})"
         yield stem[: MOST_OF_A_NAME - len(end)] + end
-
-
-def checked_tag(tag: str) -> str:
-    """The tag without spaces around it, or a refusal."""
-    tag = tag.strip()
-    if not tag or len(tag) > MOST_OF_A_TAG or printable(tag) != tag:
-        raise SettingsError(f"a tag is a word or a few, of at most {MOST_OF_A_TAG} characters.")
-    return tag
 
 
 def checked_note(text: str) -> str:

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Row, delete, func, or_, select
 
 from orienteer.campaign.address import CampaignError
 from orienteer.campaign.database import insert_once, put
-from orienteer.campaign.names import checked_name, checked_note, checked_tag, names_for, printable
-from orienteer.campaign.schema import file, note, parameter, result, run, sample, tag
+from orienteer.campaign.names import checked_name, checked_note, names_for, printable
+from orienteer.campaign.schema import file, frame_tag, note, parameter, result, run, sample, tag
+from orienteer.source.frame_tags import checked_tag
 
 SORTS = ("modified", "created", "name", "n_shots", "n_hits")
 MOST_AT_ONCE = 1000
@@ -146,7 +147,7 @@ def list_runs(
 ) -> tuple[int, list[dict[str, Any]]]:
     """How many runs there are, and some of them.
 
-    search : a part of the name, the sample, a tag or a note, in any case.
+    search : a part of the name, the sample, a tag (also of its frames) or a note, in any case.
     sort : one of SORTS, with a minus before it for the largest first.
     """
     where = []
@@ -220,11 +221,13 @@ def _matches(search: str) -> Any:
     escaped = search.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     pattern = func.lower(f"%{escaped}%")
     tags = select(tag.c.run_id).where(func.lower(tag.c.name).like(pattern, escape="\\"))
+    of_frames = select(frame_tag.c.run_id).where(func.lower(frame_tag.c.name).like(pattern, escape="\\"))
     notes = select(note.c.run_id).where(func.lower(note.c.text).like(pattern, escape="\\"))
     return or_(
         func.lower(run.c.name).like(pattern, escape="\\"),
         func.lower(sample.c.name).like(pattern, escape="\\"),
         run.c.id.in_(tags),
+        run.c.id.in_(of_frames),
         run.c.id.in_(notes),
     )
 

@@ -98,6 +98,14 @@ tag = Table(
     Column("name", String(64), primary_key=True),
     Index(None, "name"),
 )
+# Tags of single frames; event_id is the unsigned number as signed.
+frame_tag = Table(
+    "frame_tag",
+    metadata,
+    _of_run(primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("event_id", BigInteger, primary_key=True, autoincrement=False),
+)
 # key: made by whoever writes the note, so that a note that is sent again is not there twice.
 note = Table(
     "note",

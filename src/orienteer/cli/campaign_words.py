@@ -35,6 +35,7 @@ def in_rows(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, column in run["columns"].items():
         rows.append((name, f"{column['least']:.4g} to {column['most']:.4g}, mean {column['mean']:.4g}"))
     rows += [("tags", ", ".join(run["tags"]))] if run["tags"] else []
+    rows += [(f"frames '{tag}'", f"{n:,}") for tag, n in run["frame_tags"].items()]
     rows += [(name, _value(value)) for name, value in run["results"].items() if value not in (None, "")]
     rows += list(run["files"].items())
     for note in run["notes"]:
