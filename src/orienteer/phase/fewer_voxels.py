@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.shells import radial_mean
+from orienteer.compute.machine import usable_cores
 
 # Edge of the box over the diameter: twice would do if the diameter were known well.
 BOX = 2.6
@@ -97,7 +98,7 @@ def _in_smaller_box(cube: NDArray[np.float64], window: NDArray[np.float64]) -> N
     """The transform of the middle of the transform: the cube smoothed, on coarser voxels."""
     from scipy.fft import fftn, fftshift, ifftn, ifftshift
 
-    n, m = len(cube), len(window)
+    n, m, cores = len(cube), len(window), usable_cores()
     cut = slice(n // 2 - m // 2, n // 2 - m // 2 + m)
-    autocorrelation = fftshift(ifftn(ifftshift(cube)))[cut, cut, cut]
-    return np.asarray(fftshift(fftn(ifftshift(autocorrelation * window))).real)
+    autocorrelation = fftshift(ifftn(ifftshift(cube), workers=cores))[cut, cut, cut]
+    return np.asarray(fftshift(fftn(ifftshift(autocorrelation * window), workers=cores)).real)
