@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
-from orienteer.mtip.merging import Merge, merge, misfit
+from orienteer.mtip.merging import Merge, merge, misfits
 from orienteer.mtip.normal_equations import NormalEquations
 
 
@@ -51,12 +51,10 @@ def choose_by_halves(
     relative = halves[0].regularisations
     total = first.data_square + second.data_square
     predicted = np.full(len(relative), np.inf)
-    for index in range(len(relative)):
-        if all(half.solver.converged[index] for half in halves):
-            crossed = misfit(second, halves[0].autocorrelations[index]) + misfit(
-                first, halves[1].autocorrelations[index]
-            )
-            predicted[index] = crossed / total
+    usable = np.flatnonzero(np.all([half.solver.converged for half in halves], axis=0))
+    if len(usable):
+        found = [[half.autocorrelations[int(index)] for index in usable] for half in halves]
+        predicted[usable] = (misfits(second, found[0]) + misfits(first, found[1])) / total
     if not np.isfinite(predicted).any():
         raise OrienteerError(
             "none of the regularised solutions has converged in both halves.",

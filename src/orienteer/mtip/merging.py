@@ -13,6 +13,7 @@ intensities far out; one over the variance, which goes over decades, takes sever
 One over the square root of the mean intensity of the ring lies between them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,9 +105,17 @@ def misfit(equations: NormalEquations, autocorrelation: Array) -> float:
 
     With sums of frames that x was not made from it tells how well x predicts; half sets choose by it.
     """
-    x = autocorrelation
-    square = float((x * ToeplitzProduct(equations.kernel)(x)).sum())
-    return square - 2 * float((x * equations.right_side).sum()) + equations.data_square
+    return float(misfits(equations, [autocorrelation])[0])
+
+
+def misfits(equations: NormalEquations, autocorrelations: Iterable[Array]) -> NDArray[np.float64]:
+    """The misfit of each of L autocorrelations (n, n, n), (L,)."""
+    product = ToeplitzProduct(equations.kernel)
+    found = []
+    for x in autocorrelations:
+        square = float((x * product(x)).sum())
+        found.append(square - 2 * float((x * equations.right_side).sum()) + equations.data_square)
+    return np.array(found)
 
 
 def _misfits(
