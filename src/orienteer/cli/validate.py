@@ -48,6 +48,7 @@ def validate(
     from orienteer.run.settings import Settings
     from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
+    from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
     from orienteer.validate.validation import begin_halves
     from orienteer.validate.validation import validate as put_to_the_test
 
@@ -60,12 +61,17 @@ def validate(
             with RunLock(run, VALIDATION, "validating this run"):
                 halves = begin_halves(opened, chosen.validation, device, restart)
                 _announce(opened, halves, chosen.validation)
-                _reconstruct(halves)
-                _phase_whole(opened, chosen.phase, device)
-                with show_steps("Validating"):
-                    found = put_to_the_test(
-                        opened, chosen.validation, chosen.phase, device=device, halves=halves
-                    )
+                with SideBySide() as at_work:
+                    if not halves.finished and can_go_side_by_side(opened, device):
+                        at_work.start(opened, halves, chosen.validation, chosen.phase, device)
+                    else:
+                        _reconstruct(halves)
+                    _phase_whole(opened, chosen.phase, device)
+                    with show_steps("Validating"):
+                        found = put_to_the_test(
+                            opened, chosen.validation, chosen.phase, device=device, halves=halves,
+                            at_work=at_work,
+                        )  # fmt: skip
     except RunStopped as stopped:
         with suppress(OSError):  # the terminal may be gone
             messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)

@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Self
 import orienteer
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.compute.machine import usable_cores
+from orienteer.compute.progress import tell
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.crew import crew
 from orienteer.run.validation_settings import ValidationSettings
@@ -41,7 +42,7 @@ _PROGRAM = (sys.executable, "-m", "orienteer.validate.half_process")
 _PROCESSES, _FEWEST_CORES = 3, 6
 # Pixels of all frames up to which three runs surely fit on a card; more of them keep it busy anyway.
 _MOST_PIXELS = 5e8
-_PATIENCE_S = 20.0
+_PATIENCE_S, _LOOK_EVERY_S = 20.0, 0.5
 
 
 class SideBySide:
@@ -52,6 +53,7 @@ class SideBySide:
 
     def __init__(self) -> None:
         self.halves: Halves | None = None
+        self._run: Run | None = None
         self._at_work: list[tuple[int, subprocess.Popen[bytes], IO[bytes]]] = []
 
     @classmethod
@@ -76,7 +78,7 @@ class SideBySide:
         device: DeviceName,
     ) -> None:  # fmt: skip
         """Start a process for each half that has not come to its end."""
-        self.halves = halves
+        self.halves, self._run = halves, run
         order = {
             "path": str(run.path.absolute()),
             "settings": settings.model_dump(mode="json"),
@@ -92,7 +94,11 @@ class SideBySide:
         """Wait until the processes have come to their end; what one has left undone is told."""
         while self._at_work:
             number, process, words = self._at_work[0]
-            process.wait()
+            try:
+                process.wait(_LOOK_EVERY_S)
+            except subprocess.TimeoutExpired:
+                self._tell()
+                continue
             self._at_work.pop(0)
             _let_go(process)
             if process.returncode:
@@ -103,6 +109,12 @@ class SideBySide:
                     stacklevel=2,
                 )
             words.close()
+
+    def _tell(self) -> None:
+        """Say how far the halves are; as many iterations are expected of each as the run itself took."""
+        if self.halves is not None and self._run is not None:
+            done, expected = sum(half.iteration for half in self.halves.runs), 2 * self._run.iteration
+            tell("Iterations of both halves, side by side", done, max(done, expected))
 
     def __enter__(self) -> Self:
         return self
