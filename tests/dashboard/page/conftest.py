@@ -156,6 +156,9 @@ def live_window(open_window: Callable[..., Window], run_of: Callable[..., str], 
     run = view.rpartition("/")[2]
     window.answer(f"/api/live/{run}", window.live)
     window.answer(f"/api/live/{run}/powder", powder.tobytes(), headers={"X-Shape": "12,16"})
+    ids, kind = window.live["recent_hits"][::-1], [3, 1, 1]
+    columns = {"kind": kind, "size_A": [None, 300.0, 310.0], "photons": [70, 800, 900]}
+    window.answer(f"/api/runs/{run}/frames", {"total": 122, "event_id": ids, "columns": columns})
     for event in window.live["recent_hits"]:
         window.answer(f"/frame/{event}", frame.tobytes(), headers={"X-Shape": "12,16"})
     return window.go(view)

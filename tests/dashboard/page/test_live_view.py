@@ -51,6 +51,13 @@ def test_a_hit_is_enlarged_and_excluded_by_its_whole_number(live_window, root):
     live_window.says("dialog h2", "9223372036854775819")
 
 
+def test_hits_are_told_with_their_kind_and_size(live_window):
+    live_window.says(".thumbnail", "single, 310 Å")
+    assert live_window.text(".thumbnail >> nth=2") == "junk"
+    live_window.page.click(".thumbnail >> nth=0")
+    live_window.says("dialog p", "single · 310 Å · 900 photons")
+
+
 def test_a_hit_is_tagged_and_the_tag_is_taken_away(live_window, root):
     live_window.page.click(".thumbnail >> nth=1")
     live_window.page.click("dialog >> text=Tag")

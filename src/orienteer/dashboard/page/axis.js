@@ -85,8 +85,8 @@ export class Axis {
 
   logTicks(n) {
     const decades = Math.log10(this.high / this.low);
-    // Over less than a factor of three even steps read better.
-    if (decades < 0.5) return this.evenTicks(n);
+    // Over less than a decade even steps read better.
+    if (decades < 1) return this.evenTicks(n);
     const made = [];
     const every = Math.max(1, Math.ceil(decades / (n + 1)));
     const factors = decades > n ? [1] : decades > 0.4 * n ? [1, 3] : [1, 2, 5];

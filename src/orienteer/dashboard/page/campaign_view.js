@@ -11,6 +11,12 @@ import { ago, count, percent, short } from "./words.js";
 // The server tells of runs that change; a database changes without a word.
 const EVERY_s = 3;
 
+const HINTS = {
+  samples: "Name the sample of a run: orienteer campaign add FILE RUN --sample NAME",
+  jobs: "A rule makes them, and a worker does them: orienteer campaign work FILE",
+  rules: "Make one: orienteer campaign rule FILE NAME --steps hits,reconstruct,report --out FOLDER",
+};
+
 /** The view of the campaign's database. */
 export class CampaignView {
   constructor() {
@@ -49,9 +55,9 @@ export class CampaignView {
       { words: "hits", value: short(told.n_hits), more: told.n_shots ? ` ${percent(told.n_hits / told.n_shots)}` : "" },
       { words: "samples", value: count(samples.length) },
     ]);
-    fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map(sampleRow)));
-    fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map(jobRow)));
-    fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map(ruleRow)));
+    fill(this.samples.body, table(["sample", "runs", "shots", "hits"], samples.map(sampleRow), HINTS.samples));
+    fill(this.jobs.body, table(["run", "step", "rule", "state", "when", ""], jobs.map(jobRow), HINTS.jobs));
+    fill(this.rules.body, table(["rule", "sample", "does", "on"], rules.map(ruleRow), HINTS.rules));
     await this.shots.refresh(told.columns, told.n_shots);
   }
 
@@ -83,8 +89,8 @@ const ruleRow = ({ name, sample, steps, is_on: isOn }) => [
 const stepWords = (step) => (Array.isArray(step) ? step.join(" ") : step);
 const when = ({ ended, started, created }) => ago(Date.parse(ended ?? started ?? created) / 1000);
 
-function table(heads, rows) {
-  if (!rows.length) return element("p", { class: "quiet" }, "none yet");
+function table(heads, rows, hint) {
+  if (!rows.length) return element("p", { class: "quiet" }, `none yet. ${hint}`);
   const head = element("tr", {}, heads.map((words) => element("th", { scope: "col" }, words)));
   const cells = (row) => element("tr", {}, row.map((cell) => element("td", {}, cell ?? "")));
   return element(

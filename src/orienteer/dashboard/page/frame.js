@@ -14,7 +14,7 @@ export function drawFrame(context, width, height, x, y) {
   context.font = font(12);
   const widest = Math.max(...rows.map(([, words]) => context.measureText(words).width), 12);
   const place = { left: Math.ceil(widest) + 30, right: width - 14, top: 10, bottom: height - 42 };
-  const columns = x.ticks(Math.max(2, Math.floor((place.right - place.left) / 60)));
+  const columns = xTicks(context, x, place.right - place.left);
   place.atX = (value) => x.place(value, place.left, place.right);
   place.atY = (value) => y.place(value, place.bottom, place.top);
 
@@ -34,7 +34,7 @@ export function drawFrame(context, width, height, x, y) {
     const at = Math.round(place.atX(value)) + 0.5;
     line(context, at, place.top, at, place.bottom);
     const half = context.measureText(words).width / 2;
-    context.fillText(words, Math.min(at, width - half - 2), place.bottom + 6);
+    context.fillText(words, Math.max(half + 2, Math.min(at, width - half - 2)), place.bottom + 6);
   }
   context.strokeStyle = colour("line");
   line(context, place.left, place.bottom + 0.5, place.right, place.bottom + 0.5);
@@ -47,6 +47,14 @@ export function drawFrame(context, width, height, x, y) {
   context.fillText(y.words, 0, 0);
   context.restore();
   return place;
+}
+
+/** Ticks whose words have room beside each other: times with seconds want more of it. */
+function xTicks(context, x, wide) {
+  const fits = (room) => x.ticks(Math.max(2, Math.floor(wide / room)));
+  const near = fits(60);
+  const widest = Math.max(...near.map(([, words]) => context.measureText(words).width), 0);
+  return near.length * (widest + 14) > wide ? fits(widest + 24) : near;
 }
 
 /** Say why nothing is drawn. */

@@ -8,6 +8,15 @@ import { count } from "./words.js";
 
 const PAGE = 24;
 
+/** A table of frames, which comes by its columns, row by row. */
+export function rowsOf({ event_id: ids, columns = {} }) {
+  return ids.map((id, i) => {
+    const frame = { event_id: id };
+    for (const [name, values] of Object.entries(columns)) if (Array.isArray(values)) frame[name] = values[i];
+    return frame;
+  });
+}
+
 /** Frames of a run from any one on. */
 export class FrameBrowser {
   constructor(run) {
@@ -30,12 +39,7 @@ export class FrameBrowser {
 
   async load() {
     const told = await getJson(`/api/runs/${this.run}/frames`, { first: this.first, n: PAGE });
-    const { columns = {} } = told;
-    const frames = told.event_id.map((id, i) => {
-      const frame = { event_id: id };
-      for (const [name, values] of Object.entries(columns)) if (Array.isArray(values)) frame[name] = values[i];
-      return frame;
-    });
+    const frames = rowsOf(told);
     this.gallery.show(frames, this.excluded, this.frameTags);
     this.back.disabled = this.first === 0;
     this.on.disabled = frames.length < PAGE || (told.total && this.first + PAGE >= told.total);

@@ -9,7 +9,10 @@ import { attempt, session } from "./session.js";
 import { count, number } from "./words.js";
 
 const AT_ONCE = 4;
-const KEPT = 240;
+// Pixels of all pictures that are kept: some hundred small ones, a dozen of a large detector.
+const KEPT = 1 << 24;
+// Numbers stand for kinds in files.
+const KINDS = ["unsure", "single", "multiple", "junk"];
 
 /** Thumbnails of frames of one run. */
 export class Gallery {
@@ -17,6 +20,8 @@ export class Gallery {
     this.run = run;
     this.frames = [];
     this.pictures = new Map();
+    this.canvases = new Map();
+    this.shown = "";
     this.waiting = [];
     this.underway = 0;
     this.excluded = new Set();
@@ -33,7 +38,11 @@ export class Gallery {
     this.excluded = new Set(excluded);
     this.learnTags(frameTags);
     this.frames = frames.map((frame) => (typeof frame === "object" ? frame : { event_id: frame }));
-    if (!this.frames.length) return;
+    const key = JSON.stringify([this.frames, excluded, frameTags]);
+    if (!this.frames.length || key === this.shown) return;
+    this.shown = key;
+    const ids = new Set(this.frames.map((frame) => frame.event_id));
+    for (const id of this.canvases.keys()) if (!ids.has(id)) this.canvases.delete(id);
     const focused = document.activeElement?.dataset?.event;
     this.waiting = [];
     fill(this.whole, this.frames.map((frame, i) => this.thumbnail(frame, i)));
@@ -54,22 +63,30 @@ export class Gallery {
   }
 
   thumbnail(frame, index) {
-    const canvas = element("canvas", { width: 96, height: 96 });
     const size = frame.size_A ? `${number(frame.size_A)} Å` : null;
-    const words = [frame.kind, size, ...this.tagsOf(frame)].filter(Boolean).join(", ");
+    const words = [kindOf(frame), size, ...this.tagsOf(frame)].filter(Boolean).join(", ");
     const made = element(
       "button", {
         type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
         "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id} ${words}`.trim(),
         onclick: () => this.enlarge(index),
       },
-      canvas, element("span", {}, words || `…${frame.event_id.slice(-6)}`),
+      this.small(frame.event_id), element("span", {}, words || `…${frame.event_id.slice(-6)}`),
     );
-    const drawn = (picture) => drawSmall(canvas, picture);
-    const kept = this.pictures.get(frame.event_id);
-    if (kept) drawn(kept);
-    else this.queue(frame.event_id, drawn);
     return made;
+  }
+
+  /** The small picture of a frame, which is drawn once. */
+  small(id) {
+    const kept = this.canvases.get(id);
+    if (kept?.dataset.isDrawn) return kept;
+    const canvas = element("canvas", { width: 96, height: 96 });
+    this.canvases.set(id, canvas);
+    this.queue(id, (picture) => {
+      drawSmall(canvas, picture);
+      canvas.dataset.isDrawn = "true";
+    });
+    return canvas;
   }
 
   queue(id, drawn) {
@@ -97,7 +114,8 @@ export class Gallery {
     const photons = Float32Array.from(new Uint16Array(bytes), (value) => (value === 65535 ? NaN : value));
     const picture = { values: upright(photons, ...shape), rows: shape[0], columns: shape[1] };
     this.pictures.set(id, picture);
-    if (this.pictures.size > KEPT) this.pictures.delete(this.pictures.keys().next().value);
+    const most = Math.max(1, Math.floor(KEPT / photons.length));
+    while (this.pictures.size > most) this.pictures.delete(this.pictures.keys().next().value);
     return picture;
   }
 
@@ -180,9 +198,11 @@ export class Gallery {
   }
 }
 
+const kindOf = ({ kind }) => KINDS[kind] ?? kind;
+
 function describe(frame, isExcluded) {
   const parts = [];
-  if (frame.kind) parts.push(frame.kind);
+  if (kindOf(frame)) parts.push(kindOf(frame));
   if (frame.size_A) parts.push(`${number(frame.size_A)} Å`);
   if (frame.photons !== undefined && frame.photons !== null) parts.push(`${count(frame.photons)} photons`);
   if (isExcluded) parts.push("excluded");

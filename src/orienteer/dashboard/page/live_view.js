@@ -4,6 +4,7 @@ import { Chart } from "./chart.js";
 import { statusChip } from "./chips.js";
 import { card, choice, element, fill } from "./elements.js";
 import { BigNumbers } from "./facts.js";
+import { rowsOf } from "./frame_browser.js";
 import { Gallery } from "./gallery.js";
 import { Histogram } from "./histogram.js";
 import { KIND_COLOURS } from "./palette.js";
@@ -28,6 +29,7 @@ export class LiveView {
     this.run = run;
     this.title = "Live";
     this.map = null;
+    this.hits = [];
     this.refresh = oneAtATime(() => attempt(() => this.load()));
     this.name = element("h1", {}, "…");
     this.state = element("span", {});
@@ -98,8 +100,7 @@ export class LiveView {
     this.showCounters(live);
     this.showRate(live[this.rateOf] ?? {}, STEPS_s[this.rateOf]);
     this.showSizes(live.size_A ?? {});
-    this.gallery.show(live.recent_hits ?? [], told.excluded ?? [], told.frame_tags ?? {});
-    await Promise.all([this.showPowder(), this.showMap(told)]);
+    await Promise.all([this.showHits(live, told), this.showPowder(), this.showMap(told)]);
   }
 
   showCounters({ counters = {}, now = {}, kinds = {}, hits = 0 }) {
@@ -116,7 +117,8 @@ export class LiveView {
       { words: "single particles", value: short(kinds.single), more: singles },
       { words: "frames per second", value: short(now.frames_per_s), more: "" },
       { words: "hits per second", value: withUnit(now.hits_per_s, ""), more: "" },
-      { words: "behind the detector", value: span(now.latency_s), more: "" },
+      // How late the last frame was means nothing when none comes any more.
+      { words: "behind the detector", value: span(now.frames_per_s ? now.latency_s : null), more: "" },
     ]);
   }
 
@@ -129,6 +131,19 @@ export class LiveView {
     const kinds = Object.keys(KIND_COLOURS).filter((name) => byKind?.[name]);
     const named = kinds.map((name) => ({ name, colour: KIND_COLOURS[name], counts: byKind[name] }));
     this.sizes.show(edges, named.length ? named : [{ name: "hits", colour: "curve-1", counts }]);
+  }
+
+  /** The newest hits, with what was found out about them where that can be had. */
+  async showHits({ recent_hits: ids = [], hits = 0 }, { excluded = [], frame_tags: tags = {} }) {
+    if (ids.length && ids[0] !== this.hits[0]?.event_id) {
+      const asked = { first: Math.max(0, hits - ids.length), n: ids.length };
+      const known = new Map();
+      await getJson(`/api/runs/${this.run}/frames`, asked)
+        .then((told) => rowsOf(told).forEach((frame) => known.set(frame.event_id, frame)))
+        .catch(() => null);  // without it they are pictures with a number
+      this.hits = ids.map((id) => known.get(id) ?? { event_id: id });
+    }
+    this.gallery.show(this.hits, excluded, tags);
   }
 
   async showPowder() {
@@ -164,7 +179,8 @@ export class LiveView {
     const words = element("p", { class: "quiet" });
     place.aside.append(element("a", { href: `#/run/${id}` }, "all about it"));
     place.body.append(words);
-    this.cards.prepend(place.whole);
+    // Below what is looked at first, rates and sizes.
+    this.cards.children[1].after(place.whole);
     return { id, words, body: place.body, aside: place.aside, volume: null, curves: null };
   }
 

@@ -29,6 +29,7 @@ export class ShotHistogram {
   async refresh(names, state) {
     setOptions(this.columns, names.map((name) => [name, titled(name).label]), this.column);
     this.column = this.columns.value;
+    this.controls.hidden = !names.length;
     const key = JSON.stringify([this.column, state]);
     if (key === this.shown) return;
     await this.load();
