@@ -33,6 +33,13 @@ def test_a_gain_far_above_its_error_asks_for_more() -> None:
     assert judged(np.where(is_rare, 15.0, -0.1), losses).verdict == "split"
 
 
+def test_a_state_that_a_third_of_few_sentinels_show_is_kept() -> None:
+    rng = np.random.default_rng(4)
+    shown = np.arange(27) % 3 == 0
+    losses = np.where(shown[:, None] == [False, True], rng.uniform(1, 50, (27, 1)), -0.4)
+    assert judged(np.where(shown, 200.0, 150.0), losses).verdict == "split"
+
+
 @pytest.mark.parametrize("mean", [-1.0, 0.0, 0.3])
 def test_a_gain_that_may_be_chance_is_taken_back(mean: float) -> None:
     gains = np.random.default_rng(2).normal(0.0, 4.0, 400)
