@@ -25,7 +25,7 @@ docs:                ## build the documentation into site/ (warnings are errors)
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
-bench:               ## measure the figures in bench/ here (minutes; not the studies blind and dirt); keeps bench/results/*.json
+bench:               ## measure the figures in bench/ here (minutes; not the studies blind and dirt); keeps bench/results/*.json and writes docs/reference/benchmarks.md
 	@tools/environment dev
 	@for figure in $(filter-out bench/machine.py bench/blind.py bench/dirt.py,$(wildcard bench/*.py)); do echo "== $$figure"; $(VENV)/python $$figure --keep || exit 1; done
 

@@ -3,22 +3,26 @@
 import json
 import os
 import platform
+import subprocess
 import sys
 import time
 from argparse import Namespace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
 
 RESULTS = Path(__file__).parent / "results"
+PAGE_WRITER = Path(__file__).parents[1] / "tools" / "benchmarks_page.py"
 
 
 def describe_machine(device: str = "cpu") -> dict[str, Any]:
-    """What the figure depends on: processor, cores, memory, libraries and, for "cuda", the card."""
+    """What the figure depends on: day, processor, cores, memory, libraries and, for "cuda", the card."""
     import numpy
 
     machine: dict[str, Any] = {
+        "date": date.today().isoformat(),
         "cpu": processor_name(),
         "cores": usable_cores(),
         "memory_GiB": round(memory_GiB()[0], 1),
@@ -37,12 +41,14 @@ def describe_machine(device: str = "cpu") -> dict[str, Any]:
 
 
 def report(name: str, result: dict[str, Any], keep: bool) -> None:
-    """Print the result as JSON; with ``keep`` also write it to ``bench/results/NAME.json``."""
+    """Print the result as JSON; with ``keep`` also write it to ``bench/results``, and the page anew."""
     text = json.dumps(result, indent=2)
     print(text)
     if keep:
         (RESULTS / f"{name}.json").write_text(text + "\n")
         print(f"kept as bench/results/{name}.json", file=sys.stderr)
+        if PAGE_WRITER.exists():  # not where bench/ travels alone
+            subprocess.run([sys.executable, str(PAGE_WRITER)], check=False, stdout=sys.stderr)
 
 
 def report_runs(name: str, problem: str, began: float, options: Namespace, **figures: Any) -> None:

@@ -1,0 +1,114 @@
+"""Many ranks: overhead, balance, faults, shared references."""
+
+from typing import Any
+
+from benchmarks.figure import Figure, at_least, at_most, told
+
+_FAULTS = "python bench/faults.py --keep"
+_SHARED = "python bench/references.py shared --keep"
+
+
+def _came_back(result: dict[str, Any]) -> float:
+    """Killed jobs that ended with the answer of the one that nobody touched."""
+    return sum(
+        each["finished"] and not each["other_orientations"] and each["volume_difference"] <= 1e-5
+        for each in result["killed"]
+    )
+
+
+def _readers(result: dict[str, Any]) -> float:
+    return result["trace"]["in low-contention order, one tile ahead"][
+        "windows_with_several_readers_in_a_step"
+    ]
+
+
+def _work_growth(result: dict[str, Any]) -> float:
+    """Work of a rank among four over that of one rank alone, groups of one rank."""
+    work = {run["mesh"]: run["work_seconds"] for run in result["runs"]}
+    return work["1x4"] / work["1x1"]
+
+
+def _gain_ahead(result: dict[str, Any]) -> float:
+    seconds = result["seconds"]
+    order = "in low-contention order"
+    return seconds[f"{order}, when needed"] / seconds[f"{order}, one tile ahead"]
+
+
+FIGURES = [
+    Figure(
+        "2 ranks × 1 thread over 1 rank × 2 threads, time of an iteration",
+        at_most(1.1, "times"),
+        "ranks_overhead",
+        lambda r: r["ratio"],
+        "python bench/ranks.py overhead --keep",
+        remark=lambda r: f"{r['processor_ratio']:.2f} times in processor time",
+        shown_first=True,
+    ),
+    Figure(
+        "What ranks send over what the model says, deviation",
+        at_most(5, "%"),
+        "ranks_overhead",
+        lambda r: 100 * abs(r["sent_over_model"] - 1),
+        "python bench/ranks.py overhead --keep",
+    ),
+    Figure(
+        "One rank three times as slow: dynamic over static balance",
+        at_least(1.4, "times"),
+        "ranks_balance",
+        lambda r: r["gain"],
+        "python bench/ranks.py balance --keep",
+    ),
+    Figure(
+        "Jobs with a rank killed at a random time that end with the same answer",
+        at_least(10, "of 10"),
+        "faults_cpu",
+        _came_back,
+        _FAULTS,
+        remark=lambda r: f"{len(r['killed'])} jobs",
+        shown_first=True,
+    ),
+    Figure(
+        "A checkpoint of 4 ranks finished on 2, difference of the volume",
+        at_most(1e-5),
+        "faults_cpu",
+        lambda r: r["four_on_two"]["volume_difference"],
+        _FAULTS,
+    ),
+    Figure(
+        "262 144 references on 4 ranks: memory against share and buffers, largest deviation",
+        at_most(5, "%"),
+        "references_shared",
+        lambda r: 100 * r["largest_deviation_of_memory"],
+        _SHARED,
+    ),
+    Figure(
+        "References read by two ranks from one window in a step",
+        at_most(0),
+        "references_shared",
+        _readers,
+        _SHARED,
+    ),
+    Figure(
+        "As many frames for every rank: work of one among 4 over that of one alone",
+        told("times"),
+        "scaling_weak_cpu",
+        _work_growth,
+        "python bench/scaling.py weak --keep",
+        remark=lambda r: "processor time without waiting; ranks took turns on 2 cores",
+    ),
+    Figure(
+        "From `mpiexec` to the first iteration, 2 ranks",
+        told("s"),
+        "startup_cpu",
+        lambda r: r["seconds"]["2"]["first_step"],
+        "python bench/startup.py --keep",
+        remark=lambda r: f"{r['seconds']['2']['mpi']:g} s until ranks are joined",
+    ),
+    Figure(
+        "Reading references when they are needed over reading one tile ahead, 2 ranks",
+        told("times"),
+        "references_ahead",
+        _gain_ahead,
+        "python bench/references.py ahead --keep",
+    ),
+]

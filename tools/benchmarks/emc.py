@@ -1,0 +1,140 @@
+"""EMC: time of iterations, blind success, dirty data."""
+
+from typing import Any
+
+from benchmarks.figure import Figure, at_least, at_most
+
+_ITERATION = (
+    "orienteer bench emc --frames 10000 --pixels {pixels} --rotations-n 12 --likelihood {likelihood} "
+    "--device cuda --json"
+)
+_EKEBERG = {
+    ("gaussian", 4096): "Ekeberg, Engblom and Liu: 27.2 s on 100 GPUs",
+    ("gaussian", 16_384): "Ekeberg, Engblom and Liu: 91.6 s on 100 GPUs",
+}
+_DRAGONFLY = "python bench/dragonfly_settings.py --keep"
+
+
+def _slowest(result: dict[str, Any], likelihood: str, pixels: int) -> float | None:
+    """Milliseconds with flat posteriors, the slower case, of the most exact products that were timed."""
+    of_kind = [run for run in result["runs"] if (run["likelihood"], run["pixels"]) == (likelihood, pixels)]
+    return max((run["milliseconds_flat"] for run in of_kind), default=None)
+
+
+def _of_products(result: dict[str, Any], likelihood: str, pixels: int) -> str:
+    """Share of the time that matrix products need at their measured ceiling: scores and merge."""
+    milliseconds = _slowest(result, likelihood, pixels)
+    if milliseconds is None:
+        return ""
+    teraflops = 4 * 10_000 * 86_520 * pixels / (milliseconds * 1e-3) / 1e12
+    share = 100 * teraflops / result["ceiling_teraflops"]["float16"]
+    return f"matrix products alone need {share:.0f} % of it"
+
+
+def _successes(result: dict[str, Any]) -> tuple[int, int]:
+    """Runs that succeeded, and all."""
+    pairs = [each.split("/") for of_object in result["successes"].values() for each in of_object.values()]
+    return sum(int(part) for part, _ in pairs), sum(int(whole) for _, whole in pairs)
+
+
+def _dirt(case: str) -> Figure:
+    words = {
+        "fluence": "Loss of resolution: fluence over two decades",
+        "junk": "Loss of resolution: 30 % junk shots",
+        "background": "Loss of resolution: background as strong as the signal",
+        "panel": "Loss of resolution: a dead panel",
+    }
+    return Figure(
+        words[case],
+        at_most(15, "%"),
+        "dirt_cpu",
+        lambda r: r["summary"][case]["loss"],
+        "python bench/dirt.py --keep",
+        limit=lambda r: (
+            f"at the true orientations these photons lose {r['summary'][case]['loss_of_photons']:g} %"
+        ),
+    )
+
+
+FIGURES = [
+    *(
+        Figure(
+            f"One iteration, 10 000 frames of {words} pixels × 86 520 rotations, {likelihood}",
+            at_most(most, "ms"),
+            "emc_cuda",
+            lambda r, pixels=pixels, likelihood=likelihood: _slowest(r, likelihood, pixels),
+            _ITERATION.format(pixels=pixels, likelihood=likelihood),
+            limit=lambda r, pixels=pixels, likelihood=likelihood: _of_products(r, likelihood, pixels),
+            shown_first=likelihood == "gaussian",
+            published=_EKEBERG.get((likelihood, pixels), ""),
+        )
+        for likelihood, pixels, words, most in (
+            ("gaussian", 4096, "4 096", 50),
+            ("gaussian", 16_384, "16 384", 180),
+            ("poisson", 4096, "4 096", 65),
+            ("poisson", 16_384, "16 384", 234),
+        )
+    ),
+    Figure(
+        "Device memory for a million rotations × 10 000 frames of 16 384 pixels",
+        at_most(37.3, "GiB"),
+        "emc_cuda",
+        lambda r: r["million"]["device_memory_GiB"],
+        _ITERATION.format(pixels=16_384, likelihood="gaussian").replace("-n 12", "-n 28"),
+        remark=lambda r: f"{r['million']['seconds']:g} s an iteration, {r['million']['rotations']} rotations",
+    ),
+    *(
+        Figure(
+            f"Processor time of an iteration, Dragonfly's over ours, setting {setting}, {words}",
+            at_least(10, "times"),
+            "dragonfly_settings",
+            lambda r, setting=setting, shape=shape: r[setting][shape]["threads_2"][
+                "times_less_than_dragonfly"
+            ],
+            _DRAGONFLY,
+            remark=lambda r: f"Dragonfly was timed on another machine: {r['dragonfly_machine']}",
+            shown_first=True,
+            published="Dragonfly, timed here: 1",
+        )
+        for setting in "AB"
+        for shape, words in (("flat", "early"), ("sharp", "late"))
+    ),
+    Figure(
+        "Blind run of setting A from start to end, processor time",
+        at_most(94, "s"),
+        "dragonfly_settings",
+        lambda r: r["blind_A"]["processor_seconds"],
+        f"{_DRAGONFLY} --blind",
+        remark=lambda r: f"Dragonfly: {r['blind_A']['dragonfly']['processor_seconds']:g} s",
+    ),
+    Figure(
+        "Median error of orientations in a blind run of setting A",
+        at_most(7.4, "°"),
+        "dragonfly_settings",
+        lambda r: r["blind_A"]["median_error_deg"],
+        f"{_DRAGONFLY} --blind",
+        remark=lambda r: f"asked was Dragonfly's own, {r['blind_A']['dragonfly']['median_error_deg']:g}°",
+        shown_first=True,
+        published="Dragonfly, run here: 7.4°",
+    ),
+    Figure(
+        "Blind success on four objects at 100 to 100 000 photons, GPU",
+        at_least(95, "%"),
+        "blind_emc_cuda",
+        lambda r: 100 * _successes(r)[0] / _successes(r)[1],
+        "python bench/blind.py --device cuda --keep",
+        remark=lambda r: "{} of {} runs".format(*_successes(r)),
+        shown_first=True,
+    ),
+    *map(_dirt, ("fluence", "junk", "background", "panel")),
+    Figure(
+        "Finer grids as the run goes on against the finest from the start, to the same likelihood",
+        at_least(3, "times"),
+        "adaptive_cpu",
+        lambda r: r["times_faster_than_fixed"]["coarse_to_fine"],
+        "python bench/adaptive.py --keep",
+        remark=lambda r: (
+            f"the search that runs use; grids step by step: {r['times_faster_than_fixed']['stepwise']:g}"
+        ),
+    ),
+]

@@ -1,0 +1,81 @@
+"""Simulation, rotations, files: the ground that everything stands on."""
+
+from benchmarks.figure import Figure, at_least, at_most
+
+
+def _accuracy(result: dict, edge_A: float) -> float:
+    return max(case["relative_l2_error_max"] for case in result["cases"] if case["edge_A"] == edge_A)
+
+
+FIGURES = [
+    *(
+        Figure(
+            f"Fast against exact intensities, 58 624 atoms, {edge_A} Å at the edge, error ({device})",
+            at_most(1e-4),
+            f"simulate_accuracy_{device}",
+            lambda r, edge_A=edge_A: _accuracy(r, edge_A),
+            f"python bench/simulate_accuracy.py --device {device} --keep",
+        )
+        for device in ("cpu", "cuda")
+        for edge_A in (12, 5)
+    ),
+    Figure(
+        "Simulated frames of 128² pixels to an error of 1e-4, CPU",
+        at_least(150, "frames/s"),
+        "simulate_rate_cpu",
+        lambda r: r["frames_per_second"],
+        "python bench/simulate_rate.py --keep",
+        remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
+        shown_first=True,
+        published="Skopi, timed here: 58.6 s per frame, exact sum",
+    ),
+    Figure(
+        "Time before the first frame, CPU",
+        at_most(15, "s"),
+        "simulate_rate_cpu",
+        lambda r: r["set_up_seconds"],
+        "python bench/simulate_rate.py --keep",
+    ),
+    Figure(
+        "Simulated frames of 128² pixels to an error of 1e-4, GPU",
+        at_least(100_000, "frames/s"),
+        "simulate_rate_cuda",
+        lambda r: r["frames_per_second"],
+        "python bench/simulate_rate.py --device cuda --keep",
+        remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
+        shown_first=True,
+        published="Skopi, timed here: 58.6 s per frame, exact sum",
+    ),
+    Figure(
+        "Grid of 400 200 rotations with weights, one core",
+        at_most(2, "s"),
+        "rotations",
+        lambda r: r["seconds"]["first"],
+        "python bench/rotations.py --keep",
+    ),
+    *(
+        Figure(
+            what,
+            at_most(0, "failures"),
+            "promises",
+            lambda r, part=part: r[part]["failed"],
+            "python bench/promises.py --keep",
+            remark=lambda r, part=part: f"{r[part]['passed']} tests",
+        )
+        for what, part in (
+            ("Classic mistakes of the field, each against an independent calculation", "traps"),
+            ("Every format written and read back exactly", "round_trips"),
+            ("Damaged files refused in words or read right", "damaged_files"),
+            ("Files of writers that were killed", "killed_writers"),
+        )
+    ),
+    Figure(
+        "`make demo` in a fresh clone, installation included",
+        at_most(360, "s"),
+        "first_minutes",
+        # An older demo ended with a picture of simulated frames.
+        lambda r: r["seconds"] if "report" in r["problem"] else None,
+        "python bench/first_minutes.py --keep",
+        remark=lambda r: f"{r['seconds_of_demo']:.0f} s of it the demo itself",
+    ),
+]

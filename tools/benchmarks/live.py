@@ -1,0 +1,146 @@
+"""Streams, hits, growing maps, the database and the web page."""
+
+from typing import Any
+
+from benchmarks.figure import Figure, at_least, at_most
+
+
+def _least(name: str) -> Any:
+    """The least precision or recall of all cases, in per cent."""
+    return lambda result: 100 * min(case[name] for case in result["cases"])
+
+
+def _which(name: str) -> Any:
+    """The case that is least."""
+
+    def words(result: dict[str, Any]) -> str:
+        worst = min(result["cases"], key=lambda case: case[name])
+        return f"worst of {len(result['cases'])} streams: {worst['object']}, {worst['photons']:g} photons"
+
+    return words
+
+
+_LIVE = "python bench/live.py --keep"
+_KINDS = "python bench/kinds.py --keep"
+_ORDER = "python bench/online.py order --keep"
+_FAULTS = "python bench/live_faults.py --postgres --keep"
+_PAGE = "python bench/dashboard.py --keep"
+
+FIGURES = [
+    Figure(
+        "Frames of 128² over ZeroMQ into another process",
+        at_least(2000, "frames/s"),
+        "stream_cpu",
+        lambda r: r["as_fast_as_it_can"]["events_per_s"],
+        "python bench/stream.py --keep",
+    ),
+    Figure(
+        "Calibration and hit finding, one core",
+        at_least(2000, "frames/s"),
+        "hits_cpu",
+        lambda r: r["shots_per_second"]["both"],
+        "python bench/hits.py --keep",
+        remark=lambda r: f"{r['shots_per_second']['both with common mode']} with the common mode",
+    ),
+    Figure(
+        "Stream, calibration and hit finding for ten minutes, 2 cores",
+        at_least(2000, "frames/s"),
+        "live",
+        lambda r: r["frames_per_s"],
+        _LIVE,
+        remark=lambda r: f"{r['seconds']:.0f} s",
+        shown_first=True,
+    ),
+    Figure(
+        "Events lost in these ten minutes", at_most(0), "live", lambda r: r["lost"], _LIVE, shown_first=True
+    ),
+    Figure(
+        "Hits that a growing map takes in, 2 cores",
+        at_least(100, "hits/s"),
+        "online_rate_cpu",
+        lambda r: r["looked_at_per_s"],
+        "python bench/online.py rate --keep",
+    ),
+    Figure(
+        "Calibration and hit finding, GPU",
+        at_least(50_000, "frames/s"),
+        "hits_cuda",
+        lambda r: r["shots_per_second"]["both"],
+        "python bench/hits.py --device cuda --keep",
+    ),
+    Figure(
+        "Hits that a growing map takes in, GPU",
+        at_least(5000, "hits/s"),
+        "online_rate_cuda",
+        lambda r: r["looked_at_per_s"],
+        "python bench/online.py rate --device cuda --keep",
+    ),
+    Figure(
+        "A grown map against the batch, resolution, worst of the orders of arrival",
+        at_most(5, "%"),
+        "online_order_cpu",
+        lambda r: 100 * max(r["largest_difference"].values()),
+        _ORDER,
+    ),
+    Figure(
+        "Spread of the resolution over orders of arrival",
+        at_most(5, "%"),
+        "online_order_cpu",
+        lambda r: 100 * max(r["spread_of_orders"].values()),
+        _ORDER,
+    ),
+    *(
+        Figure(
+            f"Single particles told from junk: {name}, {words}",
+            at_least(least, "%"),
+            result,
+            _least(name),
+            command,
+            remark=_which(name),
+            shown_first=result == "kinds",
+        )
+        for result, words, command in (
+            ("kinds", "with droplets", _KINDS),
+            ("kinds_without_droplets", "without droplets", "python bench/kinds.py --droplets 0 --keep"),
+        )
+        for name, least in (("precision", 98), ("recall", 95))
+    ),
+    Figure(
+        "Processes killed at random during a replay: events lost or counted twice",
+        at_most(0),
+        "live_faults_postgresql",
+        lambda r: float(
+            not (r["each_event_is_once_in_the_journal"] and r["each_event_is_once_in_the_database"])
+        ),
+        _FAULTS,
+        remark=lambda r: f"{sum(r['kills'].values())} kills, {r['events']} events",
+        shown_first=True,
+    ),
+    *(
+        Figure(
+            f"Rows of shots into {words}, 4 writers",
+            at_least(8000, "rows/s"),
+            "campaign_cpu",
+            lambda r, name=name: r[name]["rows_per_s"],
+            "python bench/campaign.py --keep",
+            shown_first=name == "postgresql",
+            published="Blaschke et al. 2024: up to 8 000 commits/s",
+        )
+        for name, words in (("sqlite", "SQLite"), ("postgresql", "PostgreSQL"))
+    ),
+    Figure(
+        "A campaign of 1 000 000 shots opens on the page",
+        at_most(1, "s"),
+        "dashboard_cpu",
+        lambda r: r["seconds"]["campaign"]["first"],
+        _PAGE,
+    ),
+    Figure(
+        "Requests of strangers that were served",
+        at_most(0),
+        "dashboard_cpu",
+        lambda r: r["strangers"]["served"],
+        _PAGE,
+        remark=lambda r: f"of {r['strangers']['requests']}",
+    ),
+]
