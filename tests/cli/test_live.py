@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 import orienteer
+from orienteer.cli.main import main
+from orienteer.detector.hdf5 import write_detector
+from orienteer.detector.square import square_detector
 from orienteer.live.journal import read_shots
+from orienteer.source.frame_tags import tag_frames
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
 
@@ -120,11 +125,14 @@ def test_ctrl_c_keeps_what_was_received_and_the_same_command_goes_on(frames: Pat
 
 
 def test_what_the_user_has_to_mend_ends_the_run_in_one_sentence(frames: Path, tmp_path: Path) -> None:
-    status, output, _ = live(
-        "--source", frames, "--out", tmp_path / "run", "--filter", "nowhere.py:none", "--no-map", "--json"
+    """Only the worker, which looks at columns, finds out that there is no such one."""
+    choice = tmp_path / "choice.py"
+    choice.write_text("def late(columns):\n    return columns['nothing'] > 1\n")
+    status, output, messages = live(
+        "--source", frames, "--out", tmp_path / "run", "--filter", f"{choice}:late", "--no-map"
     )
-    assert status == 1
-    assert "nowhere.py" in json.loads(output)["error"]
+    assert (status, output) == (1, "")
+    assert messages.count("there is no column 'nothing'") == 1
 
 
 def test_without_a_source_it_says_what_to_give(tmp_path: Path) -> None:
@@ -176,10 +184,62 @@ def test_events_of_two_detectors_are_matched_by_their_ids(frames: Path, tmp_path
     [
         (("--source", "a=tcp://x:1", "--source", "a=tcp://y:1"), "two sources are called 'a'"),
         (("--source", "tcp://x:1", "--option", "most"), "expected NAME=VALUE"),
+        (("--source", "tcp://x:1", "--option", "speed=3"), "there is no option 'speed'"),
+        (("--source", "tcp://x:1", "--sample", "virus"), "--sample is noted in a campaign"),
+        (("--source", "nowhere.h5"), "'nowhere.h5' is no stream, file or folder"),
+        (("--source", "tcp://x:1", "--filter", "nowhere.py:none"), "nowhere.py:none' cannot be loaded"),
+        (("--source", "tcp://x:1", "--geometry", "nowhere.geom"), "nowhere.geom"),
+        (("--source", "tcp://x:1", "--campaign", "nowhere/c.db"), "its folder does not exist"),
+        (("--source", "tcp://x:1", "--campaign", __file__), "not a database"),
     ],
 )
-def test_a_wrong_command_line_starts_nothing(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
-    status, _, messages = live(*words, "--out", tmp_path / "run")
-    assert status == 2
-    assert told in messages
+def test_a_wrong_command_line_starts_nothing_and_is_told_once(
+    words: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("sqlalchemy", "zmq"):
+        pytest.importorskip(name, reason=f"needs {name}: pip install orienteer[live,campaign]")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["orienteer", "live", *words, "--out", "run", "--no-map"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    messages = capsys.readouterr().err
+    assert left.value.code in (1, 2)
+    assert messages.count(told) == 1, messages
     assert not (tmp_path / "run").exists()
+
+
+def test_a_campaign_gets_every_shot_the_sample_and_the_tags(frames: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
+    pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+    from orienteer.campaign.campaign import Campaign
+
+    database, run = tmp_path / "campaign.db", tmp_path / "run"
+    words = ("--source", frames, "--out", run, "--no-map", "--json")
+    for _ in range(2):
+        status, _, messages = live(*words, "--campaign", database, "--sample", "virus")
+        assert status == 0, messages
+        tag_frames(run, [3, 5], add=["bright"])  # the second time the feeder finds it
+    with Campaign.open(database) as campaign:
+        (told,) = campaign.runs()[1]
+        assert (told["sample"], told["n_shots"], told["is_open"]) == ("virus", N_EVENTS, False)
+        assert campaign.frame_tags(told["name"]) == {"bright": [3, 5]}
+
+
+def test_another_geometry_is_taken_up_when_a_run_goes_on(frames: Path, tmp_path: Path) -> None:
+    geometry, run = tmp_path / "detector.h5", tmp_path / "run"
+    words = ("--source", frames, "--out", run, "--no-map", "--json", "--geometry", geometry)
+    for distance_m in (0.2, 0.3):
+        detector = square_detector(8, 0.001, distance_m)
+        with h5py.File(geometry, "w") as file:
+            write_detector(file.create_group("detector"), detector)
+        status, _, messages = live(*words)
+        assert status == 0, messages
+        found = orienteer.open(run).detector
+        assert found is not None
+        assert found.positions_m[0, 2] == pytest.approx(distance_m)
+    log = (run / "events.jsonl").read_text()
+    assert log.count('"event":"detector"') == 1

@@ -40,7 +40,7 @@ def test_a_run_whose_source_never_answers_ends_with_its_time(
         time.sleep(0.01)
         raise NoAnswer("nobody answers.")
 
-    monkeypatch.setattr(roles, "_open_source", nobody)
+    monkeypatch.setattr(roles, "open_sources", nobody)
     monkeypatch.setenv(roles.UNTIL_VARIABLE, str(time.time() + 0.5))
     assert roles.receive(folder, STOP) == roles.DONE
     assert asked

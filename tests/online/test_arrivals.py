@@ -60,3 +60,34 @@ def test_a_source_that_has_become_shorter_is_refused(growing: Callable[..., Any]
     arrivals.take(100)
     with pytest.raises(OrienteerError, match="the data have 60 hits, and 100 were seen before"):
         Arrivals(growing(60)).restore(arrivals.state())
+
+
+def test_excluded_hits_are_left_out_and_come_back_when_they_are_not_any_more(
+    growing: Callable[..., Any],
+) -> None:
+    source = growing(100)
+    ids, arrivals = source.event_ids(), Arrivals(source)
+    arrivals.take(60)
+    gone, back = arrivals.exclude(ids[[5, 50, 70]])
+    assert (gone.tolist(), back.tolist()) == ([5, 50], [])
+    place, patterns = arrivals.take(40)
+    assert 70 not in place
+    assert patterns is not None
+    assert np.array_equal(patterns.event_id, ids[place])
+    assert arrivals.left_out.tolist() == [5, 50, 70]
+    again = Arrivals(source)
+    again.restore(arrivals.state())
+    gone, back = again.exclude(ids[[50]])
+    assert (gone.tolist(), back.tolist()) == ([], [5, 70])
+    assert again.chosen.tolist() == [row for row in range(100) if row != 50]
+
+
+def test_an_excluded_hit_that_comes_again_stays_out(frames: Any, growing: Callable[..., Any]) -> None:
+    doubled = concatenate([frames.read(slice(0, 20)), frames.read(slice(0, 20))])
+    source = growing(40, patterns=doubled)
+    arrivals = Arrivals(source)
+    arrivals.exclude(source.event_ids([3]))
+    arrivals.take(40)
+    assert arrivals.chosen.tolist() == [row for row in range(20) if row != 3]
+    arrivals.exclude(np.zeros(0, np.uint64))
+    assert arrivals.chosen.tolist() == list(range(20))

@@ -242,3 +242,64 @@ def test_without_enough_hits_it_ends_in_words(
     assert not method.has_work
     assert method.finished
     assert method.reason == f"{words}, too few for a map."
+
+
+def test_excluded_hits_take_no_part_from_then_on_and_can_be_taken_back(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    source = growing(100)
+    method = online(source)
+    method.look(False)
+    while method.has_work:
+        method.step()
+    out = source.event_ids(slice(10, 40))
+    method.look(False, out)
+    assert method.has_work  # it had settled
+    step = method.step()
+    assert (step.n_hits, step.n_excluded, step.n_round) == (70, 30, 70)
+    assert not set(method.orientations()["event_id"].tolist()) & set(out.tolist())
+    method.look(False)  # nothing else was said
+    assert len(method.reservoir) == 70
+    method.look(False, out[:10])
+    assert method.has_work
+    step = method.step()
+    assert (step.n_hits, step.n_excluded, step.n_new) == (90, 10, 20)
+    method.look(True)
+    while not method.finished:
+        step = method.step()
+    assert step.n_round == 90
+    assert set(method.orientations()["event_id"].tolist()) == set(source.event_ids().tolist()) - set(
+        out[:10].tolist()
+    )
+
+
+def test_when_nearly_all_hits_are_excluded_the_map_begins_anew_with_others(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    source = growing(70)
+    method = online(source)
+    method.look(False)
+    method.step()
+    out = source.event_ids()
+    method.look(False, out)
+    assert not method.has_work
+    source.arrive(70)
+    method.look(False)
+    assert method.has_work
+    step = method.step()
+    assert (step.n_hits, step.start, step.n_new) == (70, 2, 70)
+
+
+def test_a_map_that_is_gone_on_with_is_the_only_start_of_the_end(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    """Also where a batch run would make several, as it does of its own accord for high symmetries."""
+    source = growing(100)
+    for finish, n_starts in (("continue", 1), ("both", 4)):
+        method = online(source, {"starts": 3}, finish=finish)
+        method.look(False)
+        method.step()
+        method.look(True)
+        method.step()
+        assert method._final is not None
+        assert method._final.course.n_starts == n_starts

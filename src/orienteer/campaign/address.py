@@ -19,6 +19,10 @@ class CampaignError(OrienteerError):
     """A campaign that cannot be opened or does not know what it is asked for."""
 
 
+class CampaignAway(CampaignError):  # noqa: N818 - it may be there in a moment
+    """A database that does not answer, and may do so later."""
+
+
 def parse_address(address: str | PathLike[str]) -> URL:
     """The database that a path or URL means; a folder means the file ``campaign.db`` in it.
 

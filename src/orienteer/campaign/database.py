@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Row, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-from orienteer.campaign.address import CampaignError, in_words
+from orienteer.campaign.address import CampaignAway, CampaignError, in_words
 
 T = TypeVar("T")
 # How long a call waits for a server that restarts, or for its turn to write.
@@ -83,8 +83,10 @@ class Database:
             except self._errors as error:
                 # A database that is locked, starting or stopping is the right one, and worth waiting for.
                 enough_s = self.patience_s if _is_changing(error) else patience_s
-                if not self._passes(error) or time.monotonic() - began > enough_s:
-                    raise self._refusal(error) from error
+                if not self._passes(error):
+                    raise self._refusal(error, CampaignError) from error
+                if time.monotonic() - began > enough_s:
+                    raise self._refusal(error, CampaignAway) from error
             time.sleep(_AGAIN_S)
 
     @contextmanager
@@ -105,7 +107,7 @@ class Database:
             return isinstance(told, self._lost)
         return state in _CLASHES or str(state).startswith("57P")
 
-    def _refusal(self, error: Exception) -> CampaignError:
+    def _refusal(self, error: Exception, kind: type[CampaignError]) -> CampaignError:
         told = _told(error)
         first = (str(told).strip() or type(told).__name__).splitlines()[0]
         hint = "Check the path and its permissions." if self.is_sqlite else "Does the server run?"
@@ -115,7 +117,7 @@ class Database:
             hint = "Check the user, and the password in ~/.pgpass or PGPASSWORD."
         if "database is locked" in first:
             hint = "Another process keeps writing; on a network file system use PostgreSQL."
-        return CampaignError(f"{self}: the database refused: {first.rstrip('.')}.", hint)
+        return kind(f"{self}: the database refused: {first.rstrip('.')}.", hint)
 
 
 def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> Row[Any] | None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from orienteer.live.folder import LiveFolder
 
 _LOOK_EVERY_S = 0.1
+# How long the database of a campaign may take for its first answer.
+_PATIENCE_S = 5.0
 _NAMED = re.compile(r"(\w+)=")
 _PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^/@]*@")
 
@@ -63,6 +65,9 @@ def live(
     campaign: Annotated[
         str,
         typer.Option("--campaign", metavar="URL", help="Database that gets every shot: a file or a URL."),
+    ] = "",
+    sample: Annotated[
+        str, typer.Option("--sample", metavar="NAME", help="What is measured, for the campaign.")
     ] = "",
     seconds: Annotated[
         float, typer.Option("--seconds", help="End the run after so many seconds; 0: with the stream.", min=0)
@@ -104,6 +109,8 @@ def live(
         raise SettingsError(
             "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
         )
+    if sample and not campaign:
+        raise SettingsError("--sample is noted in a campaign.", "Give --campaign, too.")
     chosen = load_settings(Settings, settings, [*overrides, *flags])
     facts = {
         "sources": _sources(source),
@@ -111,6 +118,7 @@ def live(
         "filter": _absolute(filter_),
         "seed": seed,
         "device": device,
+        **({"sample": sample} if sample else {}),
     }
     folder = receive(out, facts, chosen, campaign, seconds, notice_s, as_json)
     tell(folder, as_json)
@@ -128,11 +136,14 @@ def receive(
     """Supervise a live run to its end; a signal or a worker that cannot work ends it before."""
     from orienteer.cli.live_counters import show_live
     from orienteer.live.folder import LiveFolder
+    from orienteer.live.given import check_given, open_detector
     from orienteer.live.roles import CAMPAIGN_VARIABLE, UNTIL_VARIABLE
     from orienteer.live.supervising import Supervisor
     from orienteer.run.lock import RunLock
     from orienteer.run.signals import StopRequests
 
+    check_given(facts, settings)
+    _check_campaign(campaign, str(facts.get("sample") or ""))
     folder = LiveFolder(out)
     folder.make()
     # Frames come one by one: threads that wait for each other would only cost time.
@@ -144,7 +155,9 @@ def receive(
         shown = {"campaign": _PASSWORD.sub(r"\1:***@", campaign)} if campaign else {}
         is_new = folder.begin({**facts, **shown}, settings)
         folder.log.append("began" if is_new else "went on", pid=os.getpid())
-        _check_campaign(campaign)
+        # Before anybody reads it: a map that was begun with another detector is then begun anew.
+        if not is_new and (detector := open_detector(settings)) is not None:
+            folder.put_detector(detector)
         supervisor = Supervisor(folder, roles)
         try:
             with show_live(f"{', '.join(facts['sources'].values())} -> {out}", is_quiet=as_json) as show:
@@ -211,7 +224,9 @@ def _options(given: list[str]) -> dict[str, Any]:
     for text in given:
         name, equals, _ = text.partition("=")
         if not equals or not name.isidentifier():
-            raise SettingsError(f"--option {text}: expected NAME=VALUE.")
+            raise SettingsError(
+                f"--option {text}: expected NAME=VALUE.", "For example: --option most_events=64"
+            )
         options[name] = parse_override(f"source.{text}")[1]
     return options
 
@@ -222,9 +237,18 @@ def _absolute(filter_: str) -> str:
     return f"{Path(path).resolve()}:{name}" if colon and path.endswith(".py") else filter_
 
 
-def _check_campaign(campaign: str) -> None:
-    """Refuse an address that cannot be one before anything is started."""
-    if campaign:
-        from orienteer.campaign.address import parse_address
+def _check_campaign(campaign: str, sample: str) -> None:
+    """Make the campaign, or refuse it, before anything is started; a server that is away is waited for."""
+    if not campaign:
+        return
+    from orienteer.campaign.address import CampaignAway
+    from orienteer.campaign.campaign import Campaign
+    from orienteer.campaign.names import checked_name
 
-        parse_address(campaign)
+    if sample:
+        checked_name(sample, "sample")
+    try:
+        Campaign.open(campaign, create=True, patience_s=_PATIENCE_S).close()
+    except CampaignAway as error:
+        waits = "Shots are put there when it answers."
+        messages.print(f"[yellow]note[/] {escape(error.message)} {waits}", soft_wrap=True)

@@ -15,7 +15,7 @@ from orienteer.errors import OrienteerError
 
 if TYPE_CHECKING:
     from orienteer.live.folder import LiveFolder
-    from orienteer.live.supervising import Supervisor
+    from orienteer.live.supervising import Child, Supervisor
 
 Show = Callable[["LiveFolder", "Supervisor"], None]
 _EVERY_S, _PLAIN_EVERY_S = 0.5, 5.0
@@ -55,10 +55,17 @@ class _Now:
         except OrienteerError:  # the next look finds it whole
             return
         words = {
-            child.role: child.words if child.state == "working" else f"{child.state}: {child.words}"
+            child.role: _words_of(child, is_worker=child is supervisor.children[0])
             for child in supervisor.children
         }
         self._show((summary, words))
+
+
+def _words_of(child: "Child", is_worker: bool) -> str:
+    """What a process has said last; why nothing can be received is the error that the run ends with."""
+    if child.state == "working":
+        return child.words
+    return child.state if is_worker and child.state == "given up" else f"{child.state}: {child.words}"
 
 
 class _Line:

@@ -8,7 +8,7 @@
 | ``journal/`` | what was received, see ``journal.py`` |
 | ``counters.json`` | counters of the last segment, for people and scripts; the journal is what counts |
 | ``events.jsonl`` | starts, stops and faults, one line each |
-| ``map/`` | the growing map, which is a run directory |
+| ``map/`` | the growing map, which is a run directory; ``map-1/``: one that could not go on |
 | ``children/`` | what the worker, the map and the feeder of the database have said last |
 | ``lock``, ``worker.lock`` | there while somebody supervises the run, receives |
 """
@@ -121,15 +121,58 @@ class LiveFolder:
             shapes = " x ".join(map(str, frame_shape)), " x ".join(map(str, known))
             what = f"the source has frames of {shapes[0]} pixels, but this run has received {shapes[1]}."
             raise FileError(self.path, what, "Give another --out.")
-        if detector is not None and not self.detector.exists():
-            from orienteer.compute.hdf5_writing import new_hdf5
-            from orienteer.detector.hdf5 import write_detector
-
-            with new_hdf5(self.detector, libver="latest") as file:
-                write_detector(file.create_group("detector"), detector)
+        if detector is not None:
+            self.put_detector(detector)
         if not known:
             told = {"frame_shape": list(frame_shape), "polarisation": polarisation}
             self._write(self.description, {**described, **told})
+
+    def read_detector(self) -> Detector | None:
+        """The detector of the run; None where nobody has described it yet."""
+        if not self.detector.exists():
+            return None
+        from orienteer.compute.hdf5_reading import get_group, open_hdf5
+        from orienteer.detector.hdf5 import read_detector
+
+        with open_hdf5(self.detector, "detector file") as file:
+            return read_detector(get_group(file, "detector"))
+
+    def put_detector(self, detector: Detector) -> None:
+        """Let the run have this detector, from now on and for the hits that are there."""
+        from orienteer.compute.hdf5_writing import new_hdf5
+        from orienteer.detector.hdf5 import write_detector
+        from orienteer.run.input import hash_detector
+
+        known = self.read_detector()
+        if known is not None and hash_detector(known) == hash_detector(detector):
+            return
+        with new_hdf5(self.detector, libver="latest") as file:
+            write_detector(file.create_group("detector"), detector)
+        if known is not None:
+            self.log.append("detector", reason="the detector is another one than before.")
+
+    def set_aside_map_of_another(self, detector: Detector) -> None:
+        """Set a map aside that was begun with another detector: it cannot go on, and loses nothing so."""
+        from orienteer.run.directory import RunDirectory
+        from orienteer.run.input import hash_detector
+
+        directory = RunDirectory(self.map)
+        if not directory.is_run:
+            return
+        begun_with = directory.describe().get("input", {}).get("detector")
+        if begun_with not in (None, hash_detector(detector)):
+            self.set_aside_map("it was begun with another detector")
+
+    def set_aside_map(self, reason: str) -> None:
+        """Give the folder of the map another name, map-1 or a higher number, so that one is begun anew."""
+        number = 1
+        while (aside := self.map.with_name(f"map-{number}")).exists():
+            number += 1
+        try:
+            self.map.rename(aside)
+        except OSError as error:
+            raise unwritable(self.map, error) from error
+        self.log.append("map set aside", reason=f"the map is now in {aside.name}: {reason}.")
 
     def write_counters(self, counters: Mapping[str, Any]) -> None:
         """Put the counters in place."""

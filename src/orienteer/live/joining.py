@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_writing import new_hdf5
+from orienteer.errors import FileError
 from orienteer.live.journal import begin_file
 from orienteer.source.hdf5_growing import append_rows, create_column, create_rows, write_metadata
 from orienteer.source.journal import EVENT_ID, blank_rows
@@ -20,6 +21,7 @@ from orienteer.source.journal_files import (
     SegmentFile,
     SegmentIndex,
     SegmentRange,
+    is_damage,
     list_ranges,
     open_segment,
 )
@@ -43,7 +45,7 @@ def join_segments(
 
     The joined file is in place before the small ones go, and readers take whichever they find.  A column that
     only some segments have, as those with hits have sizes, is blank in the others, as readers see it anyway;
-    segments in which a column is of another type stay as they are.
+    segments in which a column is of another type, and those beside a damaged one, stay as they are.
 
     keep : so many of the last segments stay as they are: a worker goes on from the last of them.
     is_wanted : asked between segments.
@@ -59,13 +61,17 @@ def join_segments(
         parts = [each for each in ranges if into.first <= each.first and each.last <= into.last]
         if len(parts) < 2 or into.last > ranges[-1].last - keep:
             continue
-        tables = _tables_for(journal, parts)
-        if tables is None:
-            continue
         try:
+            tables = _tables_for(journal, parts)
+            if tables is None:
+                continue
             _join(journal, parts, into, tables, is_wanted)
         except _NoLongerWanted:
             break
+        except FileError as error:
+            if not is_damage(error):
+                raise
+            continue
         _remove_joined(journal, list_ranges(journal))
         n_made += 1
     return n_made

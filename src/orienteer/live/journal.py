@@ -26,7 +26,7 @@ from orienteer.source.journal_files import (
     FORMAT_VERSION,
     JOURNAL,
     SegmentRange,
-    UnknownVersion,
+    is_damage,
     list_ranges,
     open_segment,
 )
@@ -101,7 +101,7 @@ class Journal:
                     state = {part: segment.state(part) for part in parts}
                     return Restored(each.last, segment.summary(), state, tuple(aside))
             except FileError as error:
-                if each.first != each.last or not _is_damage(error):
+                if each.first != each.last or not is_damage(error):
                     raise
                 aside.append(path.rename(path.with_name(f"damaged-{each.name}")))
                 self._following = each.first
@@ -133,12 +133,6 @@ class Journal:
             write_metadata(file, "summary", segment.summary)
         self._following += 1
         return number
-
-
-def _is_damage(error: FileError) -> bool:
-    """Whether a file is spoilt, and not merely one that this process cannot read."""
-    is_whole = isinstance(error, UnknownVersion) or isinstance(error.__cause__, PermissionError | MemoryError)
-    return not is_whole
 
 
 def begin_file(file: h5py.File, frame_shape: tuple[int, ...]) -> None:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -22,13 +23,13 @@ from numpy.typing import NDArray
 
 from orienteer.errors import FileError, OrienteerError
 from orienteer.live.folder import LiveFolder
+from orienteer.live.given import load_filter, open_detector, open_sources
+from orienteer.live.marks import ExcludedEvents, FrameTags
 from orienteer.run.lock import RunLock
 from orienteer.run.signals import RunStopped, StopRequests
 from orienteer.source.journal import JournalReader, JournalSource
 
 if TYPE_CHECKING:
-    from orienteer.detector.detector import Detector
-    from orienteer.run.settings import Settings
     from orienteer.stream.base import EventSource
 
 # Exit statuses: nothing is left to be done; another start would end in the same words; it was stopped.
@@ -64,11 +65,12 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
     with ExitStack() as stack:
         stack.callback(source.close)
         with _to_be_mended():
-            detector = _detector_of(source, settings)
+            detector = open_detector(settings) or source.detector or folder.read_detector()
             folder.meet_source(source.frame_shape, detector, getattr(source, "polarisation", None))
             looking = looking_of(settings, source.n_pixels, detector, described.get("device", "auto"))
             wavelength_A = settings.run.wavelength_A
             worker = Worker(folder, source, looking, settings.live, keep, wavelength_A)
+            worker.lost = note_damage(folder)
         for name in worker.set_aside:
             folder.log.append("damaged", reason=f"segment {name} is damaged; its events are received again.")
         received = worker.summary.counters.received
@@ -83,6 +85,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
 def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
     """Follow the hits with a map, to its end when the stream is over."""
     from orienteer.hits.kinds import HitKind
+    from orienteer.online.arrivals import OtherHits
     from orienteer.online.following import follow
 
     os.nice(5)  # what receives comes first
@@ -97,24 +100,38 @@ def reconstruct(folder: LiveFolder, stop: StopRequests) -> int:
 
     def is_over() -> bool:
         counters = folder.read_counters()
-        return bool(counters.get("is_finished")) and source.n_frames >= int(counters.get("hits", 0))
+        n_hits = source.n_frames + source.n_lost
+        return bool(counters.get("is_finished")) and n_hits >= int(counters.get("hits", 0))
 
     def are_single(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         return np.asarray(columns["kind"] == HitKind.SINGLE)
 
     select = are_single if settings.live.map_of == "single" and "kind" in source.column_names else None
+
+    def grow() -> None:
+        # The page shows the same hits at the live run and at its map: what is excluded at either is left out.
+        excluded = ExcludedEvents((folder.path, folder.map), _say)
+        follow(
+            source,
+            folder.map,
+            settings,
+            seed=int(described.get("seed") or 0),
+            device=described.get("device") or "auto",
+            is_over=is_over,
+            select=select,
+            on_step=_say_step,
+            is_stopping=lambda: stop.is_requested,
+            excluded=excluded.news,
+        )
+
+    folder.set_aside_map_of_another(source.detector)
     _say("grows with the hits")
-    follow(
-        source,
-        folder.map,
-        settings,
-        seed=int(described.get("seed") or 0),
-        device=described.get("device") or "auto",
-        is_over=is_over,
-        select=select,
-        on_step=_say_step,
-        is_stopping=lambda: stop.is_requested,
-    )
+    try:
+        grow()
+    except OtherHits:  # a file of the journal was damaged since
+        folder.set_aside_map("its hits are not those of the journal any more")
+        _say("begins anew, with the hits that the journal still has")
+        grow()
     if stop.is_requested:
         return STOPPED
     _say("is finished")
@@ -136,11 +153,14 @@ def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
         return reader.retrying(lambda: reader.shots(reader.columns, slice(first, max(first, last))))
 
     with Campaign.open(os.environ[CAMPAIGN_VARIABLE], create=True) as campaign:
-        run, _ = campaign.add_run_at(folder.path.resolve(), kind="live", is_open=True)
+        sample = str(folder.describe().get("sample") or "")
+        run, _ = campaign.add_run_at(folder.path.resolve(), sample=sample, kind="live", is_open=True)
         _say(f"has run '{run}' in the campaign")
+        tags = FrameTags(folder.path, _say)
         while not stop.is_requested:
             is_over = bool(folder.read_counters().get("is_finished"))
             n = feed(campaign, run, read)
+            tags.hand_on(lambda found: campaign.put_frame_tags(run, found))
             if is_over and not stop.is_requested:
                 campaign.close_run(run)
                 _say(f"has all {campaign.n_shots(run)} shots")
@@ -160,6 +180,7 @@ ROLES: dict[str, Callable[[LiveFolder, StopRequests], int]] = {
 def main(role: str, path: Path) -> int:
     """Do what a role does; the exit status."""
     _leave_with_parent()
+    warnings.showwarning = lambda message, *_: _say(str(message))
     folder = LiveFolder(path)
     try:
         with StopRequests() as stop, ExitStack() as stack:
@@ -170,6 +191,22 @@ def main(role: str, path: Path) -> int:
     except OrienteerError as error:
         _say(f"{error.message} {error.hint}")
         return NO_USE if isinstance(error, NoUse) else 1
+
+
+def note_damage(folder: LiveFolder) -> dict[str, int]:
+    """Say which files of the journal are damaged; how many they are, and what is lost with them."""
+    reader = JournalReader(folder.path)
+    reader.refresh()
+    for span in reader.damaged:
+        _say(span.sentence)
+        folder.log.append("damaged", reason=span.sentence)
+    if not reader.damaged:
+        return {}
+    return {
+        "damaged_files": len(reader.damaged),
+        "lost_shots": sum(span.n_shots for span in reader.damaged),
+        "lost_hits": sum(span.lost_hits or 0 for span in reader.damaged),
+    }
 
 
 def _take_lock(stack: ExitStack, role: str, folder: LiveFolder, stop: StopRequests) -> None:
@@ -194,7 +231,7 @@ def _wait_for_source(
     is_told = False
     while not is_stopped():
         try:
-            return _open_source(described, has_filter)
+            return open_sources(described, has_filter)
         except NoAnswer as error:
             if not is_told:
                 _say(f"waits for the source: {error.message}")
@@ -204,44 +241,10 @@ def _wait_for_source(
     return None
 
 
-def _open_source(described: Mapping[str, Any], has_filter: bool) -> EventSource:
-    """One stream, or several whose events are matched by id."""
-    from orienteer.stream.building import EventBuilder
-    from orienteer.stream.opening import open_stream
-
-    opened: dict[str, EventSource] = {}
-    try:
-        for name, address in described["sources"].items():
-            options = dict(described.get("options") or {})
-            if has_filter and address.startswith(("tcp://", "ipc://")):
-                options.setdefault("small_data_first", True)
-            opened[name] = open_stream(address, **options)
-    except BaseException:
-        for source in opened.values():
-            source.close()
-        raise
-    return next(iter(opened.values())) if len(opened) == 1 else EventBuilder(opened)
-
-
-def _detector_of(source: EventSource, settings: Settings) -> Detector | None:
-    """The detector that the user gave, or else the one that the stream describes."""
-    if not settings.run.geometry:
-        return source.detector
-    from orienteer.detector.opening import open_geometry
-
-    wavelength_A = settings.run.wavelength_A or None
-    distance_m = settings.run.distance_m or None
-    return open_geometry(
-        Path(settings.run.geometry), wavelength_A=wavelength_A, distance_m=distance_m
-    ).detector
-
-
 def _load_filter(text: str) -> Any:
-    if not text:
-        return None
-    from orienteer.stream.filtering import load_filter
-
     keep = load_filter(text)
+    if keep is None:
+        return None
 
     def decide(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         with _to_be_mended():

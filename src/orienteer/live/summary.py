@@ -35,7 +35,7 @@ class Summary:
 
     def __init__(self) -> None:
         self.counters = StreamCounters()
-        self.hits = 0
+        self.shots = self.hits = 0
         self.position: Mapping[str, Any] | None = None
         self.is_finished = False
         self._kinds: dict[str, int] = {}
@@ -58,6 +58,7 @@ class Summary:
 
         sizes_A, kinds : of the hits, where they were analysed.
         """
+        self.shots += len(event_id)
         self.hits += len(hit_rows)
         self._recent_hits = [*self._recent_hits, *event_id[hit_rows].tolist()][-_RECENT_HITS:]
         if kinds is not None:
@@ -88,6 +89,7 @@ class Summary:
         """All of it, as a segment holds it."""
         return {
             "counters": self.counters.as_dict(),
+            "shots": self.shots,
             "hits": self.hits,
             "position": self.position,
             "is_finished": self.is_finished,
@@ -105,7 +107,7 @@ class Summary:
         """The summary that :meth:`as_json` gave."""
         summary = cls()
         summary.counters = StreamCounters.from_dict(told["counters"])
-        summary.hits = int(told["hits"])
+        summary.shots, summary.hits = int(told["shots"]), int(told["hits"])
         summary.position = told["position"]
         summary._kinds, summary._sizes = dict(told["kinds"]), dict(told["sizes"])
         summary._minutes = {name: list(told["minutes"][name]) for name in _RATE_NAMES}

@@ -53,6 +53,7 @@ class Worker:
 
     source : goes on where the last segment ends.
     keep : the user's filter: small data by name to (N,) bool; None keeps all.
+    lost : counters of what was in files of the journal that are damaged; empty where none is.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Worker:
         self._seen = SeenIds()
         self.summary = Summary()
         self.set_aside: tuple[str, ...] = ()
+        self.lost: dict[str, int] = {}
         self._went_on(self._journal.restore(_PARTS))
         self._counted_before = self.summary.counters
         self._counters = StreamCounters()
@@ -170,6 +172,7 @@ class Worker:
                 "hits": self.summary.hits,
                 "segments": self.n_segments,
                 "is_finished": self.summary.is_finished,
+                **self.lost,
             }
         )
         self._commit_s = time.monotonic() - began

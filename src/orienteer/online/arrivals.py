@@ -16,17 +16,23 @@ from orienteer.source.patterns import Patterns
 Select: TypeAlias = Callable[[dict[str, NDArray[Any]]], NDArray[np.bool_]]
 
 
+class OtherHits(OrienteerError):  # noqa: N818 - it says what the data are
+    """The data are not those with which a map was begun."""
+
+
 class Arrivals:
     """The hits of a source that nobody has taken yet.
 
     n_seen : rows of the source that were looked at; n_doubles : of them, hits whose event was known already.
-    chosen : (T,) int64, rows of all hits that were taken.
+    chosen : (T,) int64, rows of all hits that were taken; left_out : (L,) rows of those that would have been,
+        had nobody excluded them.
     """
 
     def __init__(self, source: Source, select: Select | None = None) -> None:
         self._source, self._select = source, select
         self.n_seen = self.n_doubles = 0
-        self.chosen = np.zeros(0, np.int64)
+        self.chosen, self.left_out = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self._excluded = np.zeros(0, np.uint64)
         self._known: set[int] = set()
 
     @property
@@ -38,6 +44,23 @@ class Arrivals:
         """Look for new rows; how many wait."""
         self._source.refresh()
         return self.n_waiting
+
+    def exclude(self, event_ids: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Exclude these events, of hits that were taken and of those to come, and no others any more.
+
+        Returns the rows that were chosen until now, and those that are chosen again.
+        """
+        self._excluded = np.unique(event_ids)
+        is_out, is_still_out = (self._is_excluded(rows) for rows in (self.chosen, self.left_out))
+        gone, back = self.chosen[is_out], self.left_out[~is_still_out]
+        self.chosen = np.sort(np.concatenate([self.chosen[~is_out], back]))
+        self.left_out = np.concatenate([self.left_out[is_still_out], gone])
+        return gone, back
+
+    def _is_excluded(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not len(rows) or not len(self._excluded):
+            return np.zeros(len(rows), dtype=bool)
+        return np.isin(self._source.event_ids(rows), self._excluded)
 
     def take(self, most: int) -> tuple[NDArray[np.int64], Patterns | None]:
         """The next hits, ``most`` of them or fewer: their rows in the source and they themselves."""
@@ -61,7 +84,9 @@ class Arrivals:
                 self.n_doubles += 1
             self._known.add(event)
         self.n_seen += len(rows)
-        rows = rows[keep]
+        is_out = keep & np.isin(ids, self._excluded)
+        self.left_out = np.concatenate([self.left_out, rows[is_out]])
+        rows = rows[keep & ~is_out]
         self.chosen = np.concatenate([self.chosen, rows])
         return rows, self._source.read(rows) if len(rows) else None
 
@@ -71,15 +96,18 @@ class Arrivals:
             "arrivals/n_seen": self.n_seen,
             "arrivals/n_doubles": self.n_doubles,
             "arrivals/chosen": self.chosen,
+            "arrivals/left_out": self.left_out,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state; the source must still have what was taken."""
         self.n_seen, self.n_doubles = int(state["arrivals/n_seen"]), int(state["arrivals/n_doubles"])
         self.chosen = np.array(state["arrivals/chosen"], np.int64)
+        self.left_out = np.array(state["arrivals/left_out"], np.int64)
         if self.look() < 0:
-            raise OrienteerError(
+            raise OtherHits(
                 f"the data have {self._source.n_frames} hits, and {self.n_seen} were seen before.",
                 "Give the data that this map was begun with, or another folder for a new map.",
             )
-        self._known = set(self._source.event_ids(self.chosen).tolist())
+        taken = np.concatenate([self.chosen, self.left_out])
+        self._known = set(self._source.event_ids(taken).tolist())

@@ -13,7 +13,8 @@ class FinalEmc(Emc):
     """EMC that begins with a map that has grown.
 
     learnt : the map; None: it begins at random, as a batch run does.
-    tries_both : the random starts of a batch run are made, too, and the likeliest of all goes on.
+    tries_both : the random starts of a batch run are made, too, and the likeliest of all goes on; otherwise
+        the map is the only start, whatever the symmetry or the settings would ask for.
     """
 
     def __init__(
@@ -26,6 +27,8 @@ class FinalEmc(Emc):
             self._from_map = self.course.n_starts
             self.course.n_starts += 1
             self._begin_start(0)
+        elif learnt is not None:
+            self.course.n_starts = 1
 
     def _begin_start(self, start: int) -> None:
         super()._begin_start(start)

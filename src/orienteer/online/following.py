@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import OrienteerError
@@ -43,6 +44,7 @@ def follow(
     select: Select | None = None,
     on_step: Callable[[Step], None] | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
+    excluded: Callable[[], NDArray[np.uint64] | None] = lambda: None,
     pause_s: float = PAUSE_S,
 ) -> None:
     """Reconstruct what a source has, and what it is still to get, until it is over.
@@ -58,6 +60,7 @@ def follow(
     select : columns (n, ...) by name in, (n,) bool out: the hits that are taken.
     on_step : is told of every step.
     is_stopping : whether to leave for now, between two steps or while nothing comes.
+    excluded : (n,) events that take no part, asked for before each step; None: the same as before.
     """
     settings = settings or Settings()
     directory = RunDirectory(as_folder(folder))
@@ -81,7 +84,7 @@ def follow(
         while not is_stopping():
             # Asked first: what comes between the question and the look is then seen.
             over = is_over()
-            method.look(over)
+            method.look(over, excluded())
             if method.has_work:
                 step = session.advance()
                 if on_step is not None:

@@ -59,7 +59,7 @@ class Growth:
         self.is_over = False
         self._n_rounds = self._n_starts = self._n_prepared = self._failed_at = 0
         self._slow_stage = 0
-        self._is_settled = False
+        self._is_settled = self._is_changed = False
         self._diameter_A = settings.diameter_A
         self._carried: dict[str, Any] = {}
         self._profile: RadialProfile | None = None
@@ -69,10 +69,16 @@ class Growth:
 
     # The stream -------------------------------------------------------------------------------------------
 
-    def look(self, is_over: bool) -> None:
-        """Look for hits.  is_over : the source has all that will ever come."""
+    def look(self, is_over: bool, excluded: NDArray[np.uint64] | None = None) -> None:
+        """Look for hits.
+
+        is_over : the source has all that will ever come.
+        excluded : (n,) events that take no part from now on; None: as before.
+        """
         if self._final is not None:
             return
+        if excluded is not None:
+            self._exclude(excluded)
         n_waiting, self.is_over = self.arrivals.look(), is_over
         if not self._carried and (is_over or len(self.reservoir) + n_waiting >= self._n_needed):
             self._take_in(n_waiting)
@@ -86,7 +92,7 @@ class Growth:
             return True
         if not self._carried:
             return len(self.reservoir) >= self._n_needed
-        return self.arrivals.n_waiting > 0 or not self._is_settled
+        return self.arrivals.n_waiting > 0 or self._is_changed or not self._is_settled
 
     @property
     def _n_needed(self) -> int:
@@ -113,7 +119,11 @@ class Growth:
         """Whether the last hit has come and nothing more is to be done."""
         if self._final is not None:
             return self._final.finished
-        is_idle = self._is_settled if self._carried else len(self.reservoir) < self._n_needed
+        is_idle = (
+            self._is_settled and not self._is_changed
+            if self._carried
+            else len(self.reservoir) < self._n_needed
+        )
         return self._has_all and not self._ends and is_idle
 
     @property
@@ -155,6 +165,24 @@ class Growth:
                 f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
                 "and of more a fair sample."
             )
+
+    def _exclude(self, event_ids: NDArray[np.uint64]) -> None:
+        """Leave out the hits of these events, and take back those that are not excluded any more."""
+        gone, back = self.arrivals.exclude(event_ids)
+        self.reservoir.leave_out(gone)
+        if len(back):
+            self.reservoir.add(back, self.source.read(back))
+        if not len(gone) and not len(back):
+            return
+        self._is_changed = True
+        if self._carried and len(self.reservoir) < _FEWEST:
+            self._start_anew()
+
+    def _start_anew(self) -> None:
+        """The next round begins at random, with all that was merged forgotten."""
+        self._n_starts += 1
+        self._carried, self._n_prepared = {}, 0
+        self.memory.forget()
 
     def _choose(self) -> NDArray[np.int64]:
         """Rows of the hits of a round: new ones, then those that were not looked at for longest."""

@@ -34,12 +34,14 @@ class OnlineStep(Step):
 
     n_hits, n_new, n_waiting : hits taken in so far, in this round, and those that the source has more.
     n_round : hits that this round has looked at.
+    n_excluded : hits that somebody has excluded.
     """
 
     n_hits: int = 0
     n_new: int = 0
     n_waiting: int = 0
     n_round: int = 0
+    n_excluded: int = 0
 
 
 class OnlineEmc(Growth):
@@ -56,10 +58,10 @@ class OnlineEmc(Growth):
         n_new = int((self.reservoir.visited[rows] < 0).sum())
         emc = self._make(rows)
         emc.begin(self._carried, self._profile_of(emc), self.reservoir, rows)
-        if n_new and self._is_settled:  # there is something to learn again
+        if (n_new or self._is_changed) and self._is_settled:  # there is something to learn again
             emc.course.enter(emc.course.stage)
             emc.annealing.iterations_done = min(emc.annealing.iterations_done, 1)
-        self._is_settled = False
+        self._is_settled = self._is_changed = False
         is_annealing = emc.annealing.iterations_done == 0
         share = max(len(rows) / len(self.reservoir), self.online.forgetting)
         self.memory.share = 1.0 if is_annealing else share
@@ -105,9 +107,8 @@ class OnlineEmc(Growth):
         if not n_new:
             self._slow_stage = 0
         if found_nothing:
-            self._failed_at, self._n_starts = len(self.reservoir), self._n_starts + 1
-            self._carried, self._n_prepared = {}, 0
-            self.memory.forget()
+            self._failed_at = len(self.reservoir)
+            self._start_anew()
             return "The halves agree on nothing yet; another start follows when there are more hits."
         if n_waiting >= self.round_hits and stage > 0:
             self._slow_stage = stage
@@ -129,7 +130,7 @@ class OnlineEmc(Growth):
             told |= {"finished": False, "reason": "", "seconds_left": None, "start": self._n_starts + 1}
         return OnlineStep(
             **told, n_hits=len(self.arrivals.chosen), n_new=n_new, n_waiting=max(self.arrivals.n_waiting, 0),
-            n_round=n_round,
+            n_round=n_round, n_excluded=len(self.arrivals.left_out),
         )  # fmt: skip
 
     def _final_step(self) -> OnlineStep:

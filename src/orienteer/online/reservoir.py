@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.errors import OrienteerError
+from orienteer.online.arrivals import OtherHits
 from orienteer.reconstruction.frames.frame_store import bytes_of
 from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
@@ -67,6 +67,12 @@ class Reservoir:
         if self.capacity and len(self) > (1 + _SLACK) * self.capacity:
             priority = hash_of_events(self.event_id, _SALT)
             self._keep(np.sort(np.argpartition(priority, self.capacity)[: self.capacity]))
+
+    def leave_out(self, place: NDArray[np.int64]) -> None:
+        """Give back the hits of these rows of the source, as far as they are kept."""
+        is_out = np.isin(self.place, place)
+        if is_out.any():
+            self._keep(np.flatnonzero(~is_out))
 
     def patterns(self, rows: NDArray[np.int64]) -> Patterns:
         """The frames of these rows (n,), in their order."""
@@ -130,7 +136,7 @@ class Reservoir:
             rows = slice(first, first + _READ_AT_ONCE)
             patterns = self._source.read(self.place[rows])
             if not np.array_equal(patterns.event_id, self.event_id[rows]):
-                raise OrienteerError(
+                raise OtherHits(
                     "the hits are not those with which this map was begun.",
                     "Give the data that it was begun with, or another folder for a new map.",
                 )
@@ -151,7 +157,7 @@ class Reservoir:
             self._blocks[-2:] = [concatenate(self._blocks[-2:])]
 
     def _keep(self, rows: NDArray[np.int64]) -> None:
-        self._blocks = [self.patterns(rows)]
+        self._blocks = [self.patterns(rows)] if len(rows) else []
         self.place, self.event_id, self.visited = self.place[rows], self.event_id[rows], self.visited[rows]
         self.columns = {name: column[rows] for name, column in self.columns.items()}
 

@@ -1,10 +1,12 @@
 """The journal of a live run: its hits as a source that grows, and its shots as columns.
 
-Rows keep their numbers for ever, also when small files of the journal are joined into larger ones.
+Rows of shots keep their numbers for ever, also when small files of the journal are joined into larger ones,
+and when a file is damaged: its shots have rows of which nothing is known but their fate.
 """
 
 from __future__ import annotations
 
+import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from orienteer.source.journal_files import (
     SegmentFile,
     SegmentIndex,
     SegmentRange,
+    is_damage,
     list_ranges,
     open_segment,
 )
@@ -32,19 +35,25 @@ from orienteer.source.sparse_photons import SparsePhotons, concatenate_photons
 
 DESCRIPTION, DETECTOR = "live.json", "detector.h5"
 FORMAT, VERSION = "orienteer-live", 1
-EVENT_ID = "event_id"
+EVENT_ID, FATE = "event_id", "fate"
+# The fate of a shot whose file is damaged; the others are those of the worker.
+LOST = 3
 # A file that was joined to others while it was looked for is found again under its new name.
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Span:
-    """A file of the journal and where its rows begin."""
+    """A file of the journal and where its rows begin.
+
+    lost_hits : hits that it had, where it is damaged; None: it is whole.
+    """
 
     range: SegmentRange
     index: SegmentIndex
     first_shot: int
     first_hit: int
+    lost_hits: int | None = None
 
     @property
     def n_shots(self) -> int:
@@ -53,8 +62,14 @@ class Span:
 
     @property
     def n_hits(self) -> int:
-        """Hits among them."""
+        """Hits among them that can be read."""
         return int(self.index.n_hits.sum())
+
+    @property
+    def sentence(self) -> str:
+        """What is lost with a file that is damaged."""
+        lost = f"{self.n_shots:,} shots, {self.lost_hits or 0:,} of them hits, are lost"
+        return f"{JOURNAL}/{self.range.name} is damaged: {lost}."
 
 
 class JournalReader:
@@ -70,19 +85,59 @@ class JournalReader:
         for attempt in range(_ATTEMPTS):
             ranges = list_ranges(self.journal)
             try:
-                self._known = {each: self._known.get(each) or self._read_index(each) for each in ranges}
+                self.spans = self._spans(ranges)
                 break
             except FileError:
                 if attempt + 1 == _ATTEMPTS or ranges == list_ranges(self.journal):
                     raise
-        self.spans, shot, hit = [], 0, 0
-        for each, index in self._known.items():
-            self.spans.append(Span(each, index, shot, hit))
-            shot, hit = shot + self.spans[-1].n_shots, hit + self.spans[-1].n_hits
+        self._known = {span.range: span.index for span in self.spans if span.lost_hits is None}
 
-    def _read_index(self, each: SegmentRange) -> SegmentIndex:
+    def _spans(self, ranges: Sequence[SegmentRange]) -> list[Span]:
+        """Files side by side; what was in damaged ones is told by the sums of the next that is whole.
+
+        Damage at the end is an error: the worker sets such a segment aside and receives its events again.
+        """
+        spans: list[Span] = []
+        damaged: list[tuple[SegmentRange, FileError]] = []
+        shot = hit = lost_hits = 0
+        for each in ranges:
+            try:
+                index, sums = self._index_and_sums(each, with_sums=bool(damaged))
+            except FileError as error:
+                if not (self.journal / each.name).exists() or not is_damage(error):
+                    raise
+                damaged.append((each, error))
+                continue
+            for gap, _ in damaged:  # the first of them stands for all
+                n_shots, n_hits = max(0, sums[0] - shot), max(0, sums[1] - hit - lost_hits)
+                nothing = np.zeros(1, np.int64)
+                lost = SegmentIndex(index.frame_shape, nothing + gap.first, nothing + n_shots, nothing, ())
+                spans.append(Span(gap, lost, shot, hit, n_hits))
+                shot, lost_hits = shot + n_shots, lost_hits + n_hits
+            damaged = []
+            spans.append(Span(each, index, shot, hit))
+            shot, hit = shot + spans[-1].n_shots, hit + spans[-1].n_hits
+        if damaged:
+            raise damaged[-1][1]
+        return spans
+
+    def _index_and_sums(self, each: SegmentRange, with_sums: bool) -> tuple[SegmentIndex, tuple[int, int]]:
+        """What a file holds; and shots and hits of the run before it, where they are asked for."""
+        known = self._known.get(each)
+        if known is not None and not with_sums:
+            return known, (0, 0)
         with open_segment(self.journal / each.name) as segment:
-            return segment.index()
+            index = segment.index()
+            if not with_sums:
+                return index, (0, 0)
+            told = segment.summary()
+            n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())
+            return index, (int(told["shots"]) - n_shots, int(told["hits"]) - n_hits)
+
+    @property
+    def damaged(self) -> tuple[Span, ...]:
+        """Files that cannot be read any more."""
+        return tuple(span for span in self.spans if span.lost_hits is not None)
 
     def retrying(self, read: Callable[[], Result]) -> Result:
         """What ``read`` gives, also when files are joined while it reads."""
@@ -115,6 +170,10 @@ class JournalReader:
         """Columns of these shots; where a column was not recorded it is NaN, 0 or False."""
         parts = []
         for span, inside in self._pieces(rows, lambda span: (span.first_shot, span.n_shots)):
+            if span.lost_hits is not None:
+                n = inside.stop - inside.start
+                parts.append((n, {FATE: np.full(n, LOST, np.uint8), EVENT_ID: np.zeros(n, np.uint64)}))
+                continue
             with open_segment(self.journal / span.range.name) as segment:
                 parts.append(_columns(segment, span, names, inside))
         return join_columns(parts, names)
@@ -200,6 +259,7 @@ class JournalSource(FiniteSource):
         self.path = Path(folder)
         described = read_described(self.path / DESCRIPTION, "live run", FORMAT, VERSION)
         self._reader = JournalReader(self.path)
+        self._told: set[SegmentRange] = set()
         self.metadata = {name: described[name] for name in ("run_id", "created") if name in described}
         if not described.get("frame_shape"):
             wait = "It appears when the source of the live run answers for the first time."
@@ -218,8 +278,17 @@ class JournalSource(FiniteSource):
         """Look for new hits; how many there are now."""
         self._reader.refresh()
         self.n_frames = self._reader.n_hits
+        for span in self._reader.damaged:
+            if span.range not in self._told:
+                warnings.warn(f"{self.path}: {span.sentence}", stacklevel=2)
+                self._told.add(span.range)
         self.stored_columns = tuple(name for name in self._reader.columns if name != EVENT_ID)
         return self.n_frames
+
+    @property
+    def n_lost(self) -> int:
+        """Hits that were in files of the journal that are damaged."""
+        return sum(span.lost_hits or 0 for span in self._reader.damaged)
 
     def _attempt(self, read: Callable[[], Result]) -> Result:
         return self._reader.retrying(read)
@@ -239,7 +308,8 @@ def read_shots(
 ) -> dict[str, NDArray[Any]]:
     """Columns (n, ...) of the shots of a live run from number ``first`` on, by default all columns.
 
-    Every event that was received has a row: ``fate`` tells whether it was processed, filtered or dropped.
+    Every event that was received has a row: ``fate`` tells whether it was processed (0), filtered (1),
+    dropped (2), or lost with a file that is damaged (3; nothing else is known of it).
     """
     reader = JournalReader(folder)
     reader.refresh()

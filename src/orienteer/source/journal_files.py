@@ -131,6 +131,12 @@ class UnknownVersion(FileError):  # noqa: N818 - nothing is wrong
     """A file that a later Orienteer has written."""
 
 
+def is_damage(error: FileError) -> bool:
+    """Whether a file is spoilt, and not merely one that this process cannot read."""
+    is_whole = isinstance(error, UnknownVersion) or isinstance(error.__cause__, PermissionError | MemoryError)
+    return not is_whole
+
+
 class SegmentFile:
     """One file of the journal, open for reading."""
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from orienteer.errors import OrienteerError
+from orienteer.errors import FileError, OrienteerError
 from orienteer.stream.base import EventSource
+from orienteer.stream.options import check_options
 
 ADDRESSES = (
     "tcp://host:5555 (orienteer replay), push+tcp://host:5555, pub+tcp://host:5555, karabo://host:4545, "
     "extra-data:RUN_FOLDER, psana:exp=NAME,run=N, a file, a folder in which files appear, or several: "
     "join:front=ADDRESS;back=ADDRESS"
 )
+_NETWORK = re.compile(r"(?:(?:push|pub)\+)?(?P<kind>tcp|ipc|karabo)://(?P<place>.*)")
 
 
 def open_stream(address: str | PathLike[str], **options: Any) -> EventSource:
@@ -26,65 +30,91 @@ def open_stream(address: str | PathLike[str], **options: Any) -> EventSource:
     options : of the kind of source; see its class.
     """
     text = fspath(address)
-    try:
-        return _open(text, options)
-    except TypeError as error:
-        if options and "unexpected keyword argument" in str(error):
-            raise OrienteerError(f"{text}: {str(error).partition(' got ')[2] or error}.") from error
-        raise
+    if text.startswith("join:"):
+        return _join(text, options)
+    make, given = _kind_of(text)
+    check_options(text, make, options)
+    return make(*given, **options)
 
 
-def _open(text: str, options: dict[str, Any]) -> EventSource:
+def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> None:
+    """Refuse what cannot be a stream, as far as that can be seen without receiving from it."""
+    text = fspath(address)
+    if text.startswith("join:"):
+        from orienteer.stream.building import EventBuilder
+
+        check_options(text, EventBuilder, options)
+        for _, part in _named(text):
+            check_stream(part, {})
+        return
+    make, given = _kind_of(text)
+    check_options(text, make, options)
+    if found := _NETWORK.match(text):
+        from orienteer.stream.sockets import check_address
+
+        check_address(f"tcp://{found['place']}" if found["kind"] != "ipc" else text)
+    elif text.startswith("extra-data:") and not Path(given[0]).is_dir():
+        raise FileError(given[0], "there is no such folder.", "Give the folder of a run.")
+    elif Path(text).is_file():
+        make(*given, **options).close()  # nothing is taken from a file by opening it
+
+
+def _kind_of(text: str) -> tuple[Callable[..., EventSource], tuple[Any, ...]]:
+    """What opens the source at an address, and what it is given for that."""
     if text.startswith(("tcp://", "ipc://")):
         from orienteer.stream.pull import PullSource
 
-        return PullSource(text, **options)
-    if text.startswith("join:"):
-        return _join(text.partition(":")[2], options)
+        return PullSource, (text,)
     if text.startswith(("push+", "pub+")):
         from orienteer.stream.push import PushSource
 
         kind, _, rest = text.partition("+")
-        return PushSource(rest, "PULL" if kind == "push" else "SUB", **options)
+        return PushSource, (rest, "PULL" if kind == "push" else "SUB")
     if text.startswith("karabo://"):
         from orienteer.stream.karabo import KaraboSource
 
-        return KaraboSource(text.replace("karabo://", "tcp://", 1), **options)
+        return KaraboSource, (text.replace("karabo://", "tcp://", 1),)
     if text.startswith("extra-data:"):
         from orienteer.stream.euxfel import EuxfelSource
 
-        return EuxfelSource(text.partition(":")[2], **options)
+        return EuxfelSource, (text.partition(":")[2],)
     if text.startswith("psana:"):
         from orienteer.stream.psana import open_psana
 
-        return open_psana(text.partition(":")[2], **options)
+        return open_psana, (text.partition(":")[2],)
     path = Path(text)
     if path.is_dir():
         from orienteer.stream.folder import FolderSource
 
-        return FolderSource(path, **options)
+        return FolderSource, (path,)
     if path.exists():
         from orienteer.stream.growing import GrowingSource
 
-        return GrowingSource(path, **options)
+        return GrowingSource, (path,)
     raise OrienteerError(f"'{text}' is no stream, file or folder.", f"Streams are: {ADDRESSES}.")
 
 
 def _join(text: str, options: dict[str, Any]) -> EventSource:
-    """Sources whose events are matched, "front=ADDRESS;back=ADDRESS"; the options are the builder's."""
+    """Sources whose events are matched; the options are the builder's."""
     from orienteer.stream.building import EventBuilder
 
-    named = [part.partition("=") for part in text.split(";") if part]
-    if len({name for name, _, _ in named}) < max(2, len(named)) or not all(n and a for n, _, a in named):
-        raise OrienteerError(
-            f"'join:{text}' does not name several streams.", "Write: join:front=ADDRESS;back=ADDRESS"
-        )
+    check_options(text, EventBuilder, options)
     sources: dict[str, EventSource] = {}
     try:
-        for name, _, address in named:
+        for name, address in _named(text):
             sources[name] = open_stream(address)
         return EventBuilder(sources, **options)
     except BaseException:
         for source in sources.values():
             source.close()
         raise
+
+
+def _named(text: str) -> list[tuple[str, str]]:
+    """Names and addresses of "join:front=ADDRESS;back=ADDRESS"."""
+    named = [part.partition("=") for part in text.removeprefix("join:").split(";") if part]
+    if len({name for name, _, _ in named}) < max(2, len(named)) or not all(n and a for n, _, a in named):
+        raise OrienteerError(
+            f"'{text}' does not name several streams.", "Write: join:front=ADDRESS;back=ADDRESS"
+        )
+    return [(name, address) for name, _, address in named]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orienteer.errors import OrienteerError
@@ -16,6 +17,8 @@ MOST_BYTES = 1 << 28
 # Messages that wait on either side.  ZeroMQ would take 1000: gigabytes of frames where a listener is slow,
 # hundreds of copies of one question where a server is away.
 MOST_WAITING = 8
+_TCP = re.compile(r"tcp://\S+:(?P<port>\d{1,5})")
+_LARGEST_PORT = 65535
 _HINT = "Addresses look like tcp://host:5555 or ipc:///tmp/stream."
 
 
@@ -26,6 +29,16 @@ def import_zmq() -> Any:
     except ImportError as error:
         raise OrienteerError("streams need pyzmq.", "Run: pip install orienteer[live]") from error
     return zmq
+
+
+def check_address(address: str) -> None:
+    """Refuse what cannot be the address of a stream; whether somebody answers there is not asked."""
+    import_zmq()
+    found = _TCP.fullmatch(address)
+    if address.startswith("tcp://") and (found is None or not 0 < int(found["port"]) <= _LARGEST_PORT):
+        raise OrienteerError(f"a stream cannot be reached at {address}.", _HINT)
+    if address in ("ipc://", "tcp://"):
+        raise OrienteerError(f"{address} names no stream.", _HINT)
 
 
 def open_socket(

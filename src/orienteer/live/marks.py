@@ -1,0 +1,58 @@
+"""What people say of single frames while a live run goes on: events that are excluded, and tags of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.watched_file import WatchedFile
+from orienteer.errors import OrienteerError
+from orienteer.source.frame_tags import FRAME_TAGS, read_frame_tags
+from orienteer.source.left_out import EXCLUDED, read_excluded
+
+Say = Callable[[str], None]
+
+
+class ExcludedEvents:
+    """The events that are excluded in any of some folders, read again whenever somebody changes them."""
+
+    def __init__(self, folders: Sequence[Path], say: Say) -> None:
+        self._files = {WatchedFile(folder / EXCLUDED): np.zeros(0, np.uint64) for folder in folders}
+        self._say, self._is_asked = say, False
+
+    def news(self) -> NDArray[np.uint64] | None:
+        """The ids (n,) at the first question, and where they may have changed since; None: they are the same.
+
+        A list that cannot be read is told, and what it said before holds.
+        """
+        changed = [file for file in self._files if file.has_changed()]
+        for file in changed:
+            try:
+                found = read_excluded(file.path) if file.path.exists() else np.zeros(0, np.uint64)
+            except OrienteerError as error:
+                self._say(f"goes on with the excluded events that it knows: {error.message}")
+            else:
+                self._files[file] = found
+        is_first, self._is_asked = not self._is_asked, True
+        return np.unique(np.concatenate(list(self._files.values()))) if changed or is_first else None
+
+
+class FrameTags:
+    """The tags of frames beside a live run, handed on whenever somebody changes them."""
+
+    def __init__(self, folder: Path, say: Say) -> None:
+        self._file, self._say = WatchedFile(folder / FRAME_TAGS), say
+
+    def hand_on(self, put: Callable[[dict[str, NDArray[np.uint64]]], None]) -> None:
+        """Give all tags to ``put`` where they may be others than at the last time."""
+        if not self._file.has_changed():
+            return
+        try:
+            tags = read_frame_tags(self._file.path)
+        except OrienteerError as error:
+            self._say(f"goes on with the tags of frames that it knows: {error.message}")
+            return
+        put(tags)
