@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SCREENED_NATS = 3.0
 # In the first stage, frames are looked at in every so many iterations, and left out below so many nats.
 _JUDGED_EVERY, _STRANGE_NATS = 4, 10.0
+# Quantiles of the odds in a state that lie a standard deviation apart, and how many of them are no surprise.
+_TYPICAL_AND_GOOD, _SCATTER = (0.5, 0.84), 4.0
 # Correlation of the halves from which on a shell shows speckles.
 _KNOWN = 0.5
 
@@ -53,7 +55,7 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
             by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
             odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
         else:
-            odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel) + _STRANGE_NATS
+            odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel)
         odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)
     if emc.estimates_fluence:
@@ -91,15 +93,17 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
 def odds_in_states(
     odds: NDArray[np.float64], model: NDArray[np.int64], learns: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Odds (N,), in a state that explains most of its frames badly those against its typical frame.
+    """Odds (N,) against what is strange for a state: below -10 nats, and below all that its frames scatter.
 
-    A state of few frames is known so badly that anything explains its frames as well: half of them stay.
+    The odds of dim frames scatter by chance, and those of a state of few frames, which is known badly, lie
+    below zero all together.  The scatter is taken from the better half, in which there is no junk.
     model : (N,) state of each frame, -1: none; learns : (N,) bool, frames that say what is typical.
     """
     relative = odds.copy()
     for m in np.unique(model[learns & (model >= 0)]):
         own = model == m
-        relative[own] -= min(0.0, float(np.median(odds[own & learns])))
+        typical, good = np.quantile(odds[own & learns], _TYPICAL_AND_GOOD)
+        relative[own] -= min(-_STRANGE_NATS, typical - _SCATTER * (good - typical))
     return relative
 
 
