@@ -164,3 +164,15 @@ def test_lists_of_photons_and_other_detectors_are_refused():
         calibration(Patterns(Patterns(photons_of()).sparse()))
     with pytest.raises(GeometryMismatch, match="7 pixels"):
         calibration(Patterns(np.zeros((2, 7), np.uint16)))
+
+
+@pytest.mark.parametrize("n_stages", [1, 2])
+def test_values_of_a_stage_without_constants_are_not_taken_for_those_of_another(n_stages):
+    raw = np.full((2, 6), 100, np.uint16)
+    stage = np.zeros((2, 6), np.uint8)
+    known = Constants(gain_adu=np.full((n_stages, 6), 10, np.float32))
+    calibration = Calibration(CalibrationSettings(), 6, None, known)
+    calibration(Patterns(raw, columns={"gain_stage": stage}))
+    stage[1, 3] = n_stages
+    with pytest.raises(OrienteerError, match=f"of gain stage {n_stages} .* are of {n_stages}"):
+        calibration(Patterns(raw, columns={"gain_stage": stage}))

@@ -60,16 +60,24 @@ class Calibration:
         is_signal = raw.frames.dtype.kind == "f"
         if not self.is_asked and not (is_signal and self.settings.count_photons):
             return raw
-        stage = self._stage(raw) if len(self._conversion.pedestal) > 1 else None
+        stage = self._stage(raw)
         columns = {name: column for name, column in raw.columns.items() if name != GAIN_STAGE}
         return Patterns(self._conversion(raw.frames, stage), raw.event_id, columns, raw.has_event_ids)
 
-    def _stage(self, raw: Patterns) -> Array:
-        """The gain stage (N, P) of each value."""
-        stage = raw.columns.get(GAIN_STAGE)
+    def _stage(self, raw: Patterns) -> Array | None:
+        """The gain stage (N, P) of each value; None where all are of the first, and no other is known."""
+        stage, n_stages = raw.columns.get(GAIN_STAGE), len(self._conversion.pedestal)
+        if stage is not None and stage.size and (highest := int(stage.max())) >= n_stages:
+            raise OrienteerError(
+                f"the shots have values of gain stage {highest} ('{GAIN_STAGE}' counts from 0), but the "
+                f"constants are of {n_stages}.",
+                "Give constants of every stage, one after another along the first axis.",
+            )
+        if n_stages == 1:
+            return None
         if stage is None or stage.size != raw.frames.size:
             raise OrienteerError(
-                f"the constants are of {len(self._conversion.pedestal)} gain stages, but the shots have no "
+                f"the constants are of {n_stages} gain stages, but the shots have no "
                 f"column '{GAIN_STAGE}' that says for each value which it is of.",
                 "Give the column, or constants of one stage.",
             )
