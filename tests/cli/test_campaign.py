@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ def made(run: Any) -> Any:
     return run
 
 
-def test_runs_are_added_listed_tagged_noted_and_shown(made: Any) -> None:
-    Path("r1.h5").touch()
-    Path("r2.h5").touch()
+def test_runs_are_added_listed_tagged_noted_and_shown(made: Any, frames: Path) -> None:
+    for name in ("r1.h5", "r2.h5"):
+        shutil.copy(frames, name)
     added = made("campaign", "add", ADDRESS, "r1.h5", "r2.h5", "--sample", "virus", "--tag", "new", "--json")
     assert [run["name"] for run in added.json["runs"]] == ["r1", "r2"]
     assert added.json["runs"][0]["data"] == str(Path("r1.h5").absolute())
@@ -64,6 +65,7 @@ def write_live_run(folder: Path, n: int) -> Path:
 
 def test_live_runs_are_added_with_their_shots_and_stay_open_while_they_are_at_work(made: Any) -> None:
     from orienteer.run.lock import RunLock
+    from orienteer.source.frame_tags import tag_frames
 
     first, second = write_live_run(Path("day1/live"), 4), write_live_run(Path("day2/live"), 6)
     with RunLock(first):
@@ -71,9 +73,26 @@ def test_live_runs_are_added_with_their_shots_and_stay_open_while_they_are_at_wo
     assert [run["name"] for run in told] == ["live", "day2 live"]  # the same name, but not the same run
     assert [(run["n_shots"], run["n_hits"]) for run in told] == [(4, 4), (6, 6)]
     assert [run["is_open"] for run in told] == [True, False]
+    tag_frames(first, [2, 3], add=["bright"])
     again = made("campaign", "add", ADDRESS, first, "--sample", "virus", "--json").json["runs"][0]
+    assert again["frame_tags"] == {"bright": 2}
+    assert "frames 'bright'" in made("campaign", "show", ADDRESS, "live").output
     assert (again["name"], again["n_shots"], again["sample"]) == ("live", 4, "virus")
     assert not again["is_open"]
+
+
+def test_what_no_step_could_work_on_is_not_added(made: Any, frames: Path) -> None:
+    Path("thesis.txt").write_text("important")
+    Path("empty.h5").touch()
+    Path("letters").mkdir()
+    shutil.copy("thesis.txt", "letters")
+    for path, told in (("thesis.txt", "thesis.txt"), ("empty.h5", "empty"), ("letters", "holds no data")):
+        refused = made("campaign", "add", ADDRESS, path)
+        assert refused.status == 1
+        assert told in refused.errors
+    assert made("campaign", "list", ADDRESS, "--json").json["n_runs"] == 0
+    shutil.copy(frames, "letters")
+    assert made("campaign", "add", ADDRESS, "letters").status == 0
 
 
 def test_shots_and_runs_are_exported(made: Any) -> None:

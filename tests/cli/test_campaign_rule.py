@@ -20,11 +20,12 @@ def test_a_rule_that_is_half_given_is_told_what_is_missing(
     assert f"a rule needs {missing}" in told.errors
 
 
-def test_a_worker_says_that_nothing_is_left_and_which_runs_have_failed(run: Any) -> None:
+def test_a_worker_says_that_nothing_is_left_and_which_runs_have_failed(run: Any, frames: Path) -> None:
     run("campaign", "init", ADDRESS)
     assert "Nothing is left to do." in run("campaign", "work", ADDRESS, "--once").errors
-    Path("r1.h5").touch()
+    frames.rename("r1.h5")
     run("campaign", "add", ADDRESS, "r1.h5")
+    Path("r1.h5").write_bytes(b"")
     run("campaign", "rule", ADDRESS, "routine", "--steps", "hits", "--out", "processed", "--also-old")
     told = run("campaign", "work", ADDRESS, "--once")
     assert told.status == 0

@@ -17,6 +17,7 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
     from orienteer.campaign.facts import read_facts
     from orienteer.live.standing import read_live_standing
     from orienteer.run.directory import RunDirectory
+    from orienteer.source.frame_tags import FRAME_TAGS, read_frame_tags
     from orienteer.source.journal import is_live_run
 
     if not path.exists():
@@ -26,6 +27,7 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
         is_open = read_live_standing(path).state == "working"
         run = _add(campaign, name, path.resolve(), sample=sample, kind="live", is_open=True)
         _add_shots(campaign, run, path)
+        campaign.put_frame_tags(run, read_frame_tags(path / FRAME_TAGS))
         if not is_open:
             campaign.close_run(run)
     elif RunDirectory(path).is_run:
@@ -33,9 +35,28 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
         facts = {"data": described["input"].get("path"), "kind": str(described["method"])}
         run = _add(campaign, name, path.absolute(), sample=sample, **facts)
         campaign.put_facts(run, **read_facts(path.absolute()))
+        campaign.put_frame_tags(run, read_frame_tags(path / FRAME_TAGS))
     else:
+        _check_data(path)
         run = _add(campaign, name, path.absolute(), is_folder=False, sample=sample, kind="data")
     return run
+
+
+def _check_data(path: Path) -> None:
+    """Refuse what no step could work on: a file of anything else than patterns, a folder without data."""
+    from orienteer.compute.reading import is_hdf5, read_head
+    from orienteer.source.opening import recognise
+
+    if path.is_file():
+        recognise(path)
+        return
+    files = (each for each in sorted(path.iterdir()) if each.is_file() and each.stat().st_size)
+    if not any(is_hdf5(read_head(each, "file")) for each in files):
+        raise FileError(
+            path,
+            "is no run, and holds no data.",
+            "Give a file of patterns, a folder of HDF5 files, a run or a live run.",
+        )
 
 
 def _add(campaign: "Campaign", name: str, path: Path, is_folder: bool = True, **facts: Any) -> str:
