@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orienteer.errors import OrienteerError
+from orienteer.likelihood import reading_frames
 from orienteer.likelihood.frames import FrameBatch, scored_stop
 from orienteer.source.patterns import Patterns
 from orienteer.source.sparse_photons import check_photons, dense_from_photons, photons_from_dense
@@ -197,3 +198,16 @@ def test_lists_become_the_dense_frames_that_would_have_been_read(largest: int) -
     np.testing.assert_array_equal(spread.dense, read.dense)
     assert listed.in_layout("sparse") is listed
     assert read.in_layout("dense") is read
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_lists_in_host_memory_are_read_as_those_of_any_device(masked: bool) -> None:
+    rng = np.random.default_rng(5)
+    photons = photons_from_dense(rng.poisson(0.2, (40, 300)).astype(np.uint16))
+    pixels = rng.permutation(300)[:200]
+    forbidden = (rng.random((40, 200)) < 0.1).astype(np.uint8) if masked else None
+    expected = reading_frames._photons_over(photons, pixels, forbidden)
+    found, sums = reading_frames._host_photons_over(photons, pixels, forbidden, 150)
+    for name in ("start", "pixel", "count"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_array_equal(sums, reading_frames._sums_of_photons(expected, 150))

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, DeviceName, array_namespace, to_device
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, to_device, to_numpy
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import FRAME_MASK, Patterns, SparsePhotons
@@ -33,7 +33,7 @@ def check_pixels(pixels: NDArray[Any], n_scored: int, n_all: int) -> None:
         )
     if len(pixels) and not 0 <= int(pixels.min()) <= int(pixels.max()) < n_all:
         raise OrienteerError(f"the pixel list leaves the frame, which has {n_all} pixels.")
-    if len(np.unique(pixels)) != len(pixels):
+    if len(pixels) and int(np.bincount(pixels).max()) > 1:
         raise OrienteerError("the pixel list names a pixel twice.")
     if not 0 <= n_scored <= len(pixels):
         raise OrienteerError(f"{n_scored} scored pixels do not fit a list of {len(pixels)}.")
@@ -61,8 +61,11 @@ def read_lists(
     device: DeviceName, compact: bool,
 ) -> tuple[Any, Sums]:  # fmt: skip
     """From lists of photons on any device."""
-    photons = _photons_over(patterns.frames, pixels, forbidden)
-    sums = _sums_of_photons(photons, n_scored)
+    if is_on_gpu(patterns.frames.start):
+        photons = _photons_over(patterns.frames, pixels, forbidden)
+        sums = _sums_of_photons(photons, n_scored)
+    else:
+        photons, sums = _host_photons_over(patterns.frames, to_numpy(pixels), forbidden, n_scored)
     photons = move_photons(photons, device)
     if layout == "sparse":
         return photons, sums
@@ -155,6 +158,26 @@ def _photons_over(photons: SparsePhotons, pixels: Array, forbidden: Array | None
     order = xp.argsort(frame * len(pixels) + new)
     start = first_of_each(frame, len(photons))
     return SparsePhotons(start, new[order].astype(np.int32), count[order], len(pixels))
+
+
+def _host_photons_over(
+    photons: SparsePhotons, pixels: NDArray[Any], forbidden: Array | None, n_scored: int
+) -> tuple[SparsePhotons, Sums]:
+    """The same, and the sums, for lists in host memory."""
+    from orienteer.likelihood import _lists_numba as twin
+
+    place = np.full(photons.n_pixels, -1, dtype=np.int64)
+    place[pixels] = np.arange(len(pixels))
+    allowed = np.zeros((0, 0), np.uint8) if forbidden is None else to_numpy(forbidden)
+    start = np.zeros(len(photons) + 1, dtype=np.int64)
+    twin.count_kept(photons.start, photons.pixel, place, allowed, start[1:])
+    np.cumsum(start, out=start)
+    new_pixel = np.empty(int(start[-1]), dtype=np.int32)
+    new_count = np.empty(len(new_pixel), dtype=photons.count.dtype)
+    sums = np.empty((3, len(photons)))
+    given = photons.start, photons.pixel, photons.count, place, allowed, n_scored
+    twin.put_over(*given, start, new_pixel, new_count, sums)
+    return SparsePhotons(start, new_pixel, new_count, len(pixels)), (sums[0], sums[1], sums[2])
 
 
 def _refuse(patterns: Patterns, bad: Array, is_signal: bool) -> None:
