@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Checkpoints and results may each take this share of the time.
-SHARE = 0.04
+SHARE = 0.02
 
 
 class Pace:
