@@ -34,12 +34,15 @@ from orienteer.mtip.references.keeper import Reading, ReferenceKeeper
 from orienteer.mtip.references.topology import Ranks
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.mtip.settings import MtipSettings
+from orienteer.mtip.unseen import unseen_correlation
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.model.compression import Compressed
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
+from orienteer.reconstruction.results import agreement_A, radial_summary
+from orienteer.reconstruction.states.summary import state_summaries
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
@@ -62,9 +65,12 @@ class Mtip(Emc):
         intensity = mtip.volumes()[0]
 
     Arguments are those of :class:`Emc`.
+
+    merges_whole_frames : whether frames leave behind all that they have, and not what slices have not.
     """
 
     settings: MtipSettings
+    merges_whole_frames = False
 
     def __init__(
         self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,
@@ -80,9 +86,31 @@ class Mtip(Emc):
         """One generation; says what came of it, and how slices are had if that is new."""
         step = super().step()
         if step.finished:
+            step = self._judged(step)
             self.close()
         said = [words for words in (step.note, self.references.news()) if words]
         return replace(step, note=" ".join(said))
+
+    def _judged(self, step: Step) -> Step:
+        """The last step, in which the halves agree as far as they do about pixels that oriented no frame."""
+        oriented = self.known is None or not self.known.are_all
+        if self.n_halves < 2 or self.at_limit or self.course.found_nothing or not oriented:
+            return step
+        with logged("judge"):
+            by_model = unseen_correlation(self, self._roundness)
+        photons = [float(exposure.sum()) + 1 for _, exposure, _ in self._found.together]
+        self.half_correlation = np.average(by_model, axis=0, weights=photons)
+        self._found = replace(self._found, half_correlation=self.half_correlation, by_model=by_model)
+        stage = self.work.stage
+        radial = radial_summary(self.half_correlation, self.profile, stage.voxel_inv_A, stage.merged_inv_A)
+        last = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
+        return replace(
+            step,
+            radial=radial,
+            half_correlation=float(self.half_correlation[2:last].mean()),
+            agrees_to_A=agreement_A(radial),
+            states=state_summaries(self),
+        )
 
     def close(self) -> None:
         """Give windows and files back, together with all ranks; another generation opens them again."""
@@ -146,6 +174,8 @@ class Mtip(Emc):
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
         deposit = super().new_deposit(work, half)
+        if self.merges_whole_frames:
+            return replace(deposit, models=None)
         if self.settings.merging == "grid":
             return deposit
         # Shells are as bright as all frames of the half together make them.

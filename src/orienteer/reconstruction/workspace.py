@@ -123,6 +123,11 @@ class Workspace:
             self._kept[part] = self._frames.keep(frames[(frames >= owned.start) & (frames < owned.stop)])
         return Batches(self._kept[part], fluence, self.xp, weight)
 
+    def let_go(self) -> None:
+        """Give back the room that frames have taken; they are made ready again when they are asked for."""
+        self._kept.clear()
+        self._samples.clear()
+
     def sample(self, part: Part, fluence: NDArray[np.float64], n_frames: int) -> Batch | None:
         """A few frames of a half, evenly chosen, the same on all ranks."""
         if not len(self._frames_of[part]):

@@ -1,0 +1,103 @@
+"""How far the halves agree about pixels that no frame was oriented by.
+
+Both halves begin with the same random model, and frames of each are oriented by the model of the other.  A
+dim frame is drawn to where its noise is like the speckles of that model, and brings this likeness into the
+model of its own half: what halves began with, or have made up since, they come to share, and then agree about
+it.  Solutions that end at the diameter of the particle, and densities behind them, spread it to the shells
+around.
+
+So, when a run is over, frames are oriented a few times more, each time without some of the rings of their
+pixels, and are merged as they are, with all of them.  What they bring to the rings that were left out has met
+neither noise nor model: the halves can have nothing in common there but the particle.  All rings together,
+each from the time when it was left out, tell how far the halves agree.  Poses that were found without a part
+of the pixels are a little less sure than those of the result, so the answer errs on the careful side.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orienteer.compute.arrays import Array, to_device
+from orienteer.reconstruction.model.autocorrelation import WienerFilter
+from orienteer.reconstruction.model.relative_intensity import PRIOR_PHOTONS, both_friedel
+from orienteer.reconstruction.model.symmetry import symmetrise_sums
+from orienteer.reconstruction.workspace import Workspace
+
+if TYPE_CHECKING:
+    from orienteer.mtip.mtip import Mtip
+
+# Of so many neighbouring rings one is left out at a time: poses are found by all others.
+_TIMES = 4
+# Voxels across a ring, at least: photons spread to the voxels beside them.
+_FEWEST_VOXELS = 3.0
+
+
+def unseen_correlation(mtip: "Mtip", roundness: Array) -> NDArray[np.float64]:
+    """The correlation of the halves of each model in every shell, (M, shells + 1), by unseen pixels.
+
+    roundness : (edge,)^3, J of a round particle, whose rings the halves share in any case.
+    Frames, models and poses of the run stay as they are.
+    """
+    work, pixels, found = mtip.work, mtip.pixels, mtip.table.state()
+    width_inv_A = max(_FEWEST_VOXELS * work.stage.voxel_inv_A, 1 / mtip.diameter_A)
+    ring = rings(pixels.length_inv_A, width_inv_A)
+    axis = (np.arange(work.edge_voxels) - work.edge_voxels // 2) * work.stage.voxel_inv_A
+    length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    ring_of_voxel = to_device(rings(length, width_inv_A), mtip.device)
+    unseen = [[_Unseen.like(ring_of_voxel) for _ in range(mtip.n_halves)] for _ in range(mtip.n_models)]
+    work.let_go()
+    mtip.merges_whole_frames = True
+    try:
+        for number in range(_TIMES):
+            mtip.pixels = replace(pixels, merge_only=pixels.merge_only | (ring == number))
+            mtip.work = Workspace(mtip, work.stage)
+            mtip.work.rows.log_prior = work.rows.log_prior
+            likelihood = mtip.noise.likelihood(mtip.work)
+            beta = mtip.annealing.inverse
+            for half in range(mtip.n_halves):
+                deposit = mtip.orient_and_merge(half, likelihood, beta)
+                for model, own in enumerate(deposit.sums):
+                    sums = symmetrise_sums(both_friedel(own.finish()), mtip.group)
+                    unseen[model][half].take(sums, ring_of_voxel == number)
+    finally:
+        mtip.pixels, mtip.work, mtip.merges_whole_frames = pixels, work, False
+        mtip.table.restore(found)
+    return np.stack([_correlation(first, last, roundness, mtip.group.order) for first, last in unseen])
+
+
+def rings(length_inv_A: NDArray[np.float64], width_inv_A: float) -> NDArray[np.int64]:
+    """Which time each place is left out, by its distance from the centre: 0 .. 3, and again.
+
+    >>> rings(np.array([0.0, 0.9, 1.0, 3.5, 4.0]), 1.0)
+    array([0, 0, 1, 3, 0])
+    """
+    return np.asarray((length_inv_A / width_inv_A).astype(np.int64) % _TIMES)
+
+
+class _Unseen:
+    """Photons and exposure (n, n, n) of a half, every ring from the time when it was left out."""
+
+    def __init__(self, photons: Array, exposure: Array) -> None:
+        self.photons, self.exposure = photons, exposure
+
+    @classmethod
+    def like(cls, cube: Array) -> "_Unseen":
+        return cls(cube.astype(np.float64) * 0, cube.astype(np.float64) * 0)
+
+    def take(self, sums: Array, where: Array) -> None:
+        self.photons += sums[..., 0] * where
+        self.exposure += sums[..., 1] * where
+
+    def relative_to(self, round_one: Array) -> Array:
+        """Over what a round particle would have given, (n, n, n) float32; 1 where few photons tell."""
+        expected = self.exposure * round_one
+        return ((self.photons + PRIOR_PHOTONS) / (expected + PRIOR_PHOTONS)).astype(np.float32)
+
+
+def _correlation(first: _Unseen, second: _Unseen, roundness: Array, order: int) -> NDArray[np.float64]:
+    """The correlation of two halves by shell, when distances without signal are left out."""
+    exposure = (first.exposure + second.exposure).astype(np.float32)
+    cubes = [half.relative_to(roundness) for half in (first, second)]
+    return WienerFilter(cubes[0], cubes[1], exposure, order).correlation
