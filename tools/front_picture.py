@@ -24,20 +24,21 @@ PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "frames_to_density.p
 _GROUND = "#10131a"
 
 
-def shaded_surface(density: NDArray[np.float32], threshold: float, finer: int = 5) -> NDArray[np.float64]:
-    """The surface at a threshold seen along z and lit from the upper left, (x, y); NaN beside it."""
+def shaded_surface(density: NDArray[np.float32], threshold: float, n: int = 300) -> NDArray[np.float64]:
+    """The surface at a threshold seen along z and lit from the upper left, (n, n); NaN beside it."""
     turn = _rotation(0.5, 0) @ _rotation(0.35, 1)
-    n = finer * density.shape[0]
     centre = np.array(density.shape) // 2
+    reach = np.linalg.norm(np.argwhere(density > threshold) - centre, axis=1).max()
+    finer = n / (2.2 * reach)  # voxels of the picture across one of the density: the particle fills it
     offset = centre - turn @ np.full(3, n // 2) / finer
     fine = ndimage.affine_transform(density, turn / finer, offset, (n, n, n), order=3)
     inside = fine > threshold
     first = inside.argmax(axis=2)
     x, y = np.indices(first.shape)
-    normal = -np.stack([ndimage.gaussian_filter(each, 1.5)[x, y, first] for each in np.gradient(fine)], -1)
+    normal = -np.stack([ndimage.gaussian_filter(each, 2)[x, y, first] for each in np.gradient(fine)], -1)
     normal /= np.linalg.norm(normal, axis=-1, keepdims=True) + 1e-12
     light = np.array([-0.5, 0.6, -0.65])
-    bright = 0.15 + 0.85 * np.clip(normal @ (light / np.linalg.norm(light)), 0, 1)
+    bright = 0.3 + 0.7 * np.clip(normal @ (light / np.linalg.norm(light)), 0, 1)
     depth = 1 - 0.35 * first / n  # what is further away is darker
     return np.where(inside.any(axis=2), bright * depth, np.nan)
 
@@ -50,11 +51,10 @@ def _rotation(angle: float, axis: int) -> NDArray[np.float64]:
     return turn
 
 
-def show(axes: Axes, values: NDArray[np.floating], colours: str, title: str = "") -> None:
+def show(axes: Axes, values: NDArray[np.floating], colours: str, smooth: str = "nearest") -> None:
     """An image without frame, x to the right and y up."""
-    axes.imshow(values.T, origin="lower", cmap=colours, interpolation="nearest")
+    axes.imshow(values.T, origin="lower", cmap=colours, interpolation=smooth)
     axes.set_axis_off()
-    axes.set_title(title, color="white", fontsize=11)
 
 
 def main(demo: Path) -> None:
@@ -65,18 +65,20 @@ def main(demo: Path) -> None:
     intensity = orienteer.open_volume(demo / "run" / "intensity.h5").values
     density = orienteer.open_volume(demo / "run" / "density.h5").values
 
-    figure = plt.figure(figsize=(12, 4.2), facecolor=_GROUND)
+    figure = plt.figure(figsize=(12, 4.4), facecolor=_GROUND)
     parts = figure.subfigures(1, 3, wspace=0)
-    for part in parts:
+    for part, title in zip(parts, ("frames, orientations unknown", "intensity", "density"), strict=True):
         part.set_facecolor(_GROUND)
-    small = parts[0].subplots(2, 2, gridspec_kw={"wspace": 0.03, "hspace": 0.03})
-    for axes, frame in zip(small.flat, frames, strict=True):
+        part.subplots_adjust(0.04, 0.04, 0.96, 0.88, wspace=0.03, hspace=0.03)
+        part.suptitle(title, color="white", fontsize=12)
+    for axes, frame in zip(parts[0].subplots(2, 2).flat, frames, strict=True):
         show(axes, np.log1p(np.nan_to_num(frame)), "inferno")
-    parts[0].suptitle("frames, orientations unknown", color="white", fontsize=11, y=0.955)
     middle = intensity[:, :, intensity.shape[2] // 2]
-    show(parts[1].subplots(), np.log(np.clip(middle, np.nanmax(middle) * 1e-5, None)), "inferno", "intensity")
-    rho = density / density.max()
-    show(parts[2].subplots(), shaded_surface(np.asarray(rho, dtype=np.float32), 0.35), "bone", "density")
+    show(parts[1].subplots(), np.log(np.clip(middle, np.nanmax(middle) * 1e-5, None)), "inferno", "bicubic")
+    surface = shaded_surface(np.asarray(density / density.max(), dtype=np.float32), 0.35)
+    axes = parts[2].subplots()
+    show(axes, surface, "bone", "bilinear")
+    axes.images[0].set_clim(0, 1)
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=100, facecolor=_GROUND)
     print(PICTURE)
