@@ -238,3 +238,15 @@ def test_malformed_requests_are_counted_and_the_server_goes_on(serve, made_up, a
         time.sleep(0.01)
     hostile.close()
     assert serving.server.n_malformed == len(messages)
+
+
+def test_a_description_that_comes_again_is_no_malformed_message(serve, made_up, all_of) -> None:
+    """A server that is slow to start answers every question that was repeated meanwhile."""
+    sent = made_up()
+    source = PullSource(serve(sent).address)
+    for _ in range(3):
+        source._batches.ask("describe", {})
+    got = all_of(source)
+    source.close()
+    assert np.array_equal(got.event_id, sent.event_id)
+    assert source.counters.malformed == 0

@@ -11,6 +11,9 @@ from orienteer.stream.message import Malformed, Message, decode, encode
 from orienteer.stream.sockets import MOST_BYTES
 
 
+DESCRIPTION = "description"
+
+
 class Asker:
     """The side of a stream that asks.  What cannot be understood is counted as malformed."""
 
@@ -36,6 +39,8 @@ class Asker:
                     f"{self.address}: {message.text('reason')}",
                     "Give the address of the stream that this run began with, or begin a new run.",
                 )
+            if message.kind == DESCRIPTION != kind:
+                return None  # the question was repeated while the server was away or busy
             if message.kind != kind:
                 raise Malformed(f"an answer is '{message.kind[:40]}'; '{kind}' was asked for.")
         except Malformed:

@@ -18,7 +18,7 @@ import numpy as np
 
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
-from orienteer.stream.asking import Asker
+from orienteer.stream.asking import DESCRIPTION, Asker
 from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import has_frames, patterns_of, small_data_of
 from orienteer.stream.counters import StreamCounters
@@ -176,7 +176,7 @@ class PullSource:
         while (left := until - time.monotonic()) > 0:
             self._batches.ask("describe", {})
             with suppress(Malformed):
-                message = self._batches.answer("description", min(left, 1.0))
+                message = self._batches.answer(DESCRIPTION, min(left, 1.0))
                 if message is not None:
                     return message
         raise NoAnswer(
