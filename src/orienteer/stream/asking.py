@@ -10,7 +10,6 @@ from orienteer.stream.counters import StreamCounters
 from orienteer.stream.message import Malformed, Message, decode, encode
 from orienteer.stream.sockets import MOST_BYTES
 
-
 DESCRIPTION = "description"
 
 
