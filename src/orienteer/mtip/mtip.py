@@ -78,7 +78,7 @@ class Mtip(Emc):
     ) -> None:  # fmt: skip
         self._phasings: dict[tuple[int, int], LoopPhasing] = {}
         super().__init__(source, settings or MtipSettings(), seed=seed, device=device, mesh=mesh)
-        self.references = ReferenceKeeper(self.settings.references, Ranks.among(mesh.all))
+        self.references = ReferenceKeeper(self.settings.references, Ranks.among(mesh.half))
 
     # The loop ---------------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class Mtip(Emc):
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """One generation; frames of each half are matched with slices of the other."""
-        matched = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
+        matched = self.oriented(range(self.n_halves), likelihood, beta)
         with logged("solve"):
             merged = [self._merge(matched, model) for model in range(self.n_models)]
         with logged("phase"):
@@ -158,8 +158,7 @@ class Mtip(Emc):
     def new_expander(self, half: int) -> Expander:
         """What has the slices that the frames of a half meet: anew or from references, as costs less."""
         work, plan = self.work, self.plan
-        owned = work.mesh.owned(max(len(work.frames_of(each)) for each in range(self.n_halves)))
-        n_frames = owned.stop - owned.start
+        n_frames = max(int(self.frames.is_here[work.frames_of(each)].sum()) for each in range(self.n_halves))
         at_once = max(1, min(n_frames, plan.batch_frames))
         share = len(work.rows) / plan.n_rotations * at_once / plan.n_frames
         reading = Reading(
@@ -188,6 +187,14 @@ class Mtip(Emc):
         turns = xp.asarray(to_matrix(self.group.quaternions))
         exact = [ExactSums(self._grid, points, counted, turns) for _ in deposit.sums]
         return ExactDeposit(deposit.sums, deposit.junk, deposit.row_mass, deposit.models, exact)
+
+    @property
+    def sums_in_any_order(self) -> bool:
+        """As of :class:`Emc`; on the CPU always, where it costs little.
+
+        Phasing goes another way after the smallest difference: ranks could not come to the same otherwise.
+        """
+        return self.settings.deterministic or self.device == "cpu"
 
     def round_slice(self) -> Array:
         """(P,) float32, every slice of a round particle: its radial mean over the envelope."""

@@ -8,7 +8,7 @@ the grid can hold.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -141,7 +141,7 @@ class Emc(Carried):
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """What the frames of each half leave behind, and the models that it makes."""
-        deposits = [self.orient_and_merge(half, likelihood, beta) for half in range(self.n_halves)]
+        deposits = self.oriented(range(self.n_halves), likelihood, beta)
         with logged("solve"):
             return deposits, self.solve(deposits)
 
@@ -156,15 +156,36 @@ class Emc(Carried):
 
         weight : (N,) how much each frame counts in the merge; None: as in the table.
         """
+        return self.oriented([half], likelihood, beta, weight)[0]
+
+    def oriented(
+        self, halves: Sequence[int], likelihood: Likelihood, beta: float,
+        weight: NDArray[np.float64] | None = None,
+    ) -> list[Deposit]:  # fmt: skip
+        """Orient several halves, at the same time where their frames are apart."""
+        # Nobody waits for anybody before all that is here has been oriented.
+        samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
+        states_per_frame = self.table.states_per_frame
+        deposits = [self.new_deposit(self.work, half) for half in halves]
+        for half, sample, deposit in zip(halves, samples, deposits, strict=True):
+            if sample is not None and self.mesh.orients(half):
+                expander = self.new_expander(half)
+                search = self._search(likelihood, expander, sample, beta, states_per_frame)
+                self._merge_half(half, likelihood, expander, search, deposit, weight)
+        places = np.concatenate([self.work.frames_of(half) for half in halves])
+        self.table.complete(self.mesh.all, self.frames.own_of(places))
+        for deposit in deposits:
+            deposit.join(self.mesh.all)
+        return deposits
+
+    def _merge_half(
+        self, half: int, likelihood: Likelihood, expander: Expander, search: Search, deposit: Deposit,
+        weight: NDArray[np.float64] | None,
+    ) -> None:  # fmt: skip
+        """Orient and merge the frames of a half that are here."""
         work = self.work
-        expander = self.new_expander(half)
-        deposit = self.new_deposit(work, half)
-        sample = work.sample(half, self.fluence, N_SAMPLE)
-        if sample is None:
-            return deposit
-        search = self._search(likelihood, expander, sample, beta)
         weight = bounded_weights(self.table.weight if weight is None else weight, self.fluence)
-        batches, seen = work.batches(half, self.fluence, weight), [np.zeros(0, dtype=np.int64)]
+        batches = work.batches(half, self.fluence, weight)
         for batch in awaited(steps(batches, f"Iteration {self.iteration + 1}")):
             with batch_stage("orient", batch.places, self.device == "cuda"):
                 states = StatePosterior(self.n_models, len(batch), self.xp) if self.n_models > 1 else None
@@ -175,18 +196,16 @@ class Emc(Carried):
                 if self.known is not None:
                     self.table.keep_known(batch.places, self.known.quaternion)
                 self.table.note_merge(batch, expected)
-            seen.append(batch.places)
-        self.table.complete(self.mesh.all, self.frames.own_of(np.concatenate(seen)))
-        deposit.join(self.mesh.all)
-        return deposit
 
-    def _search(self, likelihood: Likelihood, expander: Expander, sample: Batch, beta: float) -> Search:
+    def _search(
+        self, likelihood: Likelihood, expander: Expander, sample: Batch, beta: float, states_per_frame: float
+    ) -> Search:
         """How frames look for their poses; those whose pose was given do not."""
         work, known = self.work, self.known
         search = None
         if known is None or not known.are_all:
             search = choose_search(
-                work, likelihood, expander, sample, beta, self.settings.kept_mass, self.table.states_per_frame
+                work, likelihood, expander, sample, beta, self.settings.kept_mass, states_per_frame
             )
             if known is None:
                 return search
@@ -200,7 +219,7 @@ class Emc(Carried):
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
         sums = [
-            make_sums(work.edge_voxels, self.device, deterministic=self.settings.deterministic)
+            make_sums(work.edge_voxels, self.device, deterministic=self.sums_in_any_order)
             for _ in range(self.n_models)
         ]
         junk = None
@@ -208,6 +227,11 @@ class Emc(Carried):
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
         return Deposit(sums, junk, row_mass, self.models[half])
+
+    @property
+    def sums_in_any_order(self) -> bool:
+        """Whether deposits are the same to the bit, or nearly, in whatever order slices come."""
+        return self.settings.deterministic
 
     def round_slice(self) -> Array:
         """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""

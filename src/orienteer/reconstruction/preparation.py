@@ -75,6 +75,7 @@ class Preparation:
             self.frames, settings.diameter_A, self.noise.background, self.first_weight > 0
         )
         self.remarks += [remark] if remark else []
+        self.frames.share_out(self.half)
         self.voxel_inv_A = 1 / (settings.oversampling * self.diameter_A)
         self.profile = estimate_profile(
             self.pixels.length_inv_A, self.noise.without_background(photons, n_frames),

@@ -29,7 +29,7 @@ class EmcSettings(Section):
     """Blind reconstruction of the 3D intensity by expansion, maximisation and compression."""
 
     may_change: ClassVar[frozenset[str]] = frozenset(
-        {"iterations", "memory_GiB", "dragonfly_output", "mesh", "balance"}
+        {"iterations", "memory_GiB", "dragonfly_output", "mesh", "half_sets", "balance"}
     )
 
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
@@ -113,6 +113,10 @@ class EmcSettings(Section):
     mesh: Annotated[str, BeforeValidator(_mesh)] = Field(
         default="auto",
         description="Ranks that share orientations x groups that share frames (2x3); auto: a group per node.",
+    )
+    half_sets: Literal["auto", "apart", "together"] = Field(
+        default="auto",
+        description="Whether each half of the frames has half of the ranks; auto: if groups divide evenly.",
     )
     balance: Literal["dynamic", "static"] = Field(
         default="dynamic",

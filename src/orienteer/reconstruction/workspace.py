@@ -118,9 +118,8 @@ class Workspace:
         weight : (N,) how much each frame counts in the merge; None: all the same.
         """
         if part not in self._kept:
-            owned = self.mesh.owned(len(self.grouping_fluence))
             frames = self._frames_of[part]
-            self._kept[part] = self._frames.keep(frames[(frames >= owned.start) & (frames < owned.stop)])
+            self._kept[part] = self._frames.keep(frames[self._frames.store.is_here[frames]])
         return Batches(self._kept[part], fluence, self.xp, weight)
 
     def let_go(self) -> None:

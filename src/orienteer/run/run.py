@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.compute.plain_json import plain
-from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
+from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh
 from orienteer.compute.ranks.world import world
 from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
@@ -375,7 +375,10 @@ class Run:
         if self._crew.is_alone or not isinstance(self.settings, EmcSettings):
             return ()
         self._mesh.close()
-        self._mesh = Mesh.of(world(), self.settings.mesh, dynamic=self.settings.balance == "dynamic")
+        settings = self.settings
+        half_sets: HalfSets = settings.half_sets if settings.halves else "together"
+        dynamic = settings.balance == "dynamic"
+        self._mesh = Mesh.of(world(), settings.mesh, half_sets=half_sets, dynamic=dynamic)
         return (self._mesh,)
 
     def _check_files(self) -> None:

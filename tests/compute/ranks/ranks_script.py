@@ -58,9 +58,10 @@ def main(shape: str) -> None:
     with pytest.raises(OrienteerError, match="a frame is broken"):
         comm.agree(OrienteerError("a frame is broken.") if here == n - 1 else None)
     mesh = Mesh.of(comm, shape)
-    frames = np.zeros(13)
-    frames[mesh.owned(13)] = 1 / mesh.poses.size
+    home = mesh.homes(np.arange(13) % 2)
+    frames = mesh.is_in_group(home) / mesh.poses.size
     assert np.allclose(comm.sum(frames), 1)
+    assert (comm.sum(mesh.is_own(home).astype(np.int64)) == 1).all()
     n_ranks = comm.sum(1 / mesh.poses.size)
     assert round(n_ranks) == mesh.n_groups
     before = comm.traffic.n_bytes

@@ -9,7 +9,8 @@ import tracemalloc
 import numpy as np
 
 from orienteer.compute.ranks.world import world
-from orienteer.reconstruction.frames.frame_store import _gathered, bytes_of
+from orienteer.reconstruction.frames.frame_store import bytes_of
+from orienteer.reconstruction.frames.moving import gathered
 from orienteer.source.patterns import Patterns
 
 FRAMES, PIXELS = 600, 4000
@@ -29,7 +30,7 @@ def main(layout: str) -> None:
         whole = Patterns(whole.sparse(), whole.event_id, whole.columns)
     own = whole[comm.share(FRAMES)]
     tracemalloc.start()
-    found = _gathered(comm, own)
+    found = gathered(comm, own)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.is_sparse == whole.is_sparse

@@ -44,8 +44,9 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
 EMC = ("400", "level=3", "frames=200", "deterministic=True")
 ON_GRID = ("400", "level=3", "frames=200", "refine=False")
 MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
-# Phasing makes much of the last bits, which are the same here on any number of ranks that share orientations.
-PHASED = ("22", "level=3", "frames=90", "photons=2000.0", "deterministic=True")
+# Phasing makes much of the last bits, which are the same here where no half has more than one group of ranks.
+PHASED = ("22", "level=3", "frames=90", "photons=2000.0")
+APART, TOGETHER = "half_sets='apart'", "half_sets='together'"
 # What is listed for a second pass ends at a threshold; of few frames, one entry more or less would go far.
 TWO_PASSES = ("400", "two_passes=True", "frames=300", "photons=2000.0", "deterministic=True")
 STATES = ("40", "level=3", "models=2", "junk_classes=1", "frames=60")
@@ -61,13 +62,23 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
         (2, "emc", "auto", "dynamic", EMC, 1e-5),
         pytest.param(3, "emc", "1x3", "static", EMC, 1e-5, marks=pytest.mark.slow),
         (4, "emc", "2x2", "dynamic", EMC, 1e-5),
+        (2, "emc", "auto", "dynamic", (*EMC, APART), 1e-9),
+        pytest.param(3, "emc", "auto", "dynamic", (*EMC, APART), 1e-5, marks=pytest.mark.slow),
+        pytest.param(4, "emc", "2x2", "static", (*EMC, TOGETHER), 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "emc", "2x2", "dynamic", ON_GRID, 1e-5, marks=pytest.mark.slow),
         (2, "mtip", "auto", "dynamic", PHASED, 1e-9),
+        (2, "mtip", "1x2", "dynamic", PHASED, 1e-9),
+        pytest.param(3, "mtip", "auto", "dynamic", PHASED, 1e-9, marks=pytest.mark.slow),
+        pytest.param(3, "mtip", "2x2", "dynamic", (*PHASED, APART), 1e-9, marks=pytest.mark.slow),
+        pytest.param(4, "mtip", "auto", "dynamic", PHASED, 1e-9, marks=pytest.mark.slow),
+        pytest.param(4, "mtip", "2x2", "dynamic", PHASED, 1e-9, marks=pytest.mark.slow),
         pytest.param(2, "mtip", "auto", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         pytest.param(3, "mtip", "1x3", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "mtip", "2x2", "dynamic", MTIP, 1e-5, marks=pytest.mark.slow),
         (3, "emc", "2x2", "dynamic", TWO_PASSES, 1e-5),
+        pytest.param(3, "emc", "2x2", "dynamic", (*TWO_PASSES, APART), 1e-5, marks=pytest.mark.slow),
         pytest.param(2, "emc", "auto", "static", STATES, 1e-5, marks=pytest.mark.slow),
+        pytest.param(4, "emc", "2x2", "static", (*STATES, APART), 1e-5, marks=pytest.mark.slow),
         pytest.param(3, "emc", "2x2", "dynamic", BRIGHT, 1e-4, marks=pytest.mark.slow),
         pytest.param(2, "emc", "auto", "dynamic", SIGNAL, 1e-5, marks=pytest.mark.slow),
     ],
@@ -75,9 +86,9 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
 def test_ranks_come_to_the_same(
     on_ranks: Any, n: int, method: str, mesh: str, balance: str, problem: tuple[str, ...], tolerance: float
 ) -> None:
-    key = (method, *problem)
+    key = (method, *(given for given in problem if given not in (APART, TOGETHER)))
     if key not in _alone:
-        _alone[key] = on_ranks(1, method, "auto", "static", *problem)
+        _alone[key] = on_ranks(1, method, "auto", "static", *key[1:])
     assert_same(on_ranks(n, method, mesh, balance, *problem), _alone[key], tolerance)
 
 

@@ -4,13 +4,24 @@ Ranks that follow each other form a group.  A group owns a part of the frames, a
 orientations of these frames among them; groups own different frames.  "2x3" are three groups of two ranks.
 Frames cost memory and reading, orientations cost slicing: one group needs every frame in every memory, many
 groups make every slice many times.
+
+The two half sets of the frames meet different models.  Where they are apart, the first groups own the frames
+of one half and the others those of the other: both halves are oriented at the same time, and a rank makes
+slices of one model only.
 """
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import SettingsError
+
+HalfSets = Literal["auto", "apart", "together"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,43 +30,87 @@ class Mesh:
 
     all : every rank.
     poses : the ranks of one group, which work on the same frames and share out the orientations.
+    half : the ranks that orient the same half sets as this one: all of them, unless these are apart.
+    number : of this rank.
     n_groups : groups that own frames of their own.
     first, last : this group among the ranks: first .. last.
+    bounds : where the ranks of each half set begin, and where the last end: (0, n), or three where halves
+        are apart.
     """
 
     all: Comm
     poses: Comm
+    half: Comm
+    number: int = 0
     n_groups: int = 1
     first: int = 0
     last: int = 1
+    bounds: tuple[int, ...] = (0, 1)
 
     @classmethod
-    def of(cls, world: Comm, shape: str = "auto", *, dynamic: bool = True) -> "Mesh":
+    def of(
+        cls, world: Comm, shape: str = "auto", *, half_sets: HalfSets = "together", dynamic: bool = True
+    ) -> "Mesh":
         """The ranks of ``world`` as a mesh; all of them ask for it together.
 
         shape : "auto": a group for every machine.  "2x3": groups of 2 ranks, 3 of them.  With another number
             of ranks there are as many groups, as even as possible, but never an empty one.
+        half_sets : whether each half of the frames has groups of its own; "auto": where both then have as
+            many ranks.  Apart, there are two groups at least.
         dynamic : whether ranks of a group claim orientations as they become free, so that slow ones do less,
             or have the same number each.
         """
         if world.size == 1:
-            return cls(world, world)
+            return cls(world, world, world)
         # Machines may have unequal numbers of ranks, and all ranks must count the same machines.
         n_machines = max(1, round(float(world.sum(1 / world.n_local))))
         n_groups = n_groups_of(shape, world.size, n_machines)
+        if half_sets == "apart":
+            n_groups = max(2, n_groups)
         starts = [number * world.size // n_groups for number in range(n_groups + 1)]
+        middle = starts[n_groups // 2]
+        is_apart = half_sets == "apart" or (half_sets == "auto" and 2 * middle == world.size)
         here = world.share(world.size).start
         own = max(number for number in range(n_groups) if starts[number] <= here)
-        return cls(world, world.split(own, dynamic=dynamic), n_groups, starts[own], starts[own + 1])
+        poses = world.split(own, dynamic=dynamic)
+        half = world.split(int(here >= middle)) if is_apart else world
+        bounds = (0, middle, world.size) if is_apart else (0, world.size)
+        return cls(world, poses, half, here, n_groups, starts[own], starts[own + 1], bounds)
 
-    def owned(self, n_frames: int) -> slice:
-        """The frames of this group, side by side: as large a part of n as its part of the ranks."""
-        return slice(self.first * n_frames // self.all.size, self.last * n_frames // self.all.size)
+    @property
+    def is_apart(self) -> bool:
+        """Whether each half set of the frames has ranks of its own."""
+        return len(self.bounds) > 2
+
+    def orients(self, half: int) -> bool:
+        """Whether frames of a half may be here."""
+        return not self.is_apart or self.bounds[half] <= self.first < self.bounds[half + 1]
+
+    def homes(self, half: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The rank that every frame belongs to, (N,); each rank of the same half set has as many.
+
+        half : (N,) the half set of every frame, 0 or 1; where they are together it makes no difference.
+        """
+        home = np.zeros(len(half), dtype=np.int64)
+        for number, (first, last) in enumerate(pairwise(self.bounds)):
+            frames = np.flatnonzero(half == number) if self.is_apart else np.arange(len(half))
+            starts = np.arange(last - first + 1) * len(frames) // (last - first)
+            home[frames] = np.repeat(np.arange(first, last), np.diff(starts))
+        return home
+
+    def is_own(self, home: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether frames belong to this rank, (N,).  home : (N,) the rank that each belongs to."""
+        return np.asarray(home == self.number)
+
+    def is_in_group(self, home: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether they belong to a rank of this group, (N,)."""
+        return np.asarray((home >= self.first) & (home < self.last))
 
     def close(self) -> None:
         """Give the groups back, together with all ranks; a run whose mesh it was is over."""
-        if self.poses is not self.all:
-            self.poses.close()
+        for comm in (self.poses, self.half):
+            if comm is not self.all:
+                comm.close()
 
     @property
     def shape(self) -> str:
@@ -65,11 +120,11 @@ class Mesh:
     @property
     def sent_bytes(self) -> int:
         """What this rank has sent to others so far."""
-        comms = {id(comm): comm for comm in (self.all, self.poses)}
+        comms = {id(comm): comm for comm in (self.all, self.poses, self.half)}
         return sum(comm.traffic.n_bytes for comm in comms.values())
 
 
-SERIAL_MESH = Mesh(SERIAL, SERIAL)
+SERIAL_MESH = Mesh(SERIAL, SERIAL, SERIAL)
 
 
 def n_groups_of(shape: str, n_ranks: int, n_machines: int) -> int:

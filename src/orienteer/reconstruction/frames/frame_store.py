@@ -1,7 +1,7 @@
 """The frames of a run: read once, kept where they fit, given by batch over the pixels of a stage.
 
-Of several ranks each reads a part, side by side in the data; ranks that share out the orientations of the
-same frames give each other what they have read.
+Of several ranks each reads a part, side by side in the data.  Once it is known which half every frame is of,
+frames go to the ranks that orient them, and those that share out orientations give each other what they have.
 """
 
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.compute.machine import memory_GiB
 from orienteer.compute.progress import steps
-from orienteer.compute.ranks.comm import Comm, complete_rows
+from orienteer.compute.ranks.comm import complete_rows
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import FrameBatch, Layout
 from orienteer.reconstruction.frames.count_check import CountCheck
+from orienteer.reconstruction.frames.moving import gathered, needed, sent_home
 from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.source.base import Source
 from orienteer.source.file_source import FileSource
-from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate, first_bad_frame
-from orienteer.source.sparse_photons import SparsePhotons
+from orienteer.source.patterns import Patterns, concatenate, first_bad_frame
 
 _READ_BYTES = 128 * 2**20
 # Share of the machine's memory that frames may fill; larger sets are read again in every iteration.
@@ -35,7 +35,8 @@ class FrameStore:
     """All frames of a source, and what one look at them tells.
 
     mesh : the ranks that read them, all of which then know what all frames tell.
-    own : the frames that this rank has read, side by side.
+    read : the frames that this rank has read, side by side.
+    is_here : (N,) bool, frames that this rank can give; until they are shared out, those that it has read.
 
     event_id : (N,) uint64.
     photons : (N,) float64 on usable pixels.
@@ -57,14 +58,17 @@ class FrameStore:
                 f"{mesh.all.size} ranks cannot share {self.n_frames} frames.", "Start fewer ranks."
             )
         n = len(pixels)
-        self.own, self._group = mesh.all.share(self.n_frames), mesh.owned(self.n_frames)
+        self.read = mesh.all.share(self.n_frames)
+        self._is_own = np.zeros(self.n_frames, dtype=bool)
+        self._is_own[self.read] = True
+        self.is_here = self._is_own
         self.event_id = np.zeros(self.n_frames, dtype=np.uint64)
         self.photons = np.zeros(self.n_frames)
         self.pixel_photons, self.pixel_frames = np.zeros(n), np.zeros(n)
         self._lit, self.largest, self.largest_square = 0.0, 0.0, 0.0
         self.is_counts = True
         name = "these data" if source.path is None else str(source.path)
-        self.count_check = CountCheck(name, first=self.own.start)
+        self.count_check = CountCheck(name, first=self.read.start)
         # Machines have more or less memory, and all ranks must decide alike.
         limit = float(mesh.all.min(_SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / mesh.all.n_local))
         parts: list[Patterns] | None = None
@@ -88,6 +92,7 @@ class FrameStore:
             )
         self.count_check.n_empty = int((self.photons == 0).sum())
         self.lit_share = self._lit / (self.n_frames * n)
+        self._here = np.flatnonzero(self.is_here)
         self._patterns = self._kept(parts, limit)
 
     def _read(self, limit: float) -> list[Patterns] | None:
@@ -97,8 +102,8 @@ class FrameStore:
         size = max(1, int(_READ_BYTES // max(4 * self.source.n_pixels, 1)))
         never = np.ones(self.source.n_pixels, dtype=bool)
         never[pixels.index] = False
-        first, held = self.own.start, 0
-        n_batches = -(-(self.own.stop - first) // size)
+        first, held = self.read.start, 0
+        n_batches = -(-(self.read.stop - first) // size)
         for batch, _ in zip(self._own_batches(size), steps(range(n_batches), "Reading frames"), strict=False):
             frames = slice(first, first + len(batch))
             _refuse_bad(batch, never, first)
@@ -111,21 +116,21 @@ class FrameStore:
             self.photons[frames] = whole.photons_total
             self._look(whole)
             first += len(batch)
-            held += bytes_of(_needed(batch))
-            parts = None if parts is None or held > limit else [*parts, _needed(batch)]
+            held += bytes_of(needed(batch))
+            parts = None if parts is None or held > limit else [*parts, needed(batch)]
         return parts
 
     def _own_batches(self, size: int) -> Iterator[Patterns]:
         if self.mesh.all.size == 1:
             yield from self.source.batches(size)
             return
-        for first in range(self.own.start, self.own.stop, size):
-            yield self.source.read(slice(first, min(first + size, self.own.stop)))
+        for first in range(self.read.start, self.read.stop, size):
+            yield self.source.read(slice(first, min(first + size, self.read.stop)))
 
     def _join(self) -> None:
         """What all ranks have seen in their frames."""
         comm = self.mesh.all
-        complete_rows(comm, np.arange(self.own.start, self.own.stop), self.event_id, self.photons)
+        complete_rows(comm, np.arange(self.read.start, self.read.stop), self.event_id, self.photons)
         self.pixel_photons, self.pixel_frames = comm.sum(np.stack([self.pixel_photons, self.pixel_frames]))
         self._lit = comm.sum(self._lit)
         self.largest, self.largest_square = comm.max(np.array([self.largest, self.largest_square])).tolist()
@@ -133,14 +138,27 @@ class FrameStore:
         self.count_check = self.count_check.joined(comm)
 
     def _kept(self, parts: list[Patterns] | None, limit: float) -> Patterns | None:
-        """The frames of the group, where all ranks have the room."""
+        """The frames of this rank, where all ranks have room for those of their group."""
         held = np.inf if parts is None else float(sum(bytes_of(part) for part in parts))
         if not self.mesh.all.max(self.mesh.poses.sum(held)) <= limit:
             return None
         assert parts is not None
         own = concatenate(parts)
         parts.clear()  # before there is room for those of the others
-        return _gathered(self.mesh.poses, own)
+        return own
+
+    def share_out(self, half: NDArray[np.int64]) -> None:
+        """Let every rank have the frames that its group will orient; once, and all ranks together.
+
+        half : (N,) the half set of every frame.
+        """
+        mesh, home = self.mesh, self.mesh.homes(half)
+        if self._patterns is not None:
+            if mesh.is_apart:
+                self._patterns = sent_home(mesh.all, self._patterns, home[self.read])
+            self._patterns = gathered(mesh.poses, self._patterns)
+        self._is_own, self.is_here = mesh.is_own(home), mesh.is_in_group(home)
+        self._here = np.flatnonzero(self.is_here)
 
     @property
     def has_missing(self) -> bool:
@@ -177,9 +195,9 @@ class FrameStore:
         return self.prepare(self.patterns(frames), places, n_scored, device, layout)
 
     def patterns(self, frames: NDArray[np.int64]) -> Patterns:
-        """The chosen frames (D,) of this group, from memory or from disk."""
+        """The chosen frames (D,) of those that are here, from memory or from disk."""
         if self._patterns is not None:
-            return self._patterns[frames - self._group.start]
+            return self._patterns[np.searchsorted(self._here, frames)]
         ordered, back = np.unique(frames, return_inverse=True)
         most = max(1, _READ_BYTES // (4 * self.source.n_pixels))
         # A half is every second frame or so: reading the others with them is faster than leaving them out.
@@ -192,12 +210,15 @@ class FrameStore:
         """The chosen frames (D,), whichever rank has read them; all ranks ask for the same."""
         if self._patterns is None or self.mesh.all.size == 1:
             return self.patterns(frames)
-        ordered, back = np.unique(frames, return_inverse=True)
-        return _gathered(self.mesh.all, self.patterns(self.own_of(ordered)))[back]
+        own = self.own_of(np.unique(frames))
+        places = self.mesh.all.rows(own)
+        order = np.argsort(places)
+        found = order[np.searchsorted(places[order], frames)]
+        return gathered(self.mesh.all, self.patterns(own))[found]
 
     def own_of(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of the frames (D,) that this rank has read."""
-        return np.asarray(frames[(frames >= self.own.start) & (frames < self.own.stop)])
+        """Those of the frames (D,) that belong to this rank, and to no other."""
+        return np.asarray(frames[self._is_own[frames]])
 
     def prepare(
         self, patterns: Patterns, places: NDArray[np.int64], n_scored: int, device: DeviceName, layout: Layout
@@ -226,28 +247,6 @@ class FrameStore:
         self.pixel_frames += len(whole)
         if whole.missing is not None:
             self.pixel_frames -= np.bincount(to_numpy(whole.missing.pixel), minlength=n)
-
-
-def _gathered(comm: Comm, own: Patterns) -> Patterns:
-    """The frames of all ranks, in their order; the result is all the memory that it takes."""
-    if comm.size == 1:
-        return own
-    own = _needed(own)
-    frames: Any = own.frames
-    types = [np.dtype(each) for each in comm.gather("" if own.is_sparse else frames.dtype.str) if each]
-    if types:
-        frames = comm.rows(np.asarray(own.dense(), dtype=np.result_type(*types)))
-    else:
-        start = np.concatenate([[0], np.cumsum(comm.rows(np.diff(frames.start)))])
-        frames = SparsePhotons(start, comm.rows(frames.pixel), comm.rows(frames.count), own.n_pixels)
-    columns = {name: comm.rows(column) for name, column in own.columns.items()}
-    return Patterns(frames, comm.rows(own.event_id), columns, own.has_event_ids)
-
-
-def _needed(patterns: Patterns) -> Patterns:
-    """The frames with what scoring asks of them: of all columns only what single frames forbid."""
-    columns = {name: column for name, column in patterns.columns.items() if name == FRAME_MASK}
-    return Patterns(patterns.frames, patterns.event_id, columns, patterns.has_event_ids)
 
 
 def _is_counts(patterns: Patterns) -> bool:

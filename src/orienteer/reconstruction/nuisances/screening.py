@@ -53,7 +53,7 @@ def ring_photons(store: FrameStore, background: NDArray[np.float64] | None) -> R
     behind = np.zeros(_RINGS) if background is None else background @ member.astype(np.float64)
     everything = np.arange(len(length))
     parts = []
-    for frames in store.chunks(np.arange(store.own.start, store.own.stop), _FRAMES_AT_ONCE):
+    for frames in store.chunks(np.arange(store.read.start, store.read.stop), _FRAMES_AT_ONCE):
         batch = store.batch(frames, everything, len(length), "cpu", "sparse" if store.is_counts else "dense")
         if batch.photons is not None and batch.missing is None:
             # Lists of photons need no frames of zeros to be summed.

@@ -145,8 +145,8 @@ def choose_search(
     target = LAST_PERPLEXITY * states_per_frame
     fine_beta = fine_inverse_temperature(fine, likelihood, expander, sample, blocks, target)
     n_values = poses.sum(blocks.n_values)
-    # All frames have one temperature: groups of ranks may differ by rounding.
-    n_values, fine_beta = work.mesh.all.bcast((n_values, fine_beta))
+    # All frames of a half have one temperature: groups of ranks may differ by rounding.
+    n_values, fine_beta = work.mesh.half.bcast((n_values, fine_beta))
     if n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
         return WholeGrid(fine, fine_beta, kept_mass, below=fine, comm=poses)
     return TwoPasses(fine, beta, fine_beta)

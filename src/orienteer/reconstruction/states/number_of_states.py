@@ -152,9 +152,8 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
                 constants = emc.table.constants(likelihood, batch)
                 junk = _log_evidence_of_junk(emc, likelihood, expander, batch)
                 by_state[-1, batch.places] = constants + junk
-        owned = work.mesh.owned(len(emc.sentinel))
-        sentinels = np.flatnonzero(emc.sentinel[owned]) + owned.start
-        complete_rows(work.mesh.all, emc.frames.own_of(sentinels), *by_state)
+        sentinels = emc.frames.own_of(work.frames_of("sentinel"))
+        complete_rows(work.mesh.all, sentinels, *by_state)
         whole = np.logaddexp.reduce(by_state, axis=0)
         own[:, 0] = whole
         for m in range(emc.n_models):
