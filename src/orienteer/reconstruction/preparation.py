@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
+from orienteer.compute.ranks.nccl import card_of_cupy, nccl_of_cupy, why_not
 from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.course.ladder import ladder
 from orienteer.reconstruction.frames.frame_store import FrameStore
@@ -89,6 +90,9 @@ class Preparation:
             group_order=self.group.order,
             voxel_inv_A=self.voxel_inv_A,
         )
+        if self.device == "cuda" and mesh.all.size > 1:
+            path = why_not(mesh.all, nccl_of_cupy(), card_of_cupy())
+            self.remarks += [path] if path else []
         # Free memory differs from rank to rank; what is done in one go must not.
         self.plan = mesh.all.bcast(self._plan())
 

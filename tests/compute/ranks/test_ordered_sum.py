@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from orienteer.compute.ranks.comm import SERIAL
-from orienteer.compute.ranks.nccl import CardWire
+from orienteer.compute.ranks.comm import SERIAL, Serial
+from orienteer.compute.ranks.nccl import CardWire, why_not
 from orienteer.compute.ranks.ordered_sum import ordered_sum
 
 
@@ -63,8 +63,28 @@ def test_every_rank_has_the_same_sum_in_the_order_of_ranks(n: int, shape: list[i
         assert each.shape == expected.shape
 
 
+class Cards(Serial):
+    """One of several ranks, which have these cards."""
+
+    def __init__(self, *cards: str | None) -> None:
+        super().__init__()
+        self._cards = cards
+
+    def gather(self, value: Any) -> list[Any]:
+        return list(self._cards)
+
+
 def test_without_nccl_there_is_no_wire_between_cards() -> None:
     assert CardWire.between(SERIAL, None) is None
+    assert "no NCCL" in why_not(Cards("node7 0", None), object(), "node7 0")
+
+
+def test_ranks_that_share_a_card_add_in_host_memory_and_say_so() -> None:
+    """NCCL refuses them, whatever the launcher calls their cards."""
+    shared = Cards("node7 0000:1b:00.0", "node7 0000:1b:00.0")
+    assert CardWire.between(shared, object(), "node7 0000:1b:00.0") is None
+    assert "share a GPU" in why_not(shared, object(), "node7 0000:1b:00.0")
+    assert not why_not(Cards("node7 0000:1b:00.0", "node8 0000:1b:00.0"), object(), "node7 0000:1b:00.0")
 
 
 @pytest.mark.gpu

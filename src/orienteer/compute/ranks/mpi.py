@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.ranks.claims import Claims
 from orienteer.compute.ranks.comm import Comm, Serial, Traffic, share_of
-from orienteer.compute.ranks.nccl import CardWire, nccl_of_cupy
+from orienteer.compute.ranks.nccl import CardWire, card_of_cupy, nccl_of_cupy
 from orienteer.compute.ranks.ordered_sum import ordered_sum
 from orienteer.compute.stage_log import count_item, logged
 
@@ -132,7 +132,7 @@ class Mpi:
     def _joined_cards(self) -> CardWire | None:
         """What joins the cards of these ranks; found out once, by all of them together."""
         if not self._cards:
-            self._cards.append(CardWire.between(self, nccl_of_cupy()))
+            self._cards.append(CardWire.between(self, nccl_of_cupy(), card_of_cupy()))
         return self._cards[0]
 
     def _reduce(self, own: NDArray[Any], operation: Any) -> NDArray[Any]:

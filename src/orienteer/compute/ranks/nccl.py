@@ -1,5 +1,6 @@
 """CardWire: arrays go from card to card, where NCCL is there and every rank has a card of its own."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from orienteer.compute.arrays import Array, array_namespace
@@ -17,6 +18,13 @@ def nccl_of_cupy() -> Any:
     return nccl if getattr(nccl, "available", False) else None
 
 
+def card_of_cupy() -> str:
+    """The card that CuPy works on, by its machine and its place on the bus; nobody else's has this name."""
+    from cupy.cuda import runtime
+
+    return f"{os.uname().nodename} {runtime.deviceGetPCIBusId(runtime.getDevice())}"
+
+
 class CardWire:
     """The cards of the ranks of a comm, joined by NCCL.
 
@@ -29,12 +37,12 @@ class CardWire:
         self._cards = nccl.NcclCommunicator(size, identity, number)
 
     @classmethod
-    def between(cls, comm: "Comm", nccl: Any) -> "CardWire | None":
+    def between(cls, comm: "Comm", nccl: Any, card: str = "") -> "CardWire | None":
         """A wire between the ranks of a comm, asked for by all of them together; None: there is none.
 
-        nccl : the module, or None where this rank has none.
+        nccl : the module, or None where this rank has none; card : name of the card of this rank.
         """
-        if not all(comm.gather(nccl is not None and comm.n_per_card == 1)):
+        if why_not(comm, nccl, card):
             return None
         identity = comm.bcast(nccl.get_unique_id() if comm.is_first else None)
         return cls(nccl, comm.size, identity, comm.share(comm.size).start)
@@ -65,3 +73,16 @@ class CardWire:
         from cupy.cuda import get_current_stream
 
         return int(get_current_stream().ptr)
+
+
+def why_not(comm: "Comm", nccl: Any, card: str) -> str:
+    """Why sums of these ranks do not go from card to card, in one sentence; empty: they do.
+
+    Asked for by all ranks together, with what :meth:`CardWire.between` is given.
+    """
+    cards = comm.gather(None if nccl is None else card)
+    if None in cards:
+        return "CuPy has no NCCL on every rank: sums over ranks go through host memory."
+    if len(set(cards)) < len(cards):
+        return "Ranks share a GPU, between which NCCL cannot add: sums over ranks go through host memory."
+    return ""
