@@ -39,6 +39,7 @@ from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.validate.kept_models import kept_model
+from orienteer.validate.relative_turn import turn_between, turn_of_tables
 from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
 from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
@@ -233,8 +234,14 @@ def _state(
         volume = _on(measured_intensity(whole, state), device)
         halves = [_on(measured_intensity(run, m), device) for run, m in zip(runs, own, strict=True)]
         size = min(model.diameter_A for model in models), as_point_group(whole.settings.symmetry).order
-        intensity = compare_intensities(halves[0], halves[1], *size, edge)
-        first = compare_intensities(halves[0], volume, *size, edge)
+        # Frames that two models have oriented tell how these lie to each other; else it is searched for.
+        of_halves = of_whole = None
+        if len(whole.volumes()) == 1:
+            within_deg = float(np.degrees(1 / (edge * size[0])))
+            of_halves = turn_between(models[0].poses, models[1].poses, within_deg)
+            of_whole = turn_of_tables(runs[0].orientations(), whole.orientations(), within_deg)
+        intensity = compare_intensities(halves[0], halves[1], *size, edge, of_halves)
+        first = compare_intensities(halves[0], volume, *size, edge, of_whole)
         # How the halves lie to each other, and the first to the whole, tells it of the second.
         near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
         agreement = worse_of((first, compare_intensities(halves[1], volume, *size, edge, near)))
