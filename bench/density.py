@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from blind import BEAM, OBJECTS, PDB, Object, make_object
 from machine import report_runs
 from orienteer.compare.comparison import compare
 from orienteer.compute.arrays import DeviceName
+from orienteer.compute.card_sharing import shared_card
 from orienteer.detector.square import square_detector
 from orienteer.errors import OrienteerError
 from orienteer.phase.result import Phasing
@@ -160,9 +161,10 @@ def main() -> None:
     own = make_object(options.object, options.pdb)
     thing = Object(own.particle, own.diameter_A, options.edge or own.edge_A, options.pixels or own.pixels)
     rows = []
-    for seed in range(options.seeds):
-        rows.append(run_one(thing, seed, options))
-        print(rows[-1], file=sys.stderr, flush=True)
+    with shared_card() if options.device == "cuda" else nullcontext(False) as is_shared:
+        for seed in range(options.seeds):
+            rows.append(run_one(thing, seed, options))
+            print(rows[-1], file=sys.stderr, flush=True)
     problem = (
         f"{options.frames} Poisson frames of {options.photons:g} photons of {options.object}, "
         f"{thing.pixels}^2 pixels, {thing.edge_A:g} A at the edge; success: {GOAL_RESOLUTION_A / 12:.3f} of "
@@ -171,8 +173,9 @@ def main() -> None:
     successes = f"{sum(row['success'] for row in rows)}/{len(rows)}"
     in_time = f"{sum(row.get('seconds', np.inf) <= GOAL_SECONDS for row in rows)}/{len(rows)}"
     report_runs(
-        f"density_{options.device}", problem, began, options, successes=successes, in_time=in_time, runs=rows
-    )
+        f"density_{options.device}", problem, began, options, successes=successes, in_time=in_time,
+        card_is_shared=is_shared, runs=rows,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
