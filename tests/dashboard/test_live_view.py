@@ -66,6 +66,19 @@ def test_powder_and_hits_are_pictures(live: Path, made_up: SimpleNamespace) -> N
         assert np.frombuffer(hit.content, np.uint16).reshape(SHAPE)[1, 1] == 6
 
 
+def test_frames_of_the_growing_map_are_the_hits_of_its_live_run(live: Path, made_up: SimpleNamespace) -> None:
+    described = {"path": str(live / "live"), "format": "live", "frames": 5}
+    made_up.write_run(live / "live" / "map", input=described)
+    with made_up.serving(live / "live") as (_, client):
+        run = made_up.run_id(client, "map")
+        hit = client.get(f"/api/runs/{run}/frame/{2**60 + 6}")
+        assert np.frombuffer(hit.content, np.uint16).reshape(SHAPE)[1, 1] == 6
+    with made_up.serving(live / "live" / "map") as (_, client):
+        answer = client.get(f"/api/runs/{made_up.run_id(client)}/frame/{2**60 + 6}")
+        assert answer.status_code == 404
+        assert "outside" in answer.json()["error"]
+
+
 def test_a_run_that_is_not_live_is_none(root: Path, made_up: SimpleNamespace) -> None:
     with made_up.serving(root) as (_, client):
         assert client.get(f"/api/live/{made_up.run_id(client)}").status_code == 404

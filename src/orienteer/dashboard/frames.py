@@ -19,7 +19,7 @@ from orienteer.dashboard.answers import PlainAnswer, bytes_answer
 from orienteer.dashboard.cache import Stamp, stamp
 from orienteer.dashboard.index import Entry
 from orienteer.dashboard.refusal import Refused
-from orienteer.dashboard.rows import RUN, read_json
+from orienteer.dashboard.rows import LIVE, RUN, read_json
 from orienteer.dashboard.runs import RunId
 from orienteer.dashboard.state import State
 from orienteer.errors import FileError
@@ -85,11 +85,8 @@ class OpenSources:
     def _source(self, entry: Entry) -> _Open:
         data = self._data(entry)
         # A live run goes on in the same files; any other whose description or data are new is opened anew.
-        files = (
-            ()
-            if entry.is_live
-            else tuple(map(stamp, (entry.path / RUN, data, RunDirectory(entry.path).detector)))
-        )
+        changing = () if data.is_dir() else (entry.path / RUN, data, RunDirectory(entry.path).detector)
+        files = tuple(map(stamp, changing))
         found = self._open.pop(entry.path, None)
         if found is not None and found.files != files:
             found.source.close()
@@ -112,7 +109,9 @@ class OpenSources:
         if not data:
             raise Refused(404, "The data of this run came from no file.")
         try:
-            return self._state.links.file(Path(data))
+            # The growing map of a live run has its hits, which are a folder.
+            is_live = (Path(data) / LIVE).is_file()
+            return self._state.links.journal(Path(data)) if is_live else self._state.links.file(Path(data))
         except FileError as error:
             hint = "Start the dashboard with that folder, too."
             raise Refused(404, f"The data of this run are not served: {error.message}", hint) from error

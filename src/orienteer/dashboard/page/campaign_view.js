@@ -89,10 +89,12 @@ const ruleRow = ({ name, sample, steps, is_on: isOn }) => [
 const stepWords = (step) => (Array.isArray(step) ? step.join(" ") : step);
 const when = ({ ended, started, created }) => ago(Date.parse(ended ?? started ?? created) / 1000);
 
+const look = (head) => (["runs", "shots", "hits"].includes(head) ? "number" : null);
+
 function table(heads, rows, hint) {
   if (!rows.length) return element("p", { class: "quiet" }, `none yet. ${hint}`);
-  const head = element("tr", {}, heads.map((words) => element("th", { scope: "col" }, words)));
-  const cells = (row) => element("tr", {}, row.map((cell) => element("td", {}, cell ?? "")));
+  const head = element("tr", {}, heads.map((words) => element("th", { scope: "col", class: look(words) }, words)));
+  const cells = (row) => element("tr", {}, row.map((cell, i) => element("td", { class: look(heads[i]) }, cell ?? "")));
   return element(
     "div", { class: "scroll" },
     element("table", {}, element("thead", {}, head), element("tbody", {}, rows.map(cells))),

@@ -59,12 +59,15 @@ export class Volume {
   firstLevel() {
     const counts = new Float64Array(256);
     for (const byte of this.bytes) counts[byte] += 1;
-    return Math.min(254, Math.max(1, this.isLog ? this.median(counts) : this.parting(counts)));
+    return Math.min(254, Math.max(1, this.isLog ? this.brightest(counts) : this.parting(counts)));
   }
 
-  /** The median of what was measured; of an intensity, all else is as dark as the darkest. */
-  median(counts) {
-    let left = 0.5 * (this.bytes.length - counts[0]);
+  /**
+   * The byte that a fifth of what was measured reaches: of an intensity, speckles are in it and the noise far out is
+   * not.  What was not measured is as dark as the darkest.
+   */
+  brightest(counts) {
+    let left = 0.8 * (this.bytes.length - counts[0]);
     return 1 + counts.slice(1).findIndex((n) => (left -= n) <= 0);
   }
 

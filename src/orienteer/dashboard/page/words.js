@@ -44,6 +44,7 @@ export function withUnit(value, unit, digits = 3) {
 /** A time span: 45 s, 3 min, 2 h 10 min, 3 d. */
 export function span(seconds) {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return MISSING;
+  if (seconds === 0) return "0 s";
   if (seconds < 1) return `${number(1000 * seconds, 2)} ms`;
   if (seconds < 100) return `${number(seconds, 2)} s`;
   const minutes = Math.round(seconds / 60);
