@@ -156,6 +156,23 @@ def test_hits_that_were_not_chosen_are_not_in_the_data_of_the_run(frames: Any, t
     assert 20 <= len(run.source) < 60
 
 
+def test_excluded_hits_are_not_in_the_data_of_the_run(frames: Any, tmp_path: Path) -> None:
+    hits = tmp_path / "hits.h5"
+    write_hits(hits, frames, 60)
+    source = orienteer.open(hits)
+    out = source.event_ids(slice(5, 15))
+    told = iter([out, None, out[:3]])
+    settings = Settings(emc=EMC, online={"first_hits": 20, "finish": "no"})
+    follow(
+        source, tmp_path / "map", settings, seed=1, device="cpu", excluded=lambda: next(told, None)
+    )  # fmt: skip
+    run = Run.open(tmp_path / "map")
+    expected = set(source.event_ids().tolist()) - set(out[:3].tolist())
+    assert set(run.source.event_ids().tolist()) == expected
+    assert set(run.orientations()["event_id"].tolist()) == expected
+    assert [step["n_excluded"] for step in run.steps[:3]] == [10, 10, 3]
+
+
 def test_without_hits_it_ends_and_says_so(growing: Callable[..., Any], tmp_path: Path) -> None:
     follow(growing(0), tmp_path / "map", SETTINGS, device="cpu")
     run = Run.open(tmp_path / "map")
