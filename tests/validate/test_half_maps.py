@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from orienteer.compare.criteria import resolution_at
 from orienteer.compare.turning import rotate_volume
@@ -85,3 +86,27 @@ def test_noise_alone_agrees_on_nothing_beyond_the_first_shells() -> None:
     one, other = (Volume(rng.normal(size=(N, N, N)), VOXEL_A) for _ in range(2))
     maps = compare_half_maps(one, other)
     assert np.nanmax(maps.curves.corrected.correlation[6:]) < 0.143
+
+
+def test_grains_inside_of_like_walls_agree_no_further_than_the_walls() -> None:
+    """What phasing makes of noise: like balls, each with an uneven wall and grains of its own."""
+    n, radius = 40, 10
+    axis = np.arange(n) - n // 2
+    distance = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+
+    def made_up(seed: int) -> tuple[Volume, Volume]:
+        rng = np.random.default_rng(seed)
+        wall, grains = (gaussian_filter(rng.normal(size=(n, n, n)), sigma) for sigma in (2.5, 0.8))
+        support = distance < radius + 0.8 * wall / wall.std()
+        density = np.maximum(1 + 0.8 * grains / grains.std(), 0) * support
+        return Volume(density, VOXEL_A), Volume(support.astype(float), VOXEL_A)
+
+    (one, wall), (other, other_wall) = made_up(0), made_up(1)
+    maps = compare_half_maps(
+        one, other, supports=(wall, other_wall), agrees_to_A=np.inf, edge_A=12.0, seed=1,
+        near=np.array([1.0, 0, 0, 0]),
+    )  # fmt: skip
+    speckles = maps.curves.corrected.q_inv_A * 2 * radius * VOXEL_A
+    inner, beyond = (speckles > 1) & (speckles < 3), speckles >= 4
+    assert maps.curves.masked.correlation[inner].mean() > 0.3
+    assert maps.curves.corrected.correlation[beyond].mean() < 0.143
