@@ -80,6 +80,24 @@ def test_bash_understands_the_script_of_every_site(site: str, settings: dict[str
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.parametrize(("given", "feature"), [({}, "GPUx1"), ({"gpus_per_node": 4}, "GPUx4")])
+def test_where_gpus_are_a_feature_of_nodes_nothing_else_asks_for_them(
+    given: dict[str, int], feature: str
+) -> None:
+    site = find_site("maxwell")
+    lines = job_script(a_job(), site, site.settings(ClusterSettings(**given))).splitlines()
+    assert f"#SBATCH --constraint={feature}" in lines
+    assert f"#SBATCH --ntasks-per-node={feature[-1]}" in lines
+    assert not [line for line in lines if "gpus-per-node" in line]
+
+
+def test_a_feature_that_the_user_asks_for_comes_last_and_holds() -> None:
+    site = find_site("maxwell")
+    script = job_script(a_job(), site, site.settings(ClusterSettings(constraint="V100")))
+    asked = [line for line in script.splitlines() if "--constraint" in line]
+    assert asked[-1] == "#SBATCH --constraint=V100"
+
+
 STAND_IN = """#!/bin/bash
 trap 'echo saved; exit 138' USR1
 trap 'echo left; exit 143' TERM

@@ -106,3 +106,12 @@ def test_the_rank_that_has_ended_first_is_named_whatever_the_launcher_says(tmp_p
     assert supervise(tmp_path, lambda: endings.pop(0), 3, said.append) == (0, "")
     assert said[0].startswith("rank 1 on node7 was killed (signal 9). Systems do that")
     assert read_events(tmp_path / "events.jsonl")[-1]["rank"] == 1
+
+
+def test_a_run_that_was_to_begin_anew_does_not_go_on_from_the_old_one(tmp_path: Path) -> None:
+    """Its checkpoint is still there when the ranks of the new one are lost."""
+    save_checkpoint(tmp_path, Checkpoint("old", 40, False, "", {}))
+    endings = [Ending(137, 0, [Lost("node", 0, None, "was killed (signal 9)")]), Ending()]
+    said: list[str] = []
+    supervise(tmp_path, lambda: endings.pop(0), 3, said.append, saved=lambda _: 0)
+    assert "Starting again from the beginning (restart 1 of 3)." in said

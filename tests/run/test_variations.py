@@ -57,7 +57,7 @@ def test_data_that_are_not_there_are_told_before_anything_is_done(file: Path) ->
         variations([file])
 
 
-@pytest.mark.parametrize("text", ["run.seed", "run.seed=1", "run.seed=1,,2", "seed=1,2"])
+@pytest.mark.parametrize("text", ["run.seed", "run.seed=1,,2", "seed=1,2"])
 def test_what_is_no_list_of_values_is_refused(file: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"expected section\.key=value"):
         variations([file], [], [text])
@@ -66,3 +66,18 @@ def test_what_is_no_list_of_values_is_refused(file: Path, text: str) -> None:
 def test_a_wrong_value_is_refused_as_in_a_file(file: Path) -> None:
     with pytest.raises(SettingsError, match=r"run\] seed"):
         variations([file], [], ["run.seed=1,-2"])
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        ("seed=1,2", "--over seed=1,2: expected section.key=value,value"),
+        ("run.seed=1", "--over run.seed=1: there is one value"),
+        ("run.seed=1,2,1", "--over run.seed=1,2,1: 1 is there twice"),
+        ("run.seed=1,a", r"--over run\.seed=a: \[run\] seed = 'a'"),
+        ("run.sed=1,2", "--over run.sed=1: unknown key 'sed'"),
+    ],
+)
+def test_wrong_values_are_told_by_the_option_that_named_them(file: Path, over: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        variations([file], over=[over])

@@ -61,6 +61,7 @@ def run(
 ) -> None:
     """Reconstruct on many ranks, and start again from the last checkpoint when a rank is lost."""
     from orienteer.run.available import available_ranks
+    from orienteer.run.checkpoint import saved_iteration
     from orienteer.run.launch import Ending, launch
     from orienteer.run.supervise import supervise
 
@@ -83,7 +84,11 @@ def run(
             program[:] = [word for word in program if word != "--restart"]
         return ending
 
-    status, why = supervise(folder, start, restarts, _say)
+    def saved(folder: Path) -> int:
+        # Until the new run has begun, what is saved there is of the old one, which nobody goes on with.
+        return 0 if "--restart" in program else saved_iteration(folder)
+
+    status, why = supervise(folder, start, restarts, _say, saved)
     if why:
         raise OrienteerError(
             why, "What was done is kept; when the cause is mended, the same command goes on."

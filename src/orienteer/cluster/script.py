@@ -25,7 +25,7 @@ def job_script(job: Job, site: Site, settings: ClusterSettings, made_by: str = "
     script = fill(
         site.text,
         {
-            "options": "\n".join(f"#SBATCH {option}" for option in sbatch_options(job, settings)),
+            "options": "\n".join(f"#SBATCH {option}" for option in _left_to_us(job, site, settings)),
             "environment": "\n".join(environment_lines(settings)),
             "work": "\n".join(work_lines(job, settings)),
             "name": job.name,
@@ -39,6 +39,14 @@ def job_script(job: Job, site: Site, settings: ClusterSettings, made_by: str = "
     )
     shell, _, rest = script.partition("\n")
     return f"{shell}\n# Made by: {made_by}\n{rest}" if made_by else script
+
+
+def _left_to_us(job: Job, site: Site, settings: ClusterSettings) -> list[str]:
+    """The options of sbatch; where the template itself says how GPUs are asked for, without their number."""
+    options = sbatch_options(job, settings)
+    if not any("{{gpus_per_node}}" in line for line in site.text.splitlines() if line.startswith("#SBATCH")):
+        return options
+    return [option for option in options if not option.startswith("--gpus-per-node=")]
 
 
 def sbatch_options(job: Job, settings: ClusterSettings) -> list[str]:

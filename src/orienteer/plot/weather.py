@@ -27,8 +27,17 @@ _WORDS = {
     "refine": "refines poses", "other": "other work", "read": "waits for frames",
     "wait": "waits for other ranks", "save": "writes files",
 }  # fmt: skip
-# The slowest and the fastest rate that have colours of their own, over the usual rate.
+# The slowest and the fastest rate that have colours of their own, over the usual rate; and the colours of
+# some rates.  What is usual is calm, and what is slow enough for a word is as plain to see as that word.
 _SLOWEST, _FASTEST = 0.25, 1.4
+_RATES = (
+    (0.25, "#4d2600"),
+    (0.5, "#b35806"),
+    (0.7, "#e8a33d"),
+    (0.85, "#a9d3c8"),
+    (1.0, "#35978f"),
+    (1.4, "#01564c"),
+)
 _TICKS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 # Rows of the picture that can be told apart; with fewer ranks, each has a name.
 _NAMED = 40
@@ -87,11 +96,12 @@ def _draw_rate(axes: "Axes", weather: Weather) -> None:
 
 def _draw_ranks(axes: "Axes", weather: Weather, what: NDArray[np.int8], relative: NDArray[np.float32]) -> Any:
     """The map itself: a row per rank, coloured by what it does, or by its rate where it orients."""
-    import matplotlib
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LogNorm, to_rgb
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
 
-    scale = ScalarMappable(LogNorm(_SLOWEST, _FASTEST), matplotlib.colormaps["BrBG"])
+    norm = LogNorm(_SLOWEST, _FASTEST)
+    colours = [(float(norm(rate)), colour) for rate, colour in _RATES]
+    scale = ScalarMappable(norm, LinearSegmentedColormap.from_list("rates", colours))
     rgb = np.ones((*what.shape, 3))
     for number, name in enumerate(STAGES):
         rgb[what == number] = to_rgb(COLOURS[name])

@@ -40,13 +40,15 @@ class _Failure:
 
 
 def supervise(
-    folder: Path, start: Callable[[], Ending], restarts: int, say: Callable[[str], None]
-) -> tuple[int, str]:
+    folder: Path, start: Callable[[], Ending], restarts: int, say: Callable[[str], None],
+    saved: Callable[[Path], int] = saved_iteration,
+) -> tuple[int, str]:  # fmt: skip
     """Start the job until it has ended well or cannot; its exit status, and why it was given up, or "".
 
     folder : of the run.
     start : starts all ranks and waits for them.
     say : tells people what is done.
+    saved : the iteration from which another start would go on; 0: from the beginning.
     """
     failures: list[_Failure] = []
     while True:
@@ -68,7 +70,7 @@ def supervise(
                 ending.status,
                 f"The ranks could not be started: {ending.said[0]}" if is_unexplained else "",
             )
-        failures.append(_Failure(saved_iteration(folder), fault))
+        failures.append(_Failure(saved(folder), fault))
         if why := _why_not_again(failures, restarts):
             return 1, why
         kept = failures[-1].iteration

@@ -38,13 +38,17 @@ def parse_over(text: str) -> list[str]:
     """
     key, equals, values = text.partition("=")
     each = [value.strip() for value in values.split(",")]
-    if not equals or not all(each) or len(each) < 2:
+    example = "For example: --over run.seed=1,2,3"
+    if not equals or not all(each) or not all(part.strip() for part in key.split(".")) or "." not in key:
+        raise SettingsError(f"--over {text}: expected section.key=value,value,...", example)
+    if len(each) == 1:
         raise SettingsError(
-            f"--over {text}: expected section.key=value,value,...", "For example: --over run.seed=1,2,3"
+            f"--over {text}: there is one value, which makes no array.", f"Say --set {text}, or more values."
         )
     overrides = [f"{key.strip()}={value}" for value in each]
-    for override in overrides:
-        parse_override(override)
+    meant = [json.dumps(parse_override(override)[1], default=str) for override in overrides]
+    if twice := [value for value, own in zip(each, meant, strict=True) if meant.count(own) > 1]:
+        raise SettingsError(f"--over {text}: {twice[-1]} is there twice.", "Name every value once.")
     return overrides
 
 
@@ -58,7 +62,7 @@ def variations(
     for file in files:
         for chosen in itertools.product(*(parse_over(text) for text in over)):
             given = [*overrides, *chosen]
-            settings = load_settings(Settings, file, given)
+            settings = _loaded(Settings, file, given, chosen)
             folder = settings.run.folder(file)
             if chosen:
                 folder = folder.with_name("-".join([folder.name, *(_label(text) for text in chosen)]))
@@ -74,6 +78,19 @@ def variations(
                 )
             found[folder] = Variation(file, tuple(given), settings, folder)
     return list(found.values())
+
+
+def _loaded(
+    kind: type[Settings], file: Path, given: Sequence[str], chosen: Sequence[str]
+) -> Settings:  # fmt: skip
+    """The settings of a file with overrides; errors name the option by which a value was chosen."""
+    try:
+        return load_settings(kind, file, given)
+    except SettingsError as error:
+        own = next((text for text in chosen if error.message.startswith(f"--set {text}:")), None)
+        if own is None:
+            raise
+        raise SettingsError(f"--over {error.message.removeprefix('--set ')}", error.hint) from None
 
 
 def _label(override: str) -> str:
