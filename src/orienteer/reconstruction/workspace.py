@@ -1,5 +1,6 @@
 """What one stage needs and no iteration changes: pixels, points, poses, frames on the device."""
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -121,6 +122,16 @@ class Workspace:
             frames = self._frames_of[part]
             self._kept[part] = self._frames.keep(frames[self._frames.store.is_here[frames]])
         return Batches(self._kept[part], fluence, self.xp, weight)
+
+    def regrouped(self, part: Part, fluence: NDArray[np.float64]) -> Batches:
+        """The frames of a half, or the sentinels, in groups of these fluences (N,), made ready for this once.
+
+        Frames of a group are scored at their fluences to first order only.  Groups are those of the fluences
+        that held when the stage began: others, such as those of frames that all show one state, may lie far
+        apart in them.
+        """
+        frames, grouped = self._frames_of[part], replace(self._frames, grouping_fluence=fluence)
+        return Batches(grouped.keep(frames[self._frames.store.is_here[frames]]), fluence, self.xp)
 
     def let_go(self) -> None:
         """Give back the room that frames have taken; they are made ready again when they are asked for."""

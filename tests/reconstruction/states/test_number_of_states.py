@@ -8,6 +8,7 @@ import pytest
 from orienteer.errors import SettingsError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.number_of_states import Growth, HeldOut, ask_sentinels, most_models
+from orienteer.reconstruction.workspace import Workspace
 
 EVEN = np.array([0.5, 0.5])
 
@@ -133,3 +134,18 @@ def test_a_model_that_is_there_twice_tells_no_more_and_a_wrong_one_takes_nothing
         emc.work.take_models(shares * len(emc.table.model))
         told = ask_sentinels(emc).evidence - alone
         assert np.median(told) == pytest.approx(gain, abs=0.02 if photons > 1000 or not gain else 0.5)
+
+
+def test_what_sentinels_say_does_not_depend_on_how_frames_were_grouped(simulated: Any, tiny: Any) -> None:
+    """Fluences that lie far apart within a group would make frames likelier than certain."""
+    data = simulated(tiny.particle, 14, 65.0, frames=120, photons_per_frame=1000, fluence_jitter=1.0)
+    emc = data.emc(level=3, sentinels=0.3, fluence="estimate")
+    for _ in range(3):
+        emc.step()
+    told, fluence = ask_sentinels(emc).evidence, emc.fluence
+    assert np.ptp(fluence) > 1
+    emc.fluence = np.ones_like(fluence)
+    emc.work = Workspace(emc, emc.work.stage)
+    emc.fluence = fluence
+    assert told.max() < 0
+    assert ask_sentinels(emc).evidence == pytest.approx(told, abs=0.1)

@@ -144,7 +144,7 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
         expander = Expander(models, work.points, work.junk(emc.junk))
         by_state = np.full((emc.n_models + 1, len(emc.sentinel)), -np.inf)
         for m in range(emc.n_models):
-            for batch in work.batches("sentinel", fluence_in_state(emc, m)):
+            for batch in work.regrouped("sentinel", fluence_in_state(emc, m)):
                 constants = emc.table.constants(likelihood, batch)
                 by_state[m, batch.places] = constants + _log_evidence(emc, likelihood, expander, batch, m)
         if work.rows.n_junk:
