@@ -148,9 +148,9 @@ class HitAnalysis:
 
     def _next_learning(self, n: int) -> int:
         """The first number of hits, n or more, at which the particle is learned: often to begin with."""
-        step, at = self.settings.window_hits // 2, FEWEST_HITS
-        while at < n and 2 * at <= self.settings.window_hits:
-            at *= 2
+        step, at = self.settings.window_hits // 4, FEWEST_HITS
+        while at < n and at + at // 2 <= self.settings.window_hits:
+            at += at // 2
         return at if at >= n else at + -(-(n - at) // step) * step
 
 

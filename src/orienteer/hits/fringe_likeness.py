@@ -41,14 +41,18 @@ class FringeLikeness:
         covariance = np.cov(logarithm.T) + _LEAST_SPREAD**2 * np.eye(logarithm.shape[1])
         return cls(noise, slope, logarithm.mean(axis=0), covariance)
 
+    def logarithm(self, hits: Evidence) -> NDArray[np.float64]:
+        """(N, J + 1) logarithms of strengths, relative to typical ones of hits as visible as these."""
+        return _logarithm(hits, self.noise, self.slope)
+
     def excess(self, hits: Evidence) -> NDArray[np.float64]:
         """(N, J) by how many standard deviations fringes are stronger than those of the particle."""
-        rest = _logarithm(hits, self.noise, self.slope) - self.mean
+        rest = self.logarithm(hits) - self.mean
         return np.asarray(rest / np.sqrt(np.diag(self.covariance)))[:, :-1]
 
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
         """(N,) squared distance from the particle, in units of what chance and orientation explain."""
-        rest = _logarithm(hits, self.noise, self.slope) - self.mean
+        rest = self.logarithm(hits) - self.mean
         return np.asarray((rest * np.linalg.solve(self.covariance, rest.T).T).sum(axis=1))
 
 

@@ -53,6 +53,11 @@ class ProfileLikeness:
         covariance = (vectors * np.maximum(values, 0)) @ vectors.T
         return cls(group, profile, covariance + np.diag((_LEAST_SPREAD * profile) ** 2))
 
+    def shares(self, hits: Evidence) -> NDArray[np.float64]:
+        """(N, R) shares of the photons of each hit in the groups of rings."""
+        signal = _grouped(hits.rings, self.group) - _grouped(hits.background, self.group)
+        return np.asarray(signal / np.maximum(hits.brightness, 1).astype(np.float64)[:, None])
+
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
         """(N,) squared distance from the particle, in units of what chance and orientation explain."""
         seen, background = _grouped(hits.rings, self.group), _grouped(hits.background, self.group)

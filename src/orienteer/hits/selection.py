@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
+from orienteer.hits.brightness_likeness import BrightnessLikeness
 from orienteer.hits.evidence import Evidence
 from orienteer.hits.fringe_likeness import FringeLikeness
 from orienteer.hits.kinds import HitKind
+from orienteer.hits.neighbours import Neighbours
 from orienteer.hits.profile_likeness import ProfileLikeness, ring_groups
 from orienteer.hits.size_likeness import SizeLikeness
 
@@ -30,13 +32,13 @@ _ROUNDS = 12
 _NEARLY_ALL = 0.9998
 # A limit that no distance reaches.
 _ANY = 1e6
-_LEAST_SPREAD = 0.05
 # Hits that are tried as the middle of all.
 _CENTRES = 300
 # Fringes so many standard deviations too strong, beyond this part of the diameter, mean several particles.
 _FRINGES, _BEYOND = 4.0, 0.6
-# Hits so many standard deviations brighter than most are not of one particle.
-_TOO_BRIGHT = 3.2
+# Hits so many standard deviations brighter or fainter than most are not of the particle: while it is learned,
+# and later.
+_ODD_WHILE_LEARNING, _ODD = 3.2, 2.6
 # Shares of the particle's distances that tell how their tail goes on.
 _LOWER, _UPPER = 0.5, 0.9
 
@@ -45,22 +47,23 @@ _LOWER, _UPPER = 0.5, 0.9
 class Selection:
     """What is known of the particle, by which hits are judged.
 
-    profile, fringe, size : three tests of likeness.
-    limits : (3,) distances up to which hits are alike.
-    brightness : median and standard deviation of its logarithm.
+    profile, fringe, size, brightness : four tests of likeness.
+    limits : (4,) distances up to which hits are alike.
+    neighbours : recent hits, by which those that pass all tests are judged; None while learning.
     """
 
     profile: ProfileLikeness
     fringe: FringeLikeness
     size: SizeLikeness
+    brightness: BrightnessLikeness
     limits: NDArray[np.float64]
-    brightness: tuple[float, float]
+    neighbours: Neighbours | None = None
 
     @classmethod
     def learn(cls, hits: Evidence, keep: float) -> "Selection | None":
         """Learn the particle from hits of all kinds; None where there are too few that say anything.
 
-        keep : share of the hits of the particle that each of the three tests keeps.
+        keep : share of the hits of the particle that each of the three tests of looks keeps.
         """
         clear = np.flatnonzero(hits.significance > FAINTEST)
         if len(clear) < FEWEST_HITS:
@@ -80,7 +83,12 @@ class Selection:
         # A new hit is farther from what was learned than those are that it was learned from.
         learned = np.array([len(selection.profile.profile), len(selection.fringe.mean), 1])
         wider = 1 + 6 * learned / len(inner.size_A)
-        return replace(selection, limits=selection.limits * factors * wider)
+        limits = np.append(selection.limits[:3] * factors * wider, _ODD**2)
+        selection = replace(selection, limits=limits)
+        distance = selection.distances(hits)
+        looks_alike, is_as_bright = np.asarray(distance[:, :3].max(axis=1) <= 1), distance[:, 3] <= 1
+        neighbours = Neighbours.of(selection.features(hits), looks_alike, is_as_bright)
+        return replace(selection, neighbours=neighbours)
 
     @classmethod
     def _of(cls, core: Evidence) -> "Selection":
@@ -91,10 +99,8 @@ class Selection:
         """
         profile, fringe = ProfileLikeness.of(ring_groups(core), core), FringeLikeness.of(core)
         limits = [_limit(test.distance(core)) for test in (profile, fringe)]
-        logarithm = np.log(np.maximum(core.brightness, 1e-3))
-        middle = float(np.median(logarithm))
-        spread = max(1.4826 * float(np.median(np.abs(logarithm - middle))), _LEAST_SPREAD)
-        return cls(profile, fringe, SizeLikeness.of(core), np.array([*limits, _ANY]), (middle, spread))
+        size, brightness = SizeLikeness.of(core), BrightnessLikeness.of(core)
+        return cls(profile, fringe, size, brightness, np.array([*limits, _ANY, _ODD_WHILE_LEARNING**2]))
 
     @property
     def size_A(self) -> float:
@@ -103,21 +109,20 @@ class Selection:
 
     def distances(self, hits: Evidence) -> NDArray[np.float64]:
         """(N, 4) how far hits are from the particle by profile, fringes, size, brightness; 1 is the limit."""
-        middle, spread = self.brightness
-        too_bright = (np.log(np.maximum(hits.brightness, 1e-3)) - middle) / spread
-        return np.stack(
-            [
-                self.profile.distance(hits) / self.limits[0],
-                self.fringe.distance(hits) / self.limits[1],
-                self.size.distance(hits) / self.limits[2],
-                np.maximum(too_bright, 0) ** 2 / _TOO_BRIGHT**2,
-            ],
-            axis=1,
-        )
+        tests = (self.profile, self.fringe, self.size, self.brightness)
+        return np.stack([test.distance(hits) for test in tests], axis=1) / self.limits
+
+    def features(self, hits: Evidence) -> NDArray[np.float64]:
+        """(N, F) how hits look: size, shares of the photons in groups of rings, and fringes."""
+        size = np.log(np.maximum(hits.size_A, 1e-3))
+        return np.column_stack([size, self.profile.shares(hits), self.fringe.logarithm(hits)])
 
     def passes(self, hits: Evidence) -> NDArray[np.bool_]:
         """(N,) which hits all tests take for the particle."""
-        return np.asarray((self.distances(hits) <= 1).all(axis=1) & (hits.significance > FAINTEST))
+        alike = (self.distances(hits) <= 1).all(axis=1) & (hits.significance > FAINTEST)
+        if self.neighbours is not None:
+            alike[alike] = self.neighbours.trust(self.features(hits.of(alike)))
+        return np.asarray(alike)
 
     def kinds(self, hits: Evidence, separation_A: NDArray[np.float64]) -> NDArray[np.uint8]:
         """(N,) the kind of each hit, :class:`HitKind`.

@@ -6,22 +6,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.hits.brightness_likeness import BrightnessLikeness
 from orienteer.hits.fringe_likeness import FringeLikeness
+from orienteer.hits.neighbours import Neighbours
 from orienteer.hits.profile_likeness import ProfileLikeness
 from orienteer.hits.selection import Selection
 from orienteer.hits.size_likeness import SizeLikeness
 
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
+_NEIGHBOURS = ("middle", "spread", "places", "suspicion")
 
 
 def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
     """A selection as arrays."""
     state = {f"profile_{name}": np.array(getattr(selection.profile, name)) for name in _PROFILE}
     state |= {f"fringe_{name}": np.array(getattr(selection.fringe, name)) for name in _FRINGE}
-    numbers = (*selection.brightness, selection.size.size_A, selection.size.first)
+    if selection.neighbours is not None:
+        near = selection.neighbours
+        state |= {f"near_{name}": np.array(getattr(near, name)) for name in _NEIGHBOURS}
+        state["near_limit"] = np.array([near.limit])
+    brightness, size = selection.brightness, selection.size
+    numbers = (brightness.middle, brightness.below, brightness.above, size.size_A, size.first)
     return state | {
-        "size_density": selection.size.density.copy(),
+        "size_density": size.density.copy(),
         "limits": selection.limits.copy(),
         "numbers": np.array(numbers),
     }
@@ -33,6 +41,11 @@ def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
     fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
-    middle, spread, size_A, first = (float(number) for number in state["numbers"])
+    middle, below, above, size_A, first = (float(number) for number in state["numbers"])
     size = SizeLikeness(size_A, first, np.array(state["size_density"]))
-    return Selection(profile, fringe, size, np.array(state["limits"]), (middle, spread))
+    brightness = BrightnessLikeness(middle, below, above)
+    neighbours = None
+    if "near_places" in state:
+        arrays = {name: np.array(state[f"near_{name}"]) for name in _NEIGHBOURS}
+        neighbours = Neighbours(**arrays, limit=float(state["near_limit"][0]))
+    return Selection(profile, fringe, size, brightness, np.array(state["limits"]), neighbours)

@@ -32,7 +32,7 @@ class HitSettings(Section):
         description="Tell single particles from several and from junk; false leaves hits unsure.",
     )
     keep_singles: float = Field(
-        default=0.993,
+        default=0.997,
         ge=0.5,
         lt=1,
         description="Share of the hits taken for the particle that each of three tests keeps.",
