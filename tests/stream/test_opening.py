@@ -59,7 +59,7 @@ def test_addresses_that_lead_nowhere_are_refused_without_a_connection(address) -
 @pytest.mark.parametrize(
     "address",
     ["tcp://host:5555", "tcp://[::1]:5555", "karabo://host:4545", "push+tcp://host:1", "pub+tcp://host:1",
-     "ipc:///tmp/x", "join:a=tcp://x:1;b=tcp://y:2", "psana:exp=x,run=1"],
+     "ipc:///tmp/x", "join:a=tcp://x:1;b=tcp://y:2"],
 )  # fmt: skip
 def test_addresses_at_which_somebody_may_answer_later_are_not(address) -> None:
     check_stream(address, {})

@@ -53,6 +53,10 @@ def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> No
         from orienteer.stream.sockets import check_address
 
         check_address(f"tcp://{found['place']}" if found["kind"] != "ipc" else text)
+    elif text.startswith("psana:"):
+        from orienteer.stream.psana import import_psana
+
+        import_psana()
     elif text.startswith("extra-data:") and not Path(given[0]).is_dir():
         raise FileError(given[0], "there is no such folder.", "Give the folder of a run.")
     elif Path(text).is_file():

@@ -174,8 +174,8 @@ class PsanaSource:
         raise OrienteerError(f"{self.name}: no event has a frame of '{self.detector_name}'.")
 
 
-def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -> PsanaSource:
-    """The events of "exp=...,run=...,detector=..."; further names go to psana's ``DataSource``."""
+def import_psana() -> Any:
+    """The library, or what to do about it."""
     try:
         import psana
     except ImportError as error:
@@ -183,6 +183,12 @@ def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -
             "data of LCLS are read with psana2, which is not installed.",
             "Load the environment of the facility, in which psana can be imported.",
         ) from error
+    return psana
+
+
+def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -> PsanaSource:
+    """The events of "exp=...,run=...,detector=..."; further names go to psana's ``DataSource``."""
+    psana = import_psana()
     try:
         named: dict[str, Any] = dict(part.split("=", 1) for part in text.split(","))
         if "run" in named:
