@@ -61,3 +61,12 @@ def test_nothing_is_gained_where_a_part_is_empty(mixed: Any) -> None:
     trial = try_split(emc, emc.noise.likelihood(emc.work), 0, ~emc.sentinel, none)
     assert trial.gain == 0
     assert not trial.is_new.any()
+
+
+def test_where_nothing_is_gained_the_worst_frames_may_still_begin_a_state(mixed: Any) -> None:
+    emc, truth = mixed
+    own = ~emc.sentinel & (truth == 0)
+    is_seed = own & (np.arange(N_FRAMES) % 3 == 0)
+    trial = try_split(emc, emc.noise.likelihood(emc.work), 0, own, is_seed)
+    assert trial.gain >= 0
+    assert 0 < trial.is_new.sum() < own.sum()

@@ -56,7 +56,7 @@ def try_split(
     for number in range(_ROUNDS):
         parts = [own & ~is_new, is_new]
         if not all(part.any() for part in parts):
-            return Trial(parent, is_new, 0.0)
+            break
         scores = _scores(emc, likelihood, _merged(emc, likelihood, parent, parts), own)
         shares = np.log([part.sum() / own.sum() for part in parts])
         evidence = np.logaddexp(*(scores + shares[:, None]))
@@ -65,7 +65,11 @@ def try_split(
         # half is sorted, by the parts of the first.
         decided = emc.half == 1 if number == 0 and emc.n_halves == 2 else own
         is_new = np.where(decided, sorted_now, is_new)
-    return Trial(parent, is_new, float((evidence - before)[own].sum()))
+    gain = float((evidence - before)[own].sum())
+    if gain <= 0 or not all(part.any() for part in (own & ~is_new, is_new)):
+        # At these poses there is one state; with all poses to choose from, its worst frames may still be two.
+        return Trial(parent, is_seed & own, 0.0)
+    return Trial(parent, is_new, gain)
 
 
 def _merged(emc: "Emc", likelihood: Likelihood, parent: int, parts: list[NDArray[np.bool_]]) -> Compressed:
