@@ -3,7 +3,7 @@
     python bench/dashboard_pictures.py [--run FOLDER]
 
 Runs the live demo, which takes some minutes, enters it into a campaign, and writes dashboard_live.png and
-dashboard_campaign.png to docs/images.  With --run, a live run that is there is shown instead.  Needs Chromium.
+dashboard_campaign.png to docs/images.  With --run it shows a live run that is there.  Needs Chromium.
 """
 
 import argparse

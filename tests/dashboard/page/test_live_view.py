@@ -85,6 +85,24 @@ def test_the_hit_rate_of_the_last_minute_is_shown_by_second(live_window):
     assert "10" in live_window.text("[data-card='hit-rate'] .read-out b")
 
 
+def test_hits_that_come_faster_than_their_pictures_wait_until_those_are_drawn(live_window):
+    page, run = live_window.page, live_window.page.url.rpartition("/")[2]
+    page.wait_for_selector(".thumbnail")
+    picture = {"body": b"\0" * 8, "headers": {"X-Shape": "2,2"}}
+    held = []
+    page.route("**/frame/77", lambda route: held.append(route))
+    page.route("**/frame/79", lambda route: route.fulfill(**picture))
+    for newest in ("77", "78", "79"):
+        live_window.live["recent_hits"] = [newest]
+        live_window.answer(f"/api/live/{run}", live_window.live)
+        with page.expect_response(f"**/api/live/{run}"):
+            page.locator("[data-card=powder] select").dispatch_event("change")
+    page.wait_for_selector("[data-event='77']")
+    assert page.locator("[data-event='79']").count() == 0
+    held[0].fulfill(**picture)
+    page.wait_for_selector("[data-event='79']")
+
+
 def test_without_live_runs_the_view_says_how_to_begin_one(open_window, root):
     window = open_window(root).go("#/live")
     window.says("main", "orienteer live --demo")

@@ -63,6 +63,23 @@ def test_an_axis_gives_back_the_value_of_a_place(module_of):
         assert math.isclose(back, 7)
 
 
+def test_rates_of_batches_are_shown_in_steps_without_holes(module_of):
+    told = module_of(
+        "rates", "m.inSteps({t_s: [100, 101, 102, 103], shots: [9, 9, 9, 9], hits: [1, 2, 3, 4]})"
+    )
+    assert told == {"t_s": [100, 101, 102, 103], "shots": [9, 9, 9, 9], "hits": [1, 2, 3, 4], "step": 1}
+    # A batch every 1.7 s.
+    told = module_of(
+        "rates",
+        """(times => m.inSteps({t_s: times, shots: times.map(() => 10), hits: times.map(() => 2)}))(
+          Array.from({length: 30}, (_, i) => 1000 + Math.floor(1.7 * i)))""",
+    )
+    assert told["step"] == 2
+    assert sum(told["shots"]) == 300
+    assert sum(told["hits"]) == 60
+    assert module_of("rates", "m.inSteps({})")["t_s"] == []
+
+
 def test_the_map_of_directions_keeps_areas(module_of):
     """Of Mollweide's projection: the share of the map below a latitude is that of the sphere."""
     for sine in (-1.0, -0.3, 0.0, 0.5, 0.9):

@@ -16,8 +16,10 @@ const KINDS = ["unsure", "single", "multiple", "junk"];
 
 /** Thumbnails of frames of one run. */
 export class Gallery {
-  constructor(run) {
+  /** drawn() : is called when all pictures are there. */
+  constructor(run, drawn = () => {}) {
     this.run = run;
+    this.drawn = drawn;
     this.frames = [];
     this.pictures = new Map();
     this.canvases = new Map();
@@ -105,6 +107,11 @@ export class Gallery {
     }
     this.underway -= 1;
     this.goOn();
+    if (!this.isDrawing) this.drawn();
+  }
+
+  get isDrawing() {
+    return this.underway > 0 || this.waiting.length > 0;
   }
 
   async picture(id) {
@@ -167,7 +174,7 @@ export class Gallery {
     const isOut = this.excluded.has(frame.event_id);
     const question = isOut
       ? `Take frame ${frame.event_id} back in?`
-      : `Leave frame ${frame.event_id} out of reconstructions that are started from now on?`;
+      : `Leave frame ${frame.event_id} out of growing maps, and of reconstructions that are started from now on?`;
     if (!(await confirm(question, isOut ? "Take back in" : "Exclude"))) return;
     const body = isOut ? { event_ids: [], remove: [frame.event_id] } : { event_ids: [frame.event_id], remove: [] };
     if (!(await attempt(() => post(`/api/runs/${this.run}/exclude`, body)))) return;

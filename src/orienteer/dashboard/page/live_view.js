@@ -9,6 +9,7 @@ import { Gallery } from "./gallery.js";
 import { Histogram } from "./histogram.js";
 import { KIND_COLOURS } from "./palette.js";
 import { Picture, upright } from "./picture.js";
+import { inSteps } from "./rates.js";
 import { RunActions } from "./run_actions.js";
 import { RunCurves } from "./run_curves.js";
 import { getArray, getJson, oneAtATime } from "./server.js";
@@ -18,7 +19,7 @@ import { count, percent, short, span, withUnit } from "./words.js";
 
 // Whoever turns a knob looks at the last minute; whoever comes in the morning, at the whole night.
 const SPANS = [["hit_rate", "whole run, by minute"], ["last_minute", "last minute, by second"]];
-const STEPS_s = { hit_rate: 60, last_minute: 1 };
+const MINUTE_s = 60;
 const COUNTERS = ["received", "filtered", "dropped", "processed"];
 const BESIDE = ["duplicates", "malformed", "gaps", "late"];
 const HINT = "Begin one with: orienteer live --source … --out RUN, or see one with: orienteer live --demo";
@@ -47,7 +48,9 @@ export class LiveView {
       title: "size of the hits", hasCaption: false, x: { label: "diameter", unit: "Å", kind: "log" }, y: "hits",
     });
     this.powder = new Picture({ title: "Powder", unit: "photons" });
-    this.gallery = new Gallery(run);
+    // Hits may come faster than their pictures: those that are shown are drawn first, and then newer ones.
+    this.gallery = new Gallery(run, () => this.isBehind && this.refresh());
+    this.isBehind = false;
     this.whole = this.layOut();
   }
 
@@ -98,7 +101,8 @@ export class LiveView {
     fill(this.words, told.words ?? "");
     this.actions.show(told);
     this.showCounters(live);
-    this.showRate(live[this.rateOf] ?? {}, STEPS_s[this.rateOf]);
+    const isWhole = this.rateOf === "hit_rate";
+    this.showRate(isWhole ? { ...live.hit_rate, step: MINUTE_s } : inSteps(live.last_minute ?? {}));
     this.showSizes(live.size_A ?? {});
     await Promise.all([this.showHits(live, told), this.showPowder(), this.showMap(told)]);
   }
@@ -122,7 +126,7 @@ export class LiveView {
     ]);
   }
 
-  showRate({ t_s = [], hits = [], shots = [] }, step) {
+  showRate({ t_s = [], hits = [], shots = [], step }) {
     const rate = hits.map((n, i) => (shots[i] ? (100 * n) / shots[i] : null));
     this.rate.show([{ name: "hit rate", x: t_s, y: rate, bars: step }]);
   }
@@ -135,7 +139,9 @@ export class LiveView {
 
   /** The newest hits, with what was found out about them where that can be had. */
   async showHits({ recent_hits: ids = [], hits = 0 }, { excluded = [], frame_tags: tags = {} }) {
-    if (ids.length && ids[0] !== this.hits[0]?.event_id) {
+    const isNew = ids.length > 0 && ids[0] !== this.hits[0]?.event_id;
+    this.isBehind = isNew && this.gallery.isDrawing;
+    if (isNew && !this.isBehind) {
       const asked = { first: Math.max(0, hits - ids.length), n: ids.length };
       const known = new Map();
       await getJson(`/api/runs/${this.run}/frames`, asked)
