@@ -96,8 +96,7 @@ class Mtip(Emc):
         oriented = self.known is None or not self.known.are_all
         if self.n_halves < 2 or self.at_limit or self.course.found_nothing or not oriented:
             return step
-        with logged("judge"):
-            by_model = unseen_correlation(self, self._roundness)
+        by_model = unseen_correlation(self, self._roundness)
         photons = [float(exposure.sum()) + 1 for _, exposure, _ in self._found.together]
         self.half_correlation = np.average(by_model, axis=0, weights=photons)
         self._found = replace(self._found, half_correlation=self.half_correlation, by_model=by_model)
