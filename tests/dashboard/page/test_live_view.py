@@ -103,6 +103,19 @@ def test_hits_that_come_faster_than_their_pictures_wait_until_those_are_drawn(li
     page.wait_for_selector("[data-event='79']")
 
 
+def test_hits_are_one_stop_of_the_tab_key_and_walked_with_arrows(live_window):
+    page = live_window.page
+    page.wait_for_selector(".thumbnail >> nth=2")
+    assert page.evaluate("[...document.querySelectorAll('.thumbnail')].map(b => b.tabIndex)") == [0, -1, -1]
+    page.locator(".thumbnail").first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")  # there is no further one
+    assert page.evaluate("document.activeElement.dataset.event") == "3"
+    page.keyboard.press("Enter")
+    live_window.says("dialog h2", "Frame 3")
+
+
 def test_without_live_runs_the_view_says_how_to_begin_one(open_window, root):
     window = open_window(root).go("#/live")
     window.says("main", "orienteer live --demo")

@@ -28,7 +28,9 @@ export class Gallery {
     this.underway = 0;
     this.excluded = new Set();
     this.tags = new Map();
-    this.whole = element("div", { class: "gallery" }, element("p", { class: "quiet" }, "nothing yet"));
+    const step = (event) => this.step(event);
+    const nothing = element("p", { class: "quiet" }, "nothing yet");
+    this.whole = element("div", { class: "gallery", role: "group", "aria-label": "Frames", onkeydown: step }, nothing);
   }
 
   /**
@@ -48,7 +50,10 @@ export class Gallery {
     const focused = document.activeElement?.dataset?.event;
     this.waiting = [];
     fill(this.whole, this.frames.map((frame, i) => this.thumbnail(frame, i)));
-    if (focused) this.whole.querySelector(`[data-event="${CSS.escape(focused)}"]`)?.focus();
+    const again = focused && this.whole.querySelector(`[data-event="${CSS.escape(focused)}"]`);
+    if (!again) return;
+    again.tabIndex = 0;
+    again.focus();
   }
 
   /** Turn ids by tag into tags by id. */
@@ -71,11 +76,23 @@ export class Gallery {
       "button", {
         type: "button", class: this.excluded.has(frame.event_id) ? "thumbnail excluded" : "thumbnail",
         "data-event": frame.event_id, "aria-label": `Frame ${frame.event_id} ${words}`.trim(),
-        onclick: () => this.enlarge(index),
+        tabIndex: index ? -1 : 0, onclick: () => this.enlarge(index),
       },
       this.small(frame.event_id), element("span", {}, words || `…${frame.event_id.slice(-6)}`),
     );
     return made;
+  }
+
+  /** One stop of the tab key for all of them; arrow keys go from frame to frame. */
+  step(event) {
+    const all = [...this.whole.querySelectorAll(".thumbnail")];
+    const at = all.indexOf(document.activeElement);
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: all.length - 1 }[event.key];
+    if (at < 0 || !all[to]) return;
+    event.preventDefault();
+    all[at].tabIndex = -1;
+    all[to].tabIndex = 0;
+    all[to].focus();
   }
 
   /** The small picture of a frame, which is drawn once. */
@@ -195,7 +212,8 @@ export class Gallery {
       this.learnTags((await post(`/api/runs/${this.run}/frame-tags`, body)).frame_tags);
     });
     const shown = this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`);
-    if (shown) shown.replaceWith(this.thumbnail(frame, this.frames.indexOf(frame)));
+    const index = this.frames.findIndex((one) => one.event_id === frame.event_id);
+    if (shown && index >= 0) shown.replaceWith(this.thumbnail(frame, index));
   }
 
   /** Notes on frames are notes of the run that name the frame, so that the search finds them. */
