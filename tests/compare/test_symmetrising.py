@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from orienteer.compare.symmetrising import mean_over_group, symmetrised
-from orienteer.compare.turning import rotate_volume
+from orienteer.compare.turning import LINEAR, rotate_volume, sample
 from orienteer.orientation.point_group import as_point_group
+from orienteer.orientation.quaternion import to_matrix
 
 
 def blob(n: int = 25) -> np.ndarray:
@@ -46,3 +47,15 @@ def test_what_was_never_measured_has_no_part() -> None:
 def test_without_symmetry_nothing_changes() -> None:
     cube = blob()
     assert symmetrised(cube, as_point_group("C1")) is cube
+
+
+@pytest.mark.parametrize("name", ["C1", "C3", "C4", "D2", "D3", "T", "O", "I"])
+def test_turns_that_lead_from_voxels_to_voxels_are_no_shortcut_to_another_mean(name: str) -> None:
+    """It is the mean over all turns, each interpolated linearly, but for rounding."""
+    group, n = as_point_group(name), 13
+    cube = np.random.default_rng(5).normal(size=(n, n, n)).astype(np.float32)
+    cube += cube[::-1, ::-1, ::-1]
+    places = np.stack(np.meshgrid(*[np.arange(n) - n // 2] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    slow = sample(cube, places.astype(np.float64), to_matrix(group.quaternions), LINEAR).mean(axis=0)
+    slow[np.sum(places**2, axis=1) > (n // 2 - 1) ** 2] = 0
+    np.testing.assert_allclose(mean_over_group(cube, group).ravel(), slow, atol=2e-6)

@@ -13,7 +13,7 @@ def symmetric_start(cube: Array, group: PointGroup) -> Array:
         return cube
     xp = array_namespace(cube)
     deviation = cube - cube.mean()
-    mean = symmetrise_sums(xp.stack([deviation] * 2, axis=-1), group)[..., 0]
+    mean = mean_over_group(deviation, group)
     inside = mean != 0
     stretch = deviation[inside].std() / mean[inside].std()
     return xp.maximum(1 + stretch * mean, 0.1).astype(np.float32)
