@@ -27,7 +27,11 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("Live", live),
 )
 MISSING = "not measured yet"
-HEAD = """# Benchmarks
+HEAD = """---
+hide: [toc, navigation]
+---
+
+# Benchmarks
 
 Every figure that was asked of Orienteer, and what was measured. This page is written by
 `python tools/benchmarks_page.py` from the files in `bench/results`: what fell short is here, and what was not
@@ -61,11 +65,11 @@ def page() -> str:
     parts = [HEAD]
     for name, subject in SUBJECTS:
         parts.append(
-            f"\n## {name}\n\n| figure | asked | measured | met | machine | date | command |\n"
-            "|---|---|---|---|---|---|---|\n"
+            f"\n## {name}\n\n| figure, command | asked | measured | met | machine | date |\n"
+            "|---|---|---|---|---|---|\n"
         )
         for figure in subject.FIGURES:
-            cells = (figure.what, figure.goal.words, *measured(figure), f"`{figure.command}`")
+            cells = (f"{figure.what}<br>`{figure.command}`", figure.goal.words, *measured(figure))
             parts.append("| " + " | ".join(cells) + " |\n")
     parts.append("\n## Other results\n\n| file | problem | machine | date |\n|---|---|---|---|\n")
     shown = {figure.result for _, subject in SUBJECTS for figure in subject.FIGURES}
