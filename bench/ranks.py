@@ -32,7 +32,7 @@ from orienteer.compute.ranks.sharing import use_threads
 from orienteer.compute.ranks.world import world
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.orienting import expectation
+from orienteer.reconstruction.orienting import expectation, maximisation
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.scaling.problem import Problem
@@ -81,7 +81,7 @@ def worker(given: argparse.Namespace) -> None:
     if is_slow or given.pause:
         how = SLOWED if is_slow else 1, given.pause
         expectation._score_tile = slowed(expectation._score_tile, *how)
-        expectation._deposited = slowed(expectation._deposited, *how)
+        maximisation._deposited = slowed(maximisation._deposited, *how)
         Deposit.add = slowed(Deposit.add, *how)  # type: ignore[method-assign]
     settings = EmcSettings(diameter_A=DIAMETER_A, level=given.level)
     emc = Emc(orienteer.open(given.file), settings, seed=1, device="cpu", mesh=mesh)

@@ -13,7 +13,7 @@ from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import GpuSums, make_sums
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 
-SOURCE = Path(orienteer.slicing.__file__).with_name("trilinear.cu")
+SOURCE = Path(orienteer.slicing.__file__).with_name("insert.cu")
 
 
 def on_gpu(problem):
@@ -29,7 +29,9 @@ def cpu_sums(problem):
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
-@pytest.mark.parametrize("options", ["-DFORM=2 -DQUADS=1 -DROWS=1", "-DFORM=64 -DROWS=4"])
+@pytest.mark.parametrize(
+    "options", ["-DFORM=2 -DQUADS=1 -DROWS=1", "-DFORM=64 -DROWS=4", "-DFORM=8 -DQUADS=1 -DROWS=16"]
+)
 def test_every_form_compiles_without_warnings(options, tmp_path) -> None:
     command = ["nvcc", "-arch=sm_90", "--std=c++17", "-Werror", "all-warnings", "-cubin", *options.split()]
     result = subprocess.run([*command, "-o", tmp_path / "out", SOURCE], capture_output=True, text=True)
@@ -163,3 +165,28 @@ def test_what_is_not_finite_is_refused_by_the_deterministic_sums(problem) -> Non
     values[0, 0] = np.inf
     with pytest.raises(OrienteerError, match="not finite"):
         insert_slices(GpuSums(problem.n, True), points, matrices, values, row_weights, pixel_weights)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("by_pixel", [False, True])
+@pytest.mark.parametrize("full_weights", [False, True])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_what_slices_of_a_model_have_is_taken_from_the_values_on_the_way(
+    problem, by_pixel, full_weights, deterministic
+) -> None:
+    import cupy
+
+    points, matrices, values, row_weights, pixel_weights = on_gpu(problem)
+    row_weights[1] = 0
+    model, weights = cupy.asarray(problem.volume), row_weights[:, None] * pixel_weights
+    expected, sums = GpuSums(problem.n, deterministic), GpuSums(problem.n, deterministic)
+    excess = values - weights * slice_volume(model, points, matrices)
+    insert_slices(expected, points, matrices, excess, row_weights, pixel_weights)
+    if by_pixel:
+        values, weights = cupy.ascontiguousarray(values.T), cupy.ascontiguousarray(weights.T)
+    insert_slices(
+        sums, points, matrices, values, row_weights, pixel_weights, by_pixel,
+        weights if full_weights else None, model,
+    )  # fmt: skip
+    found, wanted = sums.finish().get(), expected.finish().get()
+    np.testing.assert_allclose(found, wanted, atol=2e-5 * np.abs(wanted).max())

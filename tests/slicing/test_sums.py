@@ -13,17 +13,16 @@ def numpy_for_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def add_somewhere(sums, expected, rng) -> None:
-    """What the kernel does for one row of a cell: one vector for the voxels z and z + 1."""
+    """What the kernel does for one plane of a cell: one sector for the voxels y, y + 1 and z, z + 1."""
     n = sums.n
-    x, y, z = rng.integers(n), rng.integers(n), rng.integers(n - 1)
-    vector = rng.random(4, dtype=np.float32)
-    sums.quads[z & 1, x, y, z >> 1] += vector
-    expected[x, y, z] += vector[:2]
-    expected[x, y, z + 1] += vector[2:]
+    x, y, z = rng.integers(n), rng.integers(n - 1), rng.integers(n - 1)
+    sector = rng.random((2, 2, 2), dtype=np.float32)
+    sums.sectors[y & 1, z & 1, x, y >> 1, z >> 1] += sector.ravel()
+    expected[x, y : y + 2, z : z + 2] += sector
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 7])
-def test_the_two_copies_join_to_one_volume(n) -> None:
+def test_the_four_copies_join_to_one_volume(n) -> None:
     rng = np.random.default_rng(n)
     sums, expected = GpuSums(n), np.zeros((n, n, n, 2))
     for _ in range(200):
@@ -38,7 +37,7 @@ def test_many_rows_move_to_double_precision_and_none_is_lost(monkeypatch) -> Non
     for _ in range(60):
         sums.expect_rows(3)
         add_somewhere(sums, expected, rng)
-    assert np.count_nonzero(sums.quads) < 60  # most have left the float32 copies
+    assert np.count_nonzero(sums.sectors) < 100  # most have left the float32 copies
     np.testing.assert_allclose(sums.finish(), expected, rtol=1e-5)
 
 

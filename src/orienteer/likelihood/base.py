@@ -18,6 +18,7 @@ from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_
 from orienteer.likelihood.expected import Form, SplitOperand
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 
 
@@ -35,6 +36,23 @@ class MergeWeights(NamedTuple):
     row: Array
     denominator: Array | None
     largest: float | None = None
+
+
+class MergeLaw(NamedTuple):
+    """How responsibilities P_kd, scores Q_kd and offsets o_k make :class:`MergeWeights`, in formulas.
+
+    For frames without missing pixels and background::
+
+        numerator_kd = P_kd ((o_k + slope Q_kd) inverse_d)^1/2          slope 0: P_kd
+        row_k = sum_d P_kd row_factor_d
+
+    row_factor, inverse : (D,).   largest : no number of the numerator is larger; None: unknown.
+    """
+
+    row_factor: Array
+    slope: float = 0.0
+    inverse: Array | None = None
+    largest: float | None = 1.0
 
 
 class Likelihood(Protocol):
@@ -93,6 +111,10 @@ class Likelihood(Protocol):
         """
         ...
 
+    def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
+        """The same as a formula, for frames without missing pixels and of the fluence of their group."""
+        ...
+
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
         """How fast the score of each row falls as the fluence grows from that of the group, (T,) float64.
 
@@ -123,6 +145,12 @@ class Likelihood(Protocol):
 
         largest_offset : no offset of any row is larger, so that bounds are known without a look at the tile.
         """
+        ...
+
+    def merge_law(
+        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
+    ) -> MergeLaw:
+        """The same in formulas, for frames without missing pixels and background."""
         ...
 
 

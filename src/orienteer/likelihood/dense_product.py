@@ -101,6 +101,14 @@ class DenseProduct:
         if len(self.frames) == 0:
             out[...] = 0
         terms = self._terms(weights, 1, largest) if self.frames.is_on_gpu else [(weights, 1.0)]
+        return self._merge_terms(terms, out)
+
+    def merge_halves(self, weights: Array, factor: float) -> Array:
+        """The merge of ``factor`` times weights (T, D) float16 whose rows are aligned, on the GPU."""
+        shape = len(weights), self.frames.n_pixels
+        return self._merge_terms([(weights, factor)], array_namespace(weights).empty(shape, dtype=np.float32))
+
+    def _merge_terms(self, terms: Terms, out: Array) -> Array:
         add = False
         for chunk, counts in self._counts():
             for w, w_factor in terms:

@@ -267,17 +267,3 @@ extern "C" __global__ void gaussian_numerators(const float *__restrict__ scores,
         out[at] = p > 0.f ? p * sqrtf(square * inverse) : 0.f;
     }
 }
-
-// values[r, c] -= slices[r, c] * of_row[r] * of_column[c].
-extern "C" __global__ void subtract_expected(const float *__restrict__ slices, const float *__restrict__ of_row,
-                                             const float *__restrict__ of_column, int R, int C,
-                                             float *__restrict__ values)
-{
-    const int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= C) return;
-    const float factor = of_column[c];
-    for (int r = blockIdx.y; r < R; r += gridDim.y) {
-        const long long at = (long long)r * C + c;
-        values[at] -= slices[at] * (of_row[r] * factor);
-    }
-}

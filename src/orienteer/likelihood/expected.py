@@ -138,21 +138,19 @@ def gaussian_numerators(
 
 
 def subtract_expected(values: Array, slices: Array, of_row: Array, of_column: Array) -> None:
-    """``values[r, c] -= slices[r, c] of_row[r] of_column[c]``, all float32; values and slices are (R, C)."""
+    """``values[r, c] -= slices[r, c] of_row[r] of_column[c]``, all NumPy float32; values and slices (R, C).
+
+    The GPU does it while slices are inserted.
+    """
     R, C = values.shape
     if slices.shape != (R, C) or of_row.shape != (R,) or of_column.shape != (C,):
         raise OrienteerError(
             f"slices of shape {slices.shape} and factors of shapes {of_row.shape} and {of_column.shape} do "
             f"not fit values of shape {values.shape}."
         )
-    if not is_on_gpu(values):
-        from orienteer.likelihood import _expected_numba as twin
+    from orienteer.likelihood import _expected_numba as twin
 
-        twin.subtract_expected(slices, of_row, of_column, values)
-    elif values.size:
-        blocks = ((C + _THREADS - 1) // _THREADS, min(R, 16384))
-        arguments = (slices, of_row, of_column, np.int32(R), np.int32(C), values)
-        _module().get_function("subtract_expected")(blocks, (_THREADS,), arguments)
+    twin.subtract_expected(slices, of_row, of_column, values)
 
 
 def _score(

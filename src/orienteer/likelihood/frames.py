@@ -140,6 +140,13 @@ class FrameBatch:
         return FrameBatch(dense, photons, missing, self.n_pixels, self.n_scored, *sums)
 
     @cached_property
+    def inverse_squares(self) -> Array:
+        """1 / ``squares``, (D,) float64; 0 for a frame without light."""
+        xp = array_namespace(self.squares)
+        lit = self.squares > 0
+        return xp.where(lit, 1.0 / xp.where(lit, self.squares, 1.0), 0.0)
+
+    @cached_property
     def least_square(self) -> float:
         """The least of ``squares`` that is not 0; infinite where all frames are dark."""
         xp = array_namespace(self.squares)

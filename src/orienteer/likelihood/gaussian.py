@@ -6,7 +6,7 @@ from math import frexp, log, pi, sqrt
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.base import MergeWeights, missing_scored
+from orienteer.likelihood.base import MergeLaw, MergeWeights, missing_scored
 from orienteer.likelihood.expected import (
     Form,
     SplitOperand,
@@ -16,6 +16,7 @@ from orienteer.likelihood.expected import (
 )
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.likelihood.weighted_sums import sum_over_frames
 
 
@@ -85,15 +86,14 @@ class Gaussian:
         out: Array | None = None,
     ) -> Array:
         """-(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2), (T, D) float32."""
-        xp = array_namespace(product)
-        return gaussian_scores(
-            product,
-            offsets,
-            self._inverse_squares(frames) / self.operand_scale**2,
-            missing,
-            self.sigma,
-            xp.empty_like(product) if out is None else out,
-        )
+        out = array_namespace(product).empty_like(product) if out is None else out
+        per_frame = self.score_law(offsets, frames).per_frame
+        return gaussian_scores(product, offsets, per_frame, missing, self.sigma, out)
+
+    def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
+        """The same as a formula of the product."""
+        per_frame = frames.inverse_squares / self.operand_scale**2
+        return ScoreLaw("gaussian", offsets, per_frame, 0.5 / self.sigma**2)
 
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
         """None: the best fluence of each row and frame is part of the score."""
@@ -117,8 +117,7 @@ class Gaussian:
     ) -> MergeWeights:
         """Numerator P / phi_kd, denominator P; needs the product of the scores, or the scores and offsets."""
         xp = array_namespace(responsibilities)
-        # 1 / phi_kd = s_k . K_d / |K_d|^2, which is at most |s_k| / |K_d|.
-        largest = None if largest_offset is None else sqrt(largest_offset / frames.least_square)
+        largest = _largest_inverse_fluence(frames, largest_offset)
         row = sum_over_frames(responsibilities, xp.ones(len(frames)))
         if scores is not None and offsets is not None:
             numerator = self._numerators_of_scores(responsibilities, frames, scores, offsets)
@@ -129,6 +128,15 @@ class Gaussian:
         numerator = responsibilities * self._inverse_fluence(product, frames)
         return MergeWeights(numerator, row, denominator, largest)
 
+    def merge_law(
+        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
+    ) -> MergeLaw:
+        """Numerator P / phi_kd, denominator P; see :meth:`_numerators_of_scores`."""
+        inverse = frames.inverse_squares
+        ones = array_namespace(inverse).ones_like(inverse)
+        largest = _largest_inverse_fluence(frames, largest_offset)
+        return MergeLaw(ones, 2 * self.sigma**2, inverse, largest)
+
     def _numerators_of_scores(
         self, responsibilities: Array, frames: FrameBatch, scores: Array, offsets: Array
     ) -> Array:
@@ -137,16 +145,15 @@ class Gaussian:
         So that the M-step need not multiply again; an error of Q is small beside |s|^2 / sigma^2.  For frames
         without missing pixels.
         """
-        inverse = self._inverse_squares(frames)
+        inverse = frames.inverse_squares
         return gaussian_numerators(responsibilities, scores, offsets, inverse, self.sigma)
 
     def _inverse_fluence(self, product: Array, frames: FrameBatch) -> Array:
         """(T, D) float32; 0 for a frame without light."""
         xp = array_namespace(product)
-        return product * (self._inverse_squares(frames) / self.operand_scale).astype(xp.float32)
+        return product * (frames.inverse_squares / self.operand_scale).astype(xp.float32)
 
-    def _inverse_squares(self, frames: FrameBatch) -> Array:
-        """1 / |K_d|^2, (D,) float64; 0 for a frame without light."""
-        xp = array_namespace(frames.squares)
-        lit = frames.squares > 0
-        return xp.where(lit, 1.0 / xp.where(lit, frames.squares, 1.0), 0.0)
+
+def _largest_inverse_fluence(frames: FrameBatch, largest_offset: float | None) -> float | None:
+    """1 / phi_kd = s_k . K_d / |K_d|^2 is at most |s_k| / |K_d|."""
+    return None if largest_offset is None else sqrt(largest_offset / frames.least_square)

@@ -65,8 +65,7 @@ def half_terms(values: Array, n_terms: int, largest: float | None = None) -> lis
     values = cupy.ascontiguousarray(values, dtype=np.float32)
     if largest is None:
         largest = max(float(values.max()), -float(values.min())) if values.size else 0.0
-    scale = 2.0 ** (14 - int(np.frexp(largest)[1])) if 0 < largest < np.inf else 1.0
-    scale = float(np.clip(scale, 2.0**-100, 2.0**100))
+    scale = half_scale(largest)
     stride = padded(values.shape[1])
     terms = [cupy.empty((len(values), stride), dtype=np.float16) for _ in range(n_terms)]
     n_vectors = len(values) * stride // ALIGNED
@@ -74,6 +73,16 @@ def half_terms(values: Array, n_terms: int, largest: float | None = None) -> lis
     sizes = np.int64(n_vectors), np.int32(values.shape[1]), np.int32(stride), np.float32(scale)
     launch("split_halves", min(-(-n_vectors // 256), 1 << 16), (values, *sizes, terms[0], low))
     return [(term[:, : values.shape[1]], 1 / (scale * LOW_SCALE**i)) for i, term in enumerate(terms)]
+
+
+def half_scale(largest: float) -> float:
+    """The power of two that brings numbers up to ``largest`` near 2^14.
+
+    >>> half_scale(1.0)
+    8192.0
+    """
+    scale = 2.0 ** (14 - int(np.frexp(largest)[1])) if 0 < largest < np.inf else 1.0
+    return float(np.clip(scale, 2.0**-100, 2.0**100))
 
 
 def padded(n: int) -> int:

@@ -7,11 +7,19 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.base import MergeWeights, fluence_steps, sum_log_factorials, sum_over_scored
+from orienteer.likelihood.base import (
+    MergeLaw,
+    MergeWeights,
+    fluence_of_frames,
+    fluence_steps,
+    sum_log_factorials,
+    sum_over_scored,
+)
 from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
 from orienteer.likelihood.poisson import fluence_weighted, slopes_around_reference
+from orienteer.likelihood.score_law import ScoreLaw
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +100,14 @@ class NegativeBinomial:
     ) -> Array:
         """product - (offset_k - offset of the reference), (T, D) float32, at the fluence of the group."""
         out = array_namespace(product).empty_like(product) if out is None else out
-        lit = (frames.scored_photons > 0) * 1.0
+        law = self.score_law(offsets, frames, fluence)
         steps = fluence_steps(frames, float(fluence), frame_fluence)
-        offsets = offsets - self._offset_centre(float(fluence))
-        return linear_scores(product, offsets, lit, out, missing, slopes, steps)
+        return linear_scores(product, law.per_row, law.per_frame, out, missing, slopes, steps)
+
+    def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
+        """The same as a formula of the product."""
+        lit = (frames.scored_photons > 0) * 1.0
+        return ScoreLaw("linear", offsets - self._offset_centre(float(fluence)), lit)
 
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
         """sum_p v_p phi s_kp, less that of the reference, (T,) float64."""
@@ -122,6 +134,12 @@ class NegativeBinomial:
     ) -> MergeWeights:
         """The mean of counts over fluence, as of Poisson counts: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)
+
+    def merge_law(
+        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
+    ) -> MergeLaw:
+        """Numerator P, denominator P phi."""
+        return MergeLaw(fluence_of_frames(fluence, frames))
 
     @cached_property
     def _scored_dispersion(self) -> Array:

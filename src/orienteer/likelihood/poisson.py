@@ -5,6 +5,7 @@ from functools import cached_property
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.likelihood.base import (
+    MergeLaw,
     MergeWeights,
     fluence_of_frames,
     fluence_steps,
@@ -14,6 +15,7 @@ from orienteer.likelihood.base import (
 from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
+from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.likelihood.weighted_sums import sum_over_frames
 
 
@@ -80,13 +82,18 @@ class Poisson:
     ) -> Array:
         """product - phi_d (u_k - u of the reference), (T, D) float32; with a background phi is in u."""
         out = array_namespace(product).empty_like(product) if out is None else out
+        law, steps = self.score_law(offsets, frames, fluence), None
+        if self.needs_fluence_groups:
+            steps = fluence_steps(frames, float(fluence), frame_fluence)
+        return linear_scores(product, law.per_row, law.per_frame, out, missing, slopes, steps)
+
+    def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
+        """product - phi_d (u_k - u of the reference); with a background phi is in u."""
         lit = frames.scored_photons > 0
-        if not self.needs_fluence_groups:
-            factor = lit * fluence_of_frames(fluence, frames)
-            return linear_scores(product, offsets - self._offset_centre(1.0), factor, out, missing)
-        steps = fluence_steps(frames, float(fluence), frame_fluence)
-        offsets = offsets - self._offset_centre(float(fluence))
-        return linear_scores(product, offsets, lit * 1.0, out, missing, slopes, steps)
+        if self.needs_fluence_groups:
+            return ScoreLaw("linear", offsets - self._offset_centre(float(fluence)), lit * 1.0)
+        factor = lit * fluence_of_frames(fluence, frames)
+        return ScoreLaw("linear", offsets - self._offset_centre(1.0), factor)
 
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
         """sum_p v_p phi s_kp, less that of the reference; v is the signal's share of its photons."""
@@ -120,6 +127,12 @@ class Poisson:
     ) -> MergeWeights:
         """The mean of counts over fluence: numerator P, denominator P phi."""
         return fluence_weighted(responsibilities, frames, fluence)
+
+    def merge_law(
+        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
+    ) -> MergeLaw:
+        """Numerator P, denominator P phi."""
+        return MergeLaw(fluence_of_frames(fluence, frames))
 
     def _expanded_at(self, fluence: float) -> float:
         return float(fluence) if self.needs_fluence_groups else 1.0

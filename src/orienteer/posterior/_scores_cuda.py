@@ -1,4 +1,4 @@
-"""Launches the kernels of ``scores.cu`` under the names and arguments of their CPU twins."""
+"""Launches ``scores.cu`` and ``probabilities.cu`` under the names and arguments of their CPU twins."""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +7,12 @@ import numpy as np
 
 from orienteer.compute.arrays import Array
 from orienteer.compute.kernels import load_kernels
+from orienteer.likelihood.score_law import ScoreLaw
 
 _ROWS_PER_CHUNK = 256
 VECTOR = 4  # frames of a thread: 1, 2 or 4
-_MASS_ROWS, _MASS_THREADS = 8, 128  # as in scores.cu
+_LAWS = {"linear": 1, "gaussian": 2}  # as in scores.cu
+_MASS_ROWS, _MASS_THREADS = 8, 128  # as in probabilities.cu
 
 
 def stride_of(n_frames: int) -> int:
@@ -18,8 +20,12 @@ def stride_of(n_frames: int) -> int:
     return -(-n_frames // 8) * 8
 
 
-def _kernel(name: str) -> Any:
-    return load_kernels(Path(__file__).with_name("scores.cu"), (f"-DVECTOR={VECTOR}",)).get_function(name)
+def _kernel(name: str, file: str = "scores.cu", options: tuple[str, ...] = ()) -> Any:
+    return load_kernels(Path(__file__).with_name(file), (f"-DVECTOR={VECTOR}", *options)).get_function(name)
+
+
+def _of_probabilities(name: str) -> Any:
+    return _kernel(name, "probabilities.cu")
 
 
 def _stride(below: Array) -> Any:
@@ -33,8 +39,12 @@ def _blocks(n: int, size: int) -> int:
 def add_tile(
     scores: Array, first_row: int, reference: Array, log_prior: Array, beta: Array, below: Array,
     tile_top: Array, top: Array, total: Array, moment: Array, best_row: Array, best_score: Array,
+    law: ScoreLaw | None = None,
 ) -> None:  # fmt: skip
-    """Keep a tile (T, D) in ``below`` (K, D), and bring the frames' maximum, sums and best row up to date."""
+    """Keep a tile (T, D) in ``below`` (K, D), and bring the frames' maximum, sums and best row up to date.
+
+    law : what makes scores of the tile, which then holds products; None: it holds scores.
+    """
     import cupy
 
     T, D = scores.shape
@@ -42,10 +52,19 @@ def add_tile(
     grid, block = (_blocks(D, 64 * VECTOR), chunks), (64, 4)
     key = cupy.empty(D, np.uint64)
     _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, total, best_row, key))
-    tile = (scores, np.int32(T), np.int32(D), np.int32(first_row), reference, log_prior, beta, key)
-    _kernel("raise_top")(grid, block, tile)
+    of_law: tuple[Any, ...] = (np.uintp(0), np.uintp(0), np.float64(0))
+    options: tuple[str, ...] = ()
+    if law is not None:
+        per_row, per_frame = (cupy.ascontiguousarray(x, np.float64) for x in (law.per_row, law.per_frame))
+        of_law = (per_row, per_frame, np.float64(law.number))
+        options = (f"-DLAW={_LAWS[law.kind]}",)
+    sizes = np.int32(T), np.int32(D), np.int32(first_row)
+    tile = (scores, *sizes, *of_law, reference, log_prior, beta, key)
+    _kernel("raise_top", options=options)(grid, block, tile)
     totals, moments = cupy.empty((chunks, D), np.float32), cupy.empty((chunks, D), np.float32)
-    _kernel("store_tile")(grid, block, (*tile, below, _stride(below), tile_top, best_score, totals, moments))
+    _kernel("store_tile", options=options)(
+        grid, block, (*tile, below, _stride(below), tile_top, best_score, totals, moments)
+    )
     sums = (np.int32(D), np.int32(chunks), key, totals, moments, top, total, moment, best_row)
     _kernel("join_tile")((_blocks(D, 128),), (128,), sums)
 
@@ -73,7 +92,7 @@ def responsibilities(
     arguments = (below, _stride(below), tile_of_row, offset, lowest, factor, *sizes, out)
     if T:
         grid = (_blocks(D, 128 * VECTOR), min(_blocks(T, 16), 32_768))
-        _kernel("responsibilities")(grid, (128,), arguments)
+        _of_probabilities("responsibilities")(grid, (128,), arguments)
 
 
 def row_mass(
@@ -82,7 +101,7 @@ def row_mass(
     """Write the sum over frames of factor[d] exp(distance) of every row, out (K,) float64."""
     K, D = below.shape
     arguments = (below, _stride(below), tile_of_row, offset, lowest, factor, np.int32(K), np.int32(D), out)
-    _kernel("row_mass")((_blocks(K, _MASS_ROWS),), (_MASS_THREADS,), arguments)
+    _of_probabilities("row_mass")((_blocks(K, _MASS_ROWS),), (_MASS_THREADS,), arguments)
 
 
 def list_kept(
@@ -97,10 +116,10 @@ def list_kept(
     sizes = (np.int32(K), np.int32(D))
     counts = cupy.empty((grid[1], D), np.int64)
     stored = (below, _stride(below), tile_of_row, offset, lowest)
-    _kernel("count_kept")(grid, block, (*stored, *sizes, counts))
+    _of_probabilities("count_kept")(grid, block, (*stored, *sizes, counts))
     place = cupy.cumsum(counts, axis=0) - counts + start[:-1]
     arguments = (*stored, factor, *sizes, place, row, probability)
-    _kernel("list_kept")(grid, block, arguments)
+    _of_probabilities("list_kept")(grid, block, arguments)
 
 
 def untempered(below: Array, top: Array, log_prior: Array, beta: Array, reference: Array, out: Array) -> None:
@@ -108,4 +127,4 @@ def untempered(below: Array, top: Array, log_prior: Array, beta: Array, referenc
     T, D = out.shape
     arguments = (below, _stride(below), top, log_prior, beta, reference, np.int32(T), np.int32(D), out)
     if T:
-        _kernel("untempered")((_blocks(D, 128 * VECTOR), min(T, 32_768)), (128,), arguments)
+        _of_probabilities("untempered")((_blocks(D, 128 * VECTOR), min(T, 32_768)), (128,), arguments)

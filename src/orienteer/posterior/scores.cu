@@ -1,42 +1,12 @@
-// Tempered scores kept as distances below a maximum, and probabilities from them: GPU twin of _scores_numba.py.
-//
-//   x_kd = beta_d (S_kd - reference_d) + log_prior_k            float32
-//   below_kd = x_kd - top_d at the time of its tile             float16, <= 0
-//   distance_kd = below_kd + offset_td,  offset_td = top_d then - top_d in the end,  t the tile of row k
-//   p_kd = factor_d exp(distance_kd) where distance_kd > lowest_d, else 0
-//
-// scores (T, D) float32    below (K, D) float16    tile_of_row (K,) int32, -1: never added    offset (tiles, D)
-// Rows of ``below`` begin at multiples of stride, itself a multiple of 8.
-// Frames lie along x, so that neighbouring threads read neighbouring numbers; rows are cut into chunks.  A thread has
-// VECTOR neighbouring frames, which it reads and writes as one vector where rows begin at multiples of it.
-// Sums over rows go chunk by chunk into arrays that are added in their order; counts and maxima are whole
-// numbers: every result is the same in each run.
+// Scores of tiles kept as distances, and thresholds from them: GPU twin of _scores_numba.py.  See tempered.cuh.
 
-#ifndef VECTOR
-#define VECTOR 4
-#endif
+#include "tempered.cuh"
 
 typedef unsigned long long Key;
-typedef unsigned short Half;
 
 #define NOTHING (-3e38f)  // below all scores
 #define BINS_PER_NAT 4.f
 #define N_BINS 128
-#define MINUS_INFINITY __int_as_float(0xff800000)
-
-__device__ __forceinline__ Half to_half(float value)
-{
-    Half half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-}
-
-__device__ __forceinline__ float from_half(Half half)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
-    return value;
-}
 
 // A maximum and its row in one number that grows with the maximum and, among equals, for lower rows.
 __device__ __forceinline__ Key key_of(float x, int row)
@@ -58,84 +28,43 @@ __device__ __forceinline__ float tempered(float score, float reference, float be
     return fmaf(beta, score - reference, log_prior);
 }
 
-// Good to 1e-5 of itself wherever it is a normal number: below lies within 87 nats, the rest is as good as 0.
-__device__ __forceinline__ float exponential(float x) { return __expf(x); }
-
-// VECTOR numbers from a multiple of VECTOR on.
-__device__ __forceinline__ void load_halves(const Half *at, float *x)
-{
-#if VECTOR == 4
-    const uint2 bits = *reinterpret_cast<const uint2 *>(at);
-    x[0] = from_half((Half)(bits.x & 0xffffu));
-    x[1] = from_half((Half)(bits.x >> 16));
-    x[2] = from_half((Half)(bits.y & 0xffffu));
-    x[3] = from_half((Half)(bits.y >> 16));
-#elif VECTOR == 2
-    const unsigned bits = *reinterpret_cast<const unsigned *>(at);
-    x[0] = from_half((Half)(bits & 0xffffu));
-    x[1] = from_half((Half)(bits >> 16));
-#else
-    x[0] = from_half(*at);
+// Scores of VECTOR frames from what is given of them: themselves, or products and a law (ScoreLaw) in float64, rounded
+// once.  What lies beyond the last frame stays as it is.
+//   LAW 1   S_kd = product_kd - per_frame_d per_row_k
+//   LAW 2   S_kd = number (product_kd^2 per_frame_d - per_row_k), 0 where per_frame_d is
+#ifndef LAW
+#define LAW 0
 #endif
-}
+struct Law {
+    const double *per_row, *per_frame;
+    double number;
+};
 
-// What lies beyond the last frame goes to the end of the row, where nobody reads it.
-__device__ __forceinline__ void store_halves(Half *at, const float *x)
-{
-#if VECTOR == 4
-    uint2 bits;
-    bits.x = to_half(x[0]) | (unsigned)to_half(x[1]) << 16;
-    bits.y = to_half(x[2]) | (unsigned)to_half(x[3]) << 16;
-    *reinterpret_cast<uint2 *>(at) = bits;
-#elif VECTOR == 2
-    *reinterpret_cast<unsigned *>(at) = to_half(x[0]) | (unsigned)to_half(x[1]) << 16;
-#else
-    *at = to_half(x[0]);
-#endif
-}
+struct Scores {
+    Law law;
+    double per_frame[VECTOR];
 
-__device__ __forceinline__ bool is_aligned(const float *rows, int D)
-{
-    return D % VECTOR == 0 && (unsigned long long)rows % (4 * VECTOR) == 0;
-}
-
-// Numbers of frames d .. d + VECTOR of a row of D; beyond its end they are ``rest``.
-__device__ __forceinline__ void load_floats(const float *row, int d, int D, bool aligned, float rest, float *x)
-{
-#if VECTOR == 4
-    if (aligned) {
-        const float4 v = *reinterpret_cast<const float4 *>(row + d);
-        x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w;
-        return;
-    }
-#elif VECTOR == 2
-    if (aligned) {
-        const float2 v = *reinterpret_cast<const float2 *>(row + d);
-        x[0] = v.x, x[1] = v.y;
-        return;
-    }
-#endif
+    __device__ __forceinline__ Scores(const Law &law_, int d, int D) : law(law_)
+    {
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) x[i] = d + i < D ? row[d + i] : rest;
-}
+        for (int i = 0; i < VECTOR; ++i) per_frame[i] = LAW && d + i < D ? law.per_frame[d + i] : 0.;
+    }
 
-__device__ __forceinline__ void store_floats(float *row, int d, int D, bool aligned, const float *x)
-{
-#if VECTOR == 4
-    if (aligned) {
-        *reinterpret_cast<float4 *>(row + d) = make_float4(x[0], x[1], x[2], x[3]);
-        return;
-    }
-#elif VECTOR == 2
-    if (aligned) {
-        *reinterpret_cast<float2 *>(row + d) = make_float2(x[0], x[1]);
-        return;
-    }
-#endif
+    __device__ __forceinline__ void of_row(int k, int d, int D, float *score) const
+    {
+#if LAW
+        const double per_row = law.per_row[k];
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-        if (d + i < D) row[d + i] = x[i];
-}
+        for (int i = 0; i < VECTOR; ++i) {
+            if (d + i >= D) continue;
+            const double product = score[i];
+            if (LAW == 1) score[i] = (float)fma(-per_frame[i], per_row, product);
+            if (LAW == 2)
+                score[i] = per_frame[i] > 0. ? (float)(law.number * (product * product * per_frame[i] - per_row)) : 0.f;
+        }
+#endif
+    }
+};
 
 // key (D,) of the best before a tile; 0 where there is none.  One thread per frame.
 extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const double *__restrict__ total,
@@ -147,19 +76,23 @@ extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const
 
 // Raise key (D,) to the best of a tile.  Block (64, 4) threads; grid (frames / (64 VECTOR), rows / 64).
 extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, int D, int first_row,
-                                     const float *__restrict__ reference, const float *__restrict__ log_prior,
-                                     const float *__restrict__ beta, Key *__restrict__ key)
+                                     const double *__restrict__ per_row, const double *__restrict__ per_frame,
+                                     double number, const float *__restrict__ reference,
+                                     const float *__restrict__ log_prior, const float *__restrict__ beta,
+                                     Key *__restrict__ key)
 {
     __shared__ Key best[4][VECTOR][64];
     const int d = (blockIdx.x * 64 + threadIdx.x) * VECTOR, start = blockIdx.y * 64, end = min(start + 64, T);
     const bool aligned = is_aligned(scores, D);
     Key own[VECTOR] = {};
     if (d < D) {
+        const Scores law({per_row, per_frame, number}, d, D);
         float reference_d[VECTOR], beta_d[VECTOR], score[VECTOR];
         load_floats(reference, d, D, false, 0.f, reference_d);
         load_floats(beta, d, D, false, 0.f, beta_d);
         for (int k = start + threadIdx.y; k < end; k += 4) {
             load_floats(scores + (long long)k * D, d, D, aligned, MINUS_INFINITY, score);
+            law.of_row(k, d, D, score);
             const float prior = log_prior[k];
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i) {
@@ -184,8 +117,10 @@ extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, in
 // Keep a tile and sum e^below and below e^below per chunk of 64 rows: totals, moments (chunks, D).
 // tile_top (D,) gets the maximum that ``below`` is measured from.  Block and grid as above.
 extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, int D, int first_row,
-                                      const float *__restrict__ reference, const float *__restrict__ log_prior,
-                                      const float *__restrict__ beta, const Key *__restrict__ key,
+                                      const double *__restrict__ per_row, const double *__restrict__ per_frame,
+                                      double number, const float *__restrict__ reference,
+                                      const float *__restrict__ log_prior, const float *__restrict__ beta,
+                                      const Key *__restrict__ key,
                                       Half *__restrict__ below, long long stride, float *__restrict__ tile_top,
                                       float *__restrict__ best_score, float *__restrict__ totals,
                                       float *__restrict__ moments)
@@ -195,6 +130,7 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
     const bool aligned = is_aligned(scores, D);
     float total[VECTOR] = {}, moment[VECTOR] = {};
     if (d < D) {
+        const Scores law({per_row, per_frame, number}, d, D);
         float reference_d[VECTOR], beta_d[VECTOR], top[VECTOR], score[VECTOR], distance[VECTOR];
         int best_row[VECTOR];
         load_floats(reference, d, D, false, 0.f, reference_d);
@@ -208,6 +144,7 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
         }
         for (int k = start + threadIdx.y; k < end; k += 4) {
             load_floats(scores + (long long)k * D, d, D, aligned, MINUS_INFINITY, score);
+            law.of_row(k, d, D, score);
             const float prior = log_prior[k];
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i) {
@@ -266,39 +203,6 @@ extern "C" __global__ void join_tile(int D, int chunks, const Key *__restrict__ 
     top[d] = value_of(key[d]);
     best_row[d] = 0xffffffffu - (unsigned)key[d];
 }
-
-// Distances of VECTOR frames, row after row.  Rows of a tile share their offsets, which are kept from row to row.
-struct Distances {
-    const Half *below;
-    long long stride;
-    const int *tile_of_row;
-    const float *offset;
-    int D, d, tile;
-    float offset_d[VECTOR];
-
-    __device__ __forceinline__ Distances(const Half *below_, long long stride_, const int *tile_of_row_,
-                                         const float *offset_, int D_, int d_)
-        : below(below_), stride(stride_), tile_of_row(tile_of_row_), offset(offset_), D(D_), d(d_), tile(-1)
-    {
-    }
-
-    __device__ __forceinline__ void of_row(int k, float *distance)
-    {
-        const int own = tile_of_row[k];
-        if (own < 0) {
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i) distance[i] = MINUS_INFINITY;
-            return;
-        }
-        if (own != tile) {
-            tile = own;
-            load_floats(offset + (long long)tile * D, d, D, is_aligned(offset, D), 0.f, offset_d);
-        }
-        load_halves(below + k * stride + d, distance);
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) distance[i] += offset_d[i];
-    }
-};
 
 // Number of entries per bin of distance, counts (N_BINS + 1, D).  Block (32, 8); grid (frames / (32 VECTOR), rows / 1024).
 extern "C" __global__ void count_distances(const Half *__restrict__ below, long long stride,
@@ -364,130 +268,5 @@ extern "C" __global__ void kept_sums(const Half *__restrict__ below, long long s
                 sums[(long long)blockIdx.y * D + d + i] =
                     ((double)part[0][i][threadIdx.x] + part[1][i][threadIdx.x]) +
                     ((double)part[2][i][threadIdx.x] + part[3][i][threadIdx.x]);
-    }
-}
-
-// out (T, D) = probabilities of rows first .. first + T.  Block 128 threads; grid (frames / (128 VECTOR), rows / 16).
-extern "C" __global__ void responsibilities(const Half *__restrict__ below, long long stride,
-                                            const int *__restrict__ tile_of_row, const float *__restrict__ offset,
-                                            const float *__restrict__ lowest, const float *__restrict__ factor,
-                                            int first, int T, int D, float *__restrict__ out)
-{
-    const int d = (blockIdx.x * blockDim.x + threadIdx.x) * VECTOR;
-    if (d >= D) return;
-    const bool aligned = is_aligned(out, D);
-    Distances distances(below, stride, tile_of_row, offset, D, d);
-    float lowest_d[VECTOR], factor_d[VECTOR], p[VECTOR];
-    load_floats(lowest, d, D, false, 0.f, lowest_d);
-    load_floats(factor, d, D, false, 0.f, factor_d);
-    for (int start = blockIdx.y * 16; start < T; start += gridDim.y * 16) {
-        for (int k = start; k < min(start + 16, T); ++k) {
-            distances.of_row(first + k, p);
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i) p[i] = p[i] > lowest_d[i] ? factor_d[i] * exponential(p[i]) : 0.f;
-            store_floats(out + (long long)k * D, d, D, aligned, p);
-        }
-    }
-}
-
-// out (K,) = sum over frames of the probabilities of each row.  A block of 128 threads has MASS_ROWS rows, for which
-// thresholds and factors are read once.
-enum { MASS_ROWS = 8, MASS_THREADS = 128 };
-extern "C" __global__ void row_mass(const Half *__restrict__ below, long long stride,
-                                    const int *__restrict__ tile_of_row, const float *__restrict__ offset,
-                                    const float *__restrict__ lowest, const float *__restrict__ factor, int K, int D,
-                                    double *__restrict__ out)
-{
-    __shared__ double part[MASS_ROWS][MASS_THREADS];
-    const int first = blockIdx.x * MASS_ROWS, n_rows = min((int)MASS_ROWS, K - first);
-    double total[MASS_ROWS] = {};
-    for (int d = threadIdx.x * VECTOR; d < D; d += MASS_THREADS * VECTOR) {
-        Distances distances(below, stride, tile_of_row, offset, D, d);
-        float lowest_d[VECTOR], factor_d[VECTOR], distance[VECTOR];
-        load_floats(lowest, d, D, is_aligned(lowest, D), 0.f, lowest_d);
-        load_floats(factor, d, D, is_aligned(factor, D), 0.f, factor_d);
-#pragma unroll
-        for (int r = 0; r < MASS_ROWS; ++r) {
-            if (r >= n_rows) break;
-            distances.of_row(first + r, distance);
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i)
-                if (d + i < D && distance[i] > lowest_d[i]) total[r] += factor_d[i] * exponential(distance[i]);
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < MASS_ROWS; ++r) part[r][threadIdx.x] = total[r];
-    for (int half = MASS_THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            for (int r = 0; r < MASS_ROWS; ++r) part[r][threadIdx.x] += part[r][threadIdx.x + half];
-    }
-    __syncthreads();
-    if (threadIdx.x < n_rows) out[first + threadIdx.x] = part[threadIdx.x][0];
-}
-
-__device__ __forceinline__ float distance_at(const Half *below, long long stride, const int *tile_of_row,
-                                             const float *offset, int k, int D, int d)
-{
-    const int tile = tile_of_row[k];
-    return tile < 0 ? MINUS_INFINITY : from_half(below[k * stride + d]) + offset[(long long)tile * D + d];
-}
-
-// Number of kept entries per chunk of 256 rows, counts (chunks, D).  One thread per frame and chunk.
-extern "C" __global__ void count_kept(const Half *__restrict__ below, long long stride,
-                                      const int *__restrict__ tile_of_row, const float *__restrict__ offset,
-                                      const float *__restrict__ lowest, int K, int D, long long *__restrict__ counts)
-{
-    const int d = blockIdx.x * blockDim.x + threadIdx.x, end = min((int)blockIdx.y * 256 + 256, K);
-    if (d >= D) return;
-    const float lowest_d = lowest[d];
-    int count = 0;
-    for (int k = blockIdx.y * 256; k < end; ++k)
-        count += distance_at(below, stride, tile_of_row, offset, k, D, d) > lowest_d;
-    counts[(long long)blockIdx.y * D + d] = count;
-}
-
-// List the kept entries of each chunk from place (chunks, D) on: rows ascending within a frame.
-extern "C" __global__ void list_kept(const Half *__restrict__ below, long long stride,
-                                     const int *__restrict__ tile_of_row, const float *__restrict__ offset,
-                                     const float *__restrict__ lowest, const float *__restrict__ factor, int K, int D,
-                                     const long long *__restrict__ place, int *__restrict__ row,
-                                     float *__restrict__ probability)
-{
-    const int d = blockIdx.x * blockDim.x + threadIdx.x, end = min((int)blockIdx.y * 256 + 256, K);
-    if (d >= D) return;
-    const float lowest_d = lowest[d], factor_d = factor[d];
-    long long next = place[(long long)blockIdx.y * D + d];
-    for (int k = blockIdx.y * 256; k < end; ++k) {
-        const float distance = distance_at(below, stride, tile_of_row, offset, k, D, d);
-        if (distance > lowest_d) {
-            row[next] = k;
-            probability[next] = factor_d * exponential(distance);
-            ++next;
-        }
-    }
-}
-
-// out (T, D) = scores of a tile again, from what was kept of it.  Block 128 threads; grid (frames / (128 VECTOR), T).
-extern "C" __global__ void untempered(const Half *__restrict__ below, long long stride,
-                                      const float *__restrict__ top, const float *__restrict__ log_prior,
-                                      const float *__restrict__ beta, const float *__restrict__ reference, int T,
-                                      int D, float *__restrict__ out)
-{
-    const int d = (blockIdx.x * blockDim.x + threadIdx.x) * VECTOR;
-    if (d >= D) return;
-    const bool aligned = is_aligned(out, D);
-    float top_d[VECTOR], inverse[VECTOR], reference_d[VECTOR], x[VECTOR];
-    load_floats(top, d, D, false, 0.f, top_d);
-    load_floats(beta, d, D, false, 1.f, inverse);
-    load_floats(reference, d, D, false, 0.f, reference_d);
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i) inverse[i] = 1.f / fmaxf(inverse[i], 1e-30f);
-    for (int k = blockIdx.y; k < T; k += gridDim.y) {
-        load_halves(below + k * stride + d, x);
-        const float prior = log_prior[k];
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) x[i] = fmaf(x[i] + top_d[i] - prior, inverse[i], reference_d[i]);
-        store_floats(out + (long long)k * D, d, D, aligned, x);
     }
 }

@@ -1,12 +1,15 @@
 """ScoreStore: tempered scores of a batch of frames against all orientations, and probabilities from them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device
+from orienteer.compute.arrays import Array, DeviceName, choose_device, is_on_gpu, namespace_of_device
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
+from orienteer.likelihood.base import MergeLaw
+from orienteer.likelihood.matrix_cuda import half_scale
+from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.posterior.grouping import starts_of
 from orienteer.posterior.joining import Tops, join_tops
 from orienteer.posterior.posterior import Posterior
@@ -14,6 +17,22 @@ from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.threshold import N_BINS, kept_of_counts, threshold_of_counts
 
 _ROWS_PER_SUM = 256  # rows of a partial sum
+
+
+class Weighed(NamedTuple):
+    """What frames deposit into a tile of rows.
+
+    numerator : (T, D) float16, over ``factor``: multiplies the photon counts.
+    row : (T,) float64, weight of each row in the denominator.
+    expected : (D,) float64, photons that the rows of the tile expect of each frame at unit fluence.
+    mass : (T,) float64, responsibility of each row for the counted frames; None: nobody asked.
+    """
+
+    numerator: Array
+    factor: float
+    row: Array
+    expected: Array
+    mass: Array | None
 
 
 class ScoreStore:
@@ -57,31 +76,44 @@ class ScoreStore:
         self._log_priors: list[Array] = []
         self._first_rows: list[int] = []
         self._reference: Array | None = None
+        self._ones = xp.ones(D, dtype=np.float32)
         self._top = xp.full(D, -3e38, dtype=np.float32)
         self._total, self._moment = xp.zeros(D), xp.zeros(D)
         self._best_row = xp.zeros(D, dtype=np.int64)
         self._best_score = xp.full(D, -np.inf, dtype=np.float32)
         self._posterior: Posterior | None = None
 
-    def add(self, first_row: int, scores: Array, log_prior: Array, inverse_temperature: Array) -> None:
+    def add(
+        self, first_row: int, scores: Array, log_prior: Array, inverse_temperature: Array,
+        law: ScoreLaw | None = None,
+    ) -> None:  # fmt: skip
         """Take the scores of rows first_row .. first_row + T.  Tiles may come in any order, each row once.
 
         scores : (T, D) float32 log-likelihoods on the device of the store.
         log_prior : (T,) logarithm of the rows' weights; -inf: the row is impossible.
         inverse_temperature : (D,) or a number, the same for all tiles.
+        law : makes scores of what was given in their place, products; on the GPU while they are kept.
         """
         xp = self._xp
         T = self._check_tile(first_row, scores, log_prior)
-        scores = xp.ascontiguousarray(scores, dtype=np.float32)
         log_prior = xp.ascontiguousarray(log_prior, dtype=np.float32)
         beta = xp.asarray(inverse_temperature, dtype=np.float32)
         beta = xp.ascontiguousarray(xp.broadcast_to(beta, (self.n_frames,)))
+        options: dict[str, Any] = {}
+        scores = xp.ascontiguousarray(scores, dtype=np.float32)
+        if law is not None and is_on_gpu(scores):
+            options["law"] = law
+        elif law is not None:
+            scores, law = law.scores(scores, xp.empty_like(scores)), None
         if self._reference is None:
-            self.refer(scores[0], beta)
+            first = scores[:1]
+            if law is not None:
+                first = law._replace(per_row=law.per_row[:1]).scores(first, xp.empty_like(first))
+            self.refer(first[0], beta)
         tile_top = xp.empty(self.n_frames, dtype=np.float32)
         self._kernels.add_tile(
             scores, first_row, self._reference, log_prior, beta, self._below,
-            tile_top, self._top, self._total, self._moment, self._best_row, self._best_score,
+            tile_top, self._top, self._total, self._moment, self._best_row, self._best_score, **options,
         )  # fmt: skip
         self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
         self._tile_tops.append(tile_top)
@@ -126,9 +158,10 @@ class ScoreStore:
         tops = self._tops()
         if self.comm.size > 1:
             tops = join_tops(self.comm, tops)[0]
+        self._final_top = tops.top.astype(np.float32)
         self._offset = xp.zeros((1, D), dtype=np.float32)
         if self._tile_tops:
-            self._offset = xp.stack(self._tile_tops) - tops.top.astype(np.float32)
+            self._offset = xp.stack(self._tile_tops) - self._final_top
         self._tiles = xp.asarray(self._tile_of_row)
         counts = xp.zeros((N_BINS + 1, D), dtype=np.int32)
         self._kernels.count_distances(self._below, self._tiles, self._offset, counts)
@@ -178,14 +211,9 @@ class ScoreStore:
 
         Entries too far below the best to be kept have no score: -inf.
         """
-        self.finish()
-        tile = int(self._tile_of_row[first_row])
+        tile = self._tile_between(first_row, last_row)
         log_prior = self._log_priors[tile]
-        is_start = first_row == 0 or self._tile_of_row[first_row - 1] != tile
-        n_rows = self._rows_between(first_row, last_row)
-        if tile < 0 or not is_start or len(log_prior) != n_rows:
-            raise OrienteerError(f"rows {first_row} to {last_row} were not added as one tile.")
-        out = self._xp.empty((n_rows, self.n_frames), dtype=np.float32)
+        out = self._xp.empty((last_row - first_row, self.n_frames), dtype=np.float32)
         self._kernels.untempered(
             self._below[first_row:last_row],
             self._tile_tops[tile],
@@ -195,6 +223,43 @@ class ScoreStore:
             out,
         )
         return out
+
+    def weigh(
+        self, first_row: int, last_row: int, law: MergeLaw, offsets: Array | None, signal: Array,
+        weight: Array | None = None, counted: Array | None = None,
+    ) -> Weighed:  # fmt: skip
+        """What the frames deposit into the rows of a tile as it was added; on the GPU, in one pass.
+
+        offsets : (T,) of the law; None where its slope is 0.   signal : (T,) photons of each row.
+        weight : (D,) how much each frame counts in the merge.   counted : (D,) bool, frames of the mass.
+        """
+        from orienteer.posterior._weighing_cuda import Kept, Tempering, weigh
+
+        xp = self._xp
+        log_prior = self._log_priors[self._tile_between(first_row, last_row)]
+
+        def of_frames(values: Array | None) -> Array:
+            return self._ones if values is None else xp.ascontiguousarray(values, dtype=np.float32)
+
+        scale = half_scale(1.0 if law.largest is None else law.largest)
+        numerator, rows, expected = weigh(
+            Kept(self._below, self._tiles, self._offset, self._lowest, self._factor),
+            Tempering(self._final_top, self._reference, self._beta, log_prior),
+            first_row, signal if offsets is None else offsets, signal, of_frames(law.inverse),
+            of_frames(weight), of_frames(law.row_factor), None if counted is None else of_frames(counted),
+            law.slope, scale,
+        )  # fmt: skip
+        return Weighed(numerator, 1 / scale, rows[0], expected, None if counted is None else rows[1])
+
+    def _tile_between(self, first_row: int, last_row: int) -> int:
+        """The number of the tile that was added as these rows."""
+        self.finish()
+        tile = int(self._tile_of_row[first_row])
+        is_start = first_row == 0 or self._tile_of_row[first_row - 1] != tile
+        n_rows = self._rows_between(first_row, last_row)
+        if tile < 0 or not is_start or len(self._log_priors[tile]) != n_rows:
+            raise OrienteerError(f"rows {first_row} to {last_row} were not added as one tile.")
+        return tile
 
     def _rows_between(self, first_row: int, last_row: int) -> int:
         if not 0 <= first_row <= last_row <= self.n_rows:

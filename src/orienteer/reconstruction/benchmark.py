@@ -36,7 +36,8 @@ from orienteer.reconstruction.frames.batch import Batch, Group
 from orienteer.reconstruction.model.relative_intensity import both_friedel, corrected, random_start
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.expectation import expect, merge, score_tile
+from orienteer.reconstruction.orienting.expectation import expect, score_tile
+from orienteer.reconstruction.orienting.maximisation import merge
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.plan import Plan, make_plan
 from orienteer.reconstruction.stopwatch import Stopwatch, part

@@ -15,8 +15,9 @@ from orienteer.orientation.six_hundred_cell import MOST_DIVISIONS, n_rotations
 # Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
 _CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
-# Bytes of a voxel of the models, and of the sums that slices gather in: float32 and float64, twice on a GPU.
-_MODEL, _SUMS = 4, {"cpu": 24, "cuda": 32}
+# Bytes of a voxel of the models, and of the sums that slices gather in: float32 and float64, on a GPU
+# float32 four times.
+_MODEL, _SUMS = 4, {"cpu": 24, "cuda": 48}
 # Of tables that are kept for a cube: its shells, and distances in its transform.  On a GPU each voxel is
 # copied beside its neighbours while it is sliced.
 _TABLES = {"cpu": 12, "cuda": 35}
@@ -26,7 +27,7 @@ _SOLVING, _FILTERING = 64, 94
 # Matrix, quaternion, weight, prior, mass and offset of a row; also of the coarser grids that are kept.
 _ROW = 120
 # Few frames meet each row of the second pass of a search, so its tiles are larger.
-_LARGER_TILES = 4
+_LARGER_TILES = {"cpu": 4, "cuda": 2}
 # Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and the
 # slices that these are compared with.  By frame: responsibilities, those of a group, and its weights.
 _BY_PIXEL, _BY_FRAME = 4, 3
@@ -154,9 +155,9 @@ def make_plan(
     budget = (budget_GiB or free / 4) * 2**30
     sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
     layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
-    tile_rows = 4096 if on_gpu else 128 if layout == "sparse" else 512
+    tile_rows = 8192 if on_gpu else 128 if layout == "sparse" else 512
     most_rows = max(1, min(n_rows, int(budget / 4 // max(4 * _BY_PIXEL * n_pixels, 1))))
-    tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES * tile_rows, most_rows)
+    tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES[device] * tile_rows, most_rows)
     # Of a frame: its scores, the tops of tiles and sums of 256 rows, and what it has in a tile.
     score = n_rows * ((2 if on_gpu else 4) + 8 / tile_rows + 8 / 256)
     in_tile, tile = 4.0 * _BY_FRAME * tile_rows, 4.0 * _BY_PIXEL * tile_rows * n_pixels

@@ -1,4 +1,4 @@
-"""Launching of ``trilinear.cu``: the same arguments as the twin on the CPU, all of them checked before."""
+"""Launching of ``trilinear.cu`` and ``insert.cu``: arguments of the twins on the CPU, all checked before."""
 
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,8 @@ def slice_volume(
     """
     n = len(volume)
     _refuse_large(n)
-    module = _module(QUADS=int(quads), ROWS=rows)
-    if quads:
-        cupy: Any = import_cupy()
-        plain, volume = volume, cupy.empty((n, n, n, 4), np.float32)
-        blocks = (n**3 + _THREADS - 1) // _THREADS
-        module.get_function("make_quads")((blocks,), (_THREADS,), (plain, np.int32(n), volume))
+    module = _module("trilinear.cu", QUADS=int(quads), ROWS=rows)
+    volume = _quads(volume) if quads else volume
     before = (volume, np.int32(n), patches.coordinates, patches.order, matrices)
     _launch(module, "slice_volume", len(matrices), len(patches), rows, before, (np.int32(by_pixel), out))
 
@@ -39,18 +35,22 @@ def slice_volume(
 def insert_slices(
     sums: GpuSums | Array, n: int, patches: PointPatches, matrices: Array, values: Array,
     row_weights: Array, pixel_weights: Array, weights: Array | None, by_pixel: bool,
-    *, rows: int = 16,
+    *, model: Array | None = None, rows: int = 16,
 ) -> None:  # fmt: skip
-    """Add slices to ``GpuSums`` or to a plain (n, n, n, 2) float32 array, ``rows`` orientations a thread."""
+    """Add slices to ``GpuSums`` or to a plain (n, n, n, 2) float32 array, ``rows`` orientations a thread.
+
+    model : (n, n, n) float32 whose slices, times the weights, are taken from the values; None: nothing is.
+    """
     _refuse_large(n)
     scales = (1.0, 1.0)
     if isinstance(sums, GpuSums):
         sums.expect_rows(len(matrices))
-        form, array = (64, sums.fixed) if sums.deterministic else (4, sums.quads)
+        form, array = (64, sums.fixed) if sums.deterministic else (8, sums.sectors)
         if sums.deterministic:
-            exponents = sums.expect_magnitudes(
-                *_magnitudes(values, row_weights, pixel_weights, weights, by_pixel)
-            )
+            of_values, of_weights = _magnitudes(values, row_weights, pixel_weights, weights, by_pixel)
+            if model is not None:
+                of_values += of_weights * float(abs(model).max())
+            exponents = sums.expect_magnitudes(of_values, of_weights)
             scales = (float(np.ldexp(1.0, exponents[0])), float(np.ldexp(1.0, exponents[1])))
     else:
         form, array = 2, sums
@@ -60,12 +60,24 @@ def insert_slices(
                 "on the GPU they must be contiguous float32 (n, n, n, 2).",
                 "make_sums(n, device) gives what fits.",
             )
+    module = _module("insert.cu", FORM=form, QUADS=1, ROWS=rows)
     before = (
         array, np.int32(n), patches.coordinates, patches.order, matrices, values,
         row_weights, pixel_weights, np.uintp(0) if weights is None else weights,
+        np.uintp(0) if model is None else _quads(model),
     )  # fmt: skip
     after = (np.int32(by_pixel), np.float64(scales[0]), np.float64(scales[1]))
-    _launch(_module(FORM=form, ROWS=rows), "insert_slices", len(matrices), len(patches), rows, before, after)
+    _launch(module, "insert_slices", len(matrices), len(patches), rows, before, after)
+
+
+def _quads(volume: Array) -> Array:
+    """(n, n, n, 4) float32, every voxel with its neighbours along y and z."""
+    cupy: Any = import_cupy()
+    n = len(volume)
+    quads = cupy.empty((n, n, n, 4), np.float32)
+    kernel = _module("trilinear.cu", QUADS=1, ROWS=16).get_function("make_quads")
+    kernel(((n**3 + _THREADS - 1) // _THREADS,), (_THREADS,), (volume, np.int32(n), quads))
+    return quads
 
 
 def _magnitudes(
@@ -90,9 +102,9 @@ def _refuse_large(n: int) -> None:
         raise OrienteerError(f"a cube of {n}^3 voxels is too large to be sliced; {_LARGEST} is the limit.")
 
 
-def _module(**constants: int) -> Any:
+def _module(file: str, **constants: int) -> Any:
     options = tuple(f"-D{name}={value}" for name, value in constants.items())
-    return load_kernels(Path(__file__).with_name("trilinear.cu"), options)
+    return load_kernels(Path(__file__).with_name(file), options)
 
 
 def _launch(

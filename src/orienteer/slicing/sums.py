@@ -67,9 +67,9 @@ class CpuSums:
 class GpuSums:
     """Sums on the GPU, in a form that its atomic additions like, and their joining.
 
-    Fast form: two float32 copies, ``quads`` (2, n, n, h, 4), h = (n + 1) // 2.  Copy 0 holds the voxels
-    z = (0, 1), (2, 3), ... as vectors (value, weight, value, weight), copy 1 the voxels (1, 2), (3, 4), ...
-    The two neighbours along z of any point are one aligned vector of one copy, and one instruction adds it.
+    Fast form: four float32 copies, ``sectors`` (2, 2, n, h, h, 8), h = (n + 1) // 2.  Copy (i, j) holds the
+    voxels y = 2 a + i + (0, 1), z = 2 b + j + (0, 1) at (x, a, b), each as value and weight: the four
+    neighbours of any point in a plane x lie in 32 bytes of one copy, which the memory adds to at once.
 
     Deterministic form: ``fixed`` (n, n, n, 2) int64 in units of 2^-``exponents``.  Integers add to the same
     sum in any order.  The unit is chosen from the first values such that the sum of all magnitudes, a bound
@@ -82,7 +82,7 @@ class GpuSums:
             raise RuntimeError("GpuSums needs CuPy and a CUDA device")
         self.n, self.deterministic = n, deterministic
         h = (n + 1) // 2
-        self.quads: Array = None if deterministic else self.cupy.zeros((2, n, n, h, 4), np.float32)
+        self.sectors: Array = None if deterministic else self.cupy.zeros((2, 2, n, h, h, 8), np.float32)
         self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
         self.exponents: tuple[int, int] | None = None
         self._magnitudes = [0.0, 0.0]
@@ -92,9 +92,9 @@ class GpuSums:
     def expect_rows(self, n_rows: int) -> None:
         """Called before rows are added: float32 sums that have taken many rows go to float64 first."""
         self._rows += n_rows
-        if self._rows > _ROWS_IN_SINGLE and self.quads is not None:
+        if self._rows > _ROWS_IN_SINGLE and self.sectors is not None:
             self._total = self.finish()
-            self.quads[...] = 0
+            self.sectors[...] = 0
             self._rows = n_rows
 
     def expect_magnitudes(self, values: float, weights: float) -> tuple[int, int]:
@@ -118,9 +118,12 @@ class GpuSums:
         if self.fixed is not None:
             units = self.cupy.asarray(np.ldexp(1.0, [-e for e in self.exponents or (0, 0)]))
             return self.fixed * units
-        copies = self.quads.reshape(2, self.n, self.n, -1, 2)
-        joined = copies[0, :, :, : self.n].astype(np.float64)
-        joined[:, :, 1:] += copies[1, :, :, : self.n - 1]
+        n, h = self.n, self.sectors.shape[3]
+        joined = self.cupy.zeros((n, n, n, 2))
+        for y in range(2):
+            for z in range(2):
+                voxels = self.sectors[y, z].reshape(n, h, h, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5)
+                joined[:, y:, z:] += voxels.reshape(n, 2 * h, 2 * h, 2)[:, : n - y, : n - z]
         if self._total is not None:
             joined += self._total
         return joined

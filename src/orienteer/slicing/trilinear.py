@@ -68,6 +68,7 @@ def insert_slices(
     pixel_weights: Array | None,
     by_pixel: bool = False,
     weights: Array | None = None,
+    model: Array | None = None,
 ) -> None:
     """Put slices back where they were taken: the exact adjoint of :func:`slice_volume`.
 
@@ -80,6 +81,8 @@ def insert_slices(
     row_weights : (K,); a row of weight 0 is neither read nor added.  May be None when ``weights`` is given.
     pixel_weights : (P,); may be None when ``weights`` is given.
     weights : in the shape of ``values``; replaces the outer product.
+    model : (n, n, n) float32; of the values only what its slices times the weights have not is added.  On
+        the GPU it is looked up on the way.
 
     On the CPU the result has the same bits for any number of threads.
     """
@@ -102,8 +105,15 @@ def insert_slices(
     if on_gpu:
         from orienteer.slicing import gpu
 
-        gpu.insert_slices(sums, n, patches, matrices, values, row_weights, pixel_weights, weights, by_pixel)
+        gpu.insert_slices(
+            sums, n, patches, matrices, values, row_weights, pixel_weights, weights, by_pixel,
+            model=None if model is None else xp.ascontiguousarray(model, dtype=xp.float32),
+        )  # fmt: skip
         return
+    if model is not None:
+        sides = (pixel_weights, row_weights) if by_pixel else (row_weights, pixel_weights)
+        outer = np.outer(*sides) if weights is None else weights
+        values = values - outer * slice_volume(model, patches, matrices, by_pixel)
     if array.shape[-1] != 2 or array.dtype != np.float64 or not array.flags.c_contiguous:
         raise OrienteerError(
             f"sums are {array.dtype} of shape {array.shape}; they must be contiguous float64 (n, n, n, 2).",

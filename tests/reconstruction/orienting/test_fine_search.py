@@ -25,10 +25,11 @@ from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.frames.batch import Batch, Group
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.expectation import expect, merge
+from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.fine_search import FineSearch
 from orienteer.reconstruction.orienting.fine_temperature import fine_inverse_temperature
 from orienteer.reconstruction.orienting.listed_rows import owners_of
+from orienteer.reconstruction.orienting.maximisation import merge
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import make_sums

@@ -44,24 +44,27 @@ class Deposit:
             row_weights times pixel_weights (P,).
         """
         rows = row_weights.astype(np.float32)
-        if self.models is not None:
+        compared = None if self.models is None else self.models[model]
+        if compared is not None and not is_on_gpu(values):
             with part("expand"):
-                if not is_on_gpu(values):
-                    # Late in a run few rows hold frames; of the others no slice is needed.
-                    used = np.flatnonzero(rows)
-                    if len(used) < _MANY_ROWS * len(rows):
-                        chosen = (slice(None), used) if by_pixel else (used, slice(None))
-                        matrices, rows, values = matrices[used], rows[used], values[chosen]
-                        weights = None if weights is None else weights[chosen]
-                slices = slice_volume(self.models[model], points, matrices, by_pixel=by_pixel)
+                # Late in a run few rows hold frames; of the others no slice is needed.
+                used = np.flatnonzero(rows)
+                if len(used) < _MANY_ROWS * len(rows):
+                    chosen = (slice(None), used) if by_pixel else (used, slice(None))
+                    matrices, rows, values = matrices[used], rows[used], values[chosen]
+                    weights = None if weights is None else weights[chosen]
+                slices = slice_volume(compared, points, matrices, by_pixel=by_pixel)
                 if weights is not None:
                     slices *= weights
                     values -= slices
                 else:
                     factors = (pixel_weights, rows) if by_pixel else (rows, pixel_weights)
                     subtract_expected(values, slices, *factors)
+                compared = None
         with part("insert"):
-            insert_slices(self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights)
+            insert_slices(
+                self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights, compared
+            )
 
     def with_model(self, other: "Deposit", model: int) -> "Deposit":
         """With one more model, of which another deposit holds the sums."""

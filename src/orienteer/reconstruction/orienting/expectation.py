@@ -1,4 +1,4 @@
-"""Expectation and maximisation of one batch of frames: slice, score, normalise, merge, in tiles of rows.
+"""Expectation of one batch of frames: slice, score, normalise, in tiles of rows.
 
 A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the junk classes, which do not
 rotate, come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
@@ -6,22 +6,21 @@ rotate, come last.  The matrix of rows times frames exists only for the batch, w
 
 from typing import TYPE_CHECKING, Any
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
-from orienteer.likelihood.background import merged_signal, weights_of_pixels
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.likelihood.base import Likelihood
-from orienteer.likelihood.fluence import expected_photons
 from orienteer.likelihood.panels import Panels
 from orienteer.likelihood.product import SparseProduct
+from orienteer.likelihood.rounding import LARGEST_ERROR, N_ROWS, error_of_half
+from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.turned import TurnedVolume
 
 if TYPE_CHECKING:
-    from orienteer.reconstruction.states.posterior import StatePosterior
+    pass
 
 from orienteer.reconstruction.frames.batch import Batch
-from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.rows import RowSpace, Tile
 
@@ -31,7 +30,8 @@ def score_tile(likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batc
 
     slices : (T, P) or (P, T), as the batch wants them; or yet to be made, where :func:`can_fuse` says so.
     """
-    return _score_tile(likelihood, slices, batch)[0]
+    found, _, _, law = _score_tile(likelihood, slices, batch)
+    return found if law is None else law.scores(found, found)
 
 
 def can_fuse(likelihood: Likelihood, batch: Batch, *, is_listed: bool = False) -> bool:
@@ -51,15 +51,23 @@ def can_fuse(likelihood: Likelihood, batch: Batch, *, is_listed: bool = False) -
     )
 
 
-def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Array, Array, Array]:
-    """Scores (T, D), the photons (T,) of each row at unit fluence on the scored pixels, and the offsets."""
+def _score_tile(
+    likelihood: Likelihood, slices: Any, batch: Batch, one_term: bool = False
+) -> tuple[Array, Array, Array, ScoreLaw | None]:
+    """Scores (T, D), the photons (T,) of each row at unit fluence on the scored pixels, and the offsets.
+
+    With a law there are products in the place of scores, of which it makes them.
+    one_term : whether one float16 term of an operand is enough where two would be taken.
+    """
     by_pixel = batch.by_pixel
     parts = []
     operand: Any = None
+    law: ScoreLaw | None = None
     for group in batch.groups:
         if operand is None or likelihood.needs_fluence_groups:
             with part("expand"):
                 form = group.product.operand_form
+                form = "half" if form == "split" and one_term else form
                 operand, offsets = likelihood.expand(slices, group.fluence, by_pixel, form)
         with part("score"):
             product = group.product.scores(operand)
@@ -69,6 +77,10 @@ def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Arra
                 missing = group.product.missing_scores(each)
             own = batch.fluence[group.columns]
             fluence: Any = group.fluence if likelihood.needs_fluence_groups else own
+            if is_on_gpu(product) and len(batch.groups) == 1 and group.is_even and missing is None:
+                law = likelihood.score_law(offsets, group.frames, fluence)
+                parts.append(product)
+                continue
             slopes = None if group.is_even else likelihood.fluence_slopes(slices, group.fluence, by_pixel)
             parts.append(
                 likelihood.scores(
@@ -82,7 +94,7 @@ def _score_tile(likelihood: Likelihood, slices: Any, batch: Batch) -> tuple[Arra
         else:
             signal = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
     scores = parts[0] if len(parts) == 1 else array_namespace(parts[0]).concatenate(parts, axis=1)
-    return scores, signal, offsets
+    return scores, signal, offsets, law
 
 
 def expect(
@@ -94,23 +106,46 @@ def expect(
     beta : (D,) or a number, inverse temperatures.
     """
     fused = can_fuse(likelihood, batch)
+    # Operands of two float16 terms cost twice as much; None: it is not known yet whether one would do.
+    has_two = any(group.product.operand_form == "split" for group in batch.groups)
+    one_term: bool | None = None if has_two else False
+    slices: Any
     tiles = expander.tiles(rows)
     if store.comm.size > 1:
         # What is claimed by several has one order for all, and scores are compared with those of one row.
         tiles = list(rows.tiles())
         store.refer(_first_scores(likelihood, expander, rows, batch, tiles[0]), beta)
+        if has_two:  # one answer for all ranks
+            slices = expander.slices(rows, tiles[0], batch.by_pixel)
+            one_term = _one_term_is_enough(likelihood, slices, batch, beta)
     for tile in store.comm.claimed(tiles):
         with part("expand"):
             is_fused = fused and tile.model is not None
-            slices: Any = (
-                expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)
-            )
-        scores, signal, offsets = _score_tile(likelihood, slices, batch)
+            slices = expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)
+            if one_term is None:
+                one_term = _one_term_is_enough(likelihood, slices, batch, beta)
+        scores, signal, offsets, law = _score_tile(likelihood, slices, batch, one_term)
         expander.note(tile, signal, offsets)
         with part("posterior"):
-            store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta)
+            store.add(tile.first, scores, rows.log_prior[tile.first : tile.last], beta, law)
     with part("posterior"):
         return store.finish()
+
+
+def _one_term_is_enough(likelihood: Likelihood, slices: Any, batch: Batch, beta: Array) -> bool:
+    """Whether one float16 term does for the operands of all frames, at the temperature that they have now.
+
+    slices : (T, P) of some rows, the first of which are tried.
+    """
+    xp = array_namespace(batch.fluence)
+    betas = xp.broadcast_to(xp.asarray(beta), (len(batch),))
+    for group in batch.groups:
+        own = group.columns
+        fluence: Any = group.fluence if likelihood.needs_fluence_groups else batch.fluence[own]
+        error = error_of_half(likelihood, slices[:N_ROWS], group.frames, fluence, betas[own])
+        if not error <= LARGEST_ERROR:  # nor what is not a number
+            return False
+    return True
 
 
 def _first_scores(
@@ -122,116 +157,3 @@ def _first_scores(
         if can_fuse(likelihood, batch):
             return score_tile(likelihood, expander.turned(rows, tile), batch)[0]
     return score_tile(likelihood, expander.slices(rows, tile, batch.by_pixel), batch)[0]
-
-
-def merge(
-    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, store: ScoreStore,
-    deposit: Deposit, pixel_weights: Array, states: "StatePosterior | None" = None,
-) -> Array:  # fmt: skip
-    """Maximisation and compression: put the weighted frames back where their slices were taken.
-
-    pixel_weights : (P,) float32, correction of the pixels.
-    states : gathers how likely each model is for each frame; None: nobody asks.
-    Returns photons (D,) float64 that the responsible rows expect at unit fluence on the scored pixels.
-    """
-    xp = array_namespace(batch.fluence)
-    by_pixel = batch.by_pixel
-    expected = xp.zeros(len(batch), dtype=xp.float64)
-    # The product of a pair is in its score, where no pixel is missing.
-    rescores = likelihood.needs_product_to_merge and all(g.frames.missing is None for g in batch.groups)
-    sees_slices = likelihood.needs_product_to_merge and not rescores
-    with part("posterior"):
-        mass = store.row_mass()
-        # One look at all of it: the GPU is not waited for in every tile.
-        on_host = to_numpy(mass)
-        largest_offset = None
-        if likelihood.needs_product_to_merge:
-            largest_offset = expander.largest_offset(store.comm)
-    if batch.counted is None:
-        deposit.row_mass += mass
-    for tile in rows.tiles():
-        if not on_host[tile.first : tile.last].sum() > 0:
-            continue
-        with part("posterior"):
-            responsibilities = store.responsibilities(tile.first, tile.last)
-            if batch.counted is not None:
-                counted = responsibilities[:, batch.counted]
-                deposit.row_mass[tile.first : tile.last] += counted.sum(axis=1, dtype=xp.float64)
-            if states is not None and tile.model is not None:
-                states.add(tile.model, tile.first, responsibilities)
-        signal = expander.signal(tile)
-        with part("expand"):
-            slices = expander.slices(rows, tile, by_pixel) if sees_slices else None
-            if signal is None:
-                sliced = expander.slices(rows, tile, by_pixel)
-                signal = likelihood.pixels.scored_signal(sliced, by_pixel=by_pixel)
-        with part("fluence"):
-            for group in batch.groups:
-                own = xp.ascontiguousarray(responsibilities[:, group.columns])
-                expected[group.columns] += expected_photons(own, signal)
-        with part("merge"):
-            scores = offsets = None
-            if rescores:
-                scores, offsets = store.scores(tile.first, tile.last), expander.offsets(tile)
-            values, row_weights, weights = _deposited(
-                likelihood, slices, batch, responsibilities, pixel_weights, scores, offsets, largest_offset
-            )
-        if tile.model is None:
-            deposit.add_junk(slice(None), values, row_weights, pixel_weights, by_pixel, weights)
-            continue
-        matrices = rows.poses.matrices[tile.poses]
-        deposit.add(
-            tile.model, expander.points, matrices, values, row_weights, pixel_weights, by_pixel, weights
-        )
-    if states is not None:
-        states.join(store.comm)
-    return store.comm.sum(expected)
-
-
-def _deposited(
-    likelihood: Likelihood, slices: Array | None, batch: Batch, responsibilities: Array, pixel_weights: Array,
-    scores: Array | None, offsets: Array | None, largest_offset: float | None,
-) -> tuple[Array, Array, Array | None]:  # fmt: skip
-    """Numerators in the layout of slices, weights of the rows, and full weights where these are no products:
-    pixels are missing, or have a background.
-
-    scores, offsets : (T, D), (T,), from which a likelihood that needs it gets its product; None: from slices.
-    """
-    xp = array_namespace(responsibilities)
-    by_pixel = batch.by_pixel
-    values: Array = None
-    row_weights: Array = None
-    full: Array | None = None
-    has_missing = any(group.frames.missing is not None for group in batch.groups)
-    pixels = likelihood.pixels
-    for group in batch.groups:
-        own = xp.ascontiguousarray(responsibilities[:, group.columns])
-        if batch.weight is not None:
-            own = own * batch.weight[group.columns]
-        product = None
-        if likelihood.needs_product_to_merge and scores is None:
-            operand, _ = likelihood.expand(slices, group.fluence, by_pixel, group.product.operand_form)
-            product = group.product.scores(operand)
-        fluence = batch.fluence[group.columns]
-        weights = likelihood.merge_weights(
-            own, group.frames, fluence=fluence, product=product, offsets=offsets,
-            largest_offset=largest_offset,
-            scores=None if scores is None else xp.ascontiguousarray(scores[:, group.columns]),
-        )  # fmt: skip
-        merged = group.product.merge(weights.numerator, largest=weights.largest)
-        lost, of_pixels = None, pixel_weights
-        if group.frames.missing is not None and weights.denominator is not None:
-            lost = group.product.missing_merge(weights.denominator)
-        if pixels.background is not None:
-            shown = weights.numerator.sum(axis=1)
-            if group.frames.missing is not None:
-                hidden = group.product.missing_merge(weights.numerator)
-                shown = (shown[None, :] if by_pixel else shown[:, None]) - hidden
-            merged, share = merged_signal(merged, shown, pixels, group.fluence, by_pixel)
-            of_pixels = pixel_weights * share
-        values = merged if values is None else values + merged
-        row_weights = weights.row if row_weights is None else row_weights + weights.row
-        if has_missing or pixels.background is not None:
-            own_weights = weights_of_pixels(of_pixels, weights.row, lost, by_pixel)
-            full = own_weights if full is None else full + own_weights
-    return values, row_weights, full

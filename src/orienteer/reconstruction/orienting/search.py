@@ -15,9 +15,10 @@ from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
-from orienteer.reconstruction.orienting.expectation import expect, merge
+from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.fine_search import FineSearch
 from orienteer.reconstruction.orienting.fine_temperature import fine_inverse_temperature
+from orienteer.reconstruction.orienting.maximisation import merge
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.orienting.temperature import LAST_PERPLEXITY
 from orienteer.reconstruction.states.posterior import StatePosterior
