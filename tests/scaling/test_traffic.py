@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).with_name("traffic_script.py")
-# Sentinels are asked, and frames judged, only now and then.
-PLAIN = ("sentinels=0.0", "reject_junk=False")
 
 
-@pytest.mark.parametrize(("n", "method", "mesh"), [(2, "emc", "1x2"), (2, "mtip", "2x1"), (4, "emc", "2x2")])
+@pytest.mark.parametrize(
+    ("n", "method", "mesh"), [(2, "emc", "1x2"), (2, "mtip", "2x1"), (4, "emc", "2x2"), (3, "emc", "3x1")]
+)
 def test_ranks_send_what_the_model_says(
     run_ranks: Callable[..., str], n: int, method: str, mesh: str
 ) -> None:
-    steps = json.loads(run_ranks(n, SCRIPT, method, mesh, "3", *PLAIN))
-    # The first step also sends what is known from then on.
-    for step in steps[1:]:
+    """The first step, which has more to send, and the sixth, in which sentinels are asked, too."""
+    steps = json.loads(run_ranks(n, SCRIPT, method, mesh, "6"))
+    assert [("sentinels" in step["parts"], "samples" in step["parts"]) for step in steps] == [
+        (number in (0, 5), number == 0) for number in range(6)
+    ]
+    for step in steps:
         assert step["sent"] == pytest.approx(step["model"], rel=0.01)

@@ -34,6 +34,7 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
     steps = []
     for _ in range(int(n_steps)):
         work, before, stride = run.work, mesh.sent_bytes, run.annealing.stride
+        n_here, asked = int(run.frames.is_here.sum()), run.watch
         run.step()
         sent = mesh.all.gather(mesh.sent_bytes - before)
         problem = Problem(
@@ -44,7 +45,11 @@ def main(method: str, shape: str, n_steps: str, *given: str) -> None:
             n_halves=run.n_halves,
         )
         size = -(-mesh.all.size // mesh.n_groups)
-        model = traffic_of(problem, size, mesh.n_groups, stride=stride)
+        model = traffic_of(
+            problem, size, mesh.n_groups, stride=stride,
+            sentinels=int(run.sentinel.sum()) if run.watch is not asked else 0,
+            frame_bytes=0 if steps else run.frames.nbytes / n_here,
+        )  # fmt: skip
         steps.append({"sent": float(np.mean(sent)), "model": model.n_bytes, "parts": model.by_part})
     if mesh.all.is_first:
         print(json.dumps(steps))

@@ -11,8 +11,14 @@ takes part in
     deposits      sum    of all, for every half 16 M n^3 bytes (values and weights) and 8 K (mass of rows)
     temperature   rows   of all, 4 x 128 bytes of every row: scores of a few frames
 
+and where S sentinels are asked by the models of both halves, and in the first iteration of a stage, in
+
+    sentinels     rows and sums of a group, as of h S frames, and 32 x 12 bytes: its likeliest rows
+    their poses   rows   of all, 177 + 8 (M - 1) bytes of every sentinel that a rank has
+    samples       rows   of all, the frames from which temperature and noise are taken, as they were read
+
 A sum sends 2 (r - 1) / r times its array, rows (r - 1) times a rank's own, r being the ranks that take part.
-What happens now and then only (sentinels, judging frames, the closing refinement) is not in it.
+What else happens now and then only (judging frames, the closing refinement) is not in it.
 """
 
 from dataclasses import dataclass
@@ -27,6 +33,10 @@ _TABLE, _TABLE_OF_MODEL = 8 + 32 + 5 * 8 + 1, 8
 _VOXEL, _ROW = 16, 8
 # Frames whose scores set the temperature, and bytes of a score.
 _SAMPLED, _SCORE = 128, 4
+# Bytes of the likeliest rows of a sentinel that a rank names at most, and of its poses and gains.
+_LISTED, _WATCHED = 32 * 12, 8 + 2 * 32 + 2 * 8
+# Frames of each half that all ranks look at, for the noise and for a second pass; bytes of a frame's names.
+_LOOKED_AT, _NAMES = (256, 16), 16
 
 
 @dataclass(frozen=True)
@@ -51,13 +61,16 @@ class Traffic:
 
 
 def traffic_of(
-    problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf"), stride: int = 1
-) -> Traffic:
+    problem: Problem, group_size: int, n_groups: int, batch_frames: float = float("inf"), stride: int = 1,
+    *, sentinels: int = 0, frame_bytes: float = 0.0,
+) -> Traffic:  # fmt: skip
     """What a rank of a mesh sends in an iteration at the finest grid.
 
     group_size : ranks that share the orientations of the same frames; n_groups : groups of these.
     batch_frames : frames that are normalised together; it decides how many messages there are.
     stride : every so many rows are asked for the temperature; while posteriors are wide, up to 8.
+    sentinels : frames that are asked besides those of the problem; every fifth iteration all of them.
+    frame_bytes : of a frame as it was read, in the first iteration of a stage; 0: it is another.
     """
     n_ranks = group_size * n_groups
     frames = problem.n_frames / n_groups
@@ -81,4 +94,15 @@ def traffic_of(
         "deposits": half * problem.n_halves + mass * problem.n_halves,
         "temperature": gathered(_SCORE * _SAMPLED * problem.n_rows / stride / n_ranks, n_ranks),
     }
+    if sentinels:
+        own = problem.n_halves * sentinels / n_groups
+        within["sentinels"] = (
+            gathered((_TOPS + _LISTED) * own, group_size) + summed((_COUNTS + _KEPT) * own, group_size)
+        )  # fmt: skip
+        across["their poses"] = gathered((_WATCHED + row) * sentinels / n_ranks, n_ranks)
+    if frame_bytes:
+        of_half = problem.n_frames // problem.n_halves
+        of_halves = problem.n_halves * sum(min(each, of_half) for each in _LOOKED_AT)
+        looked_at = min(_SAMPLED, of_half) + of_halves
+        across["samples"] = gathered(looked_at * (frame_bytes + _NAMES) / n_ranks, n_ranks)
     return Traffic(within, across)

@@ -18,7 +18,7 @@ from orienteer.reconstruction.course.course import Course, Turn
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect, score_tile
-from orienteer.reconstruction.orienting.mean_pose import mean_poses
+from orienteer.reconstruction.orienting.mean_pose import likeliest, mean_poses
 from orienteer.reconstruction.states.posterior import StatePosterior
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
                 states.add_all(store, work.rows)
                 states.join(comm)
             emc.table.note(work, likelihood, batch, posterior, states)
-            best, kept = emc.table.quaternion[batch.places], join_lists(comm, store.kept())
+            # The likeliest of all ranks are among the likeliest of each: no more are sent.
+            best, kept = emc.table.quaternion[batch.places], join_lists(comm, likeliest(store.kept()))
             own_poses[batch.places] = mean_poses(kept, work.quaternions, best, emc.group, reach_deg)
             own_gains[batch.places] = to_numpy(
                 posterior.log_evidence - own_beta * _round_scores(likelihood, batch, round_slice)
