@@ -24,9 +24,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files_of_the_package() -> set[str]:
-    """Every file below src/orienteer but what Python and editors leave there."""
-    paths = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {path.relative_to(PACKAGE.parent).as_posix() for path in paths if not path.name.startswith(".")}
+    """Every file below src/orienteer but what Python and other tools leave there."""
+    paths = (path.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*") if path.is_file())
+    return {
+        path.as_posix()
+        for path in paths
+        if "__pycache__" not in path.parts and not any(part.startswith(".") for part in path.parts)
+    }
 
 
 def test_the_wheel_holds_every_file_of_the_package(built: Path) -> None:
