@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.figure import Figure, at_least, at_most, share
+from benchmarks.figure import Figure, at_least, at_most
 
 _WHOLE_WAY = "python bench/density.py --device cuda --keep"
 _PHASE = "python bench/phase.py --keep"
@@ -18,25 +18,42 @@ def _found(result: dict[str, Any]) -> float:
     return 100 * min(each["found"] for each in result["success"])
 
 
+def _worst(result: dict[str, Any], name: str) -> float:
+    """The largest of all runs; a run that gave up has none, which is worse than any."""
+    return max(run.get(name) or float("inf") for run in result["runs"])
+
+
+def _runs(runs: list[Any]) -> str:
+    return f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+
+
 FIGURES = [
     Figure(
-        "Frames to a validated density of 3IYF, 10 000 frames of 2 000 photons, blind: runs within 30 s",
-        at_least(100, "%"),
+        "Frames to a validated density of 3IYF, 10 000 frames of 2 000 photons, blind: slowest run",
+        at_most(30, "s"),
         "density_cuda",
-        lambda r: share(r["in_time"]),
+        lambda r: _worst(r, "seconds"),
         _WHOLE_WAY,
-        remark=lambda r: f"{r['in_time']} runs",
+        remark=lambda r: _runs(r["runs"]),
         shown_first=True,
     ),
     Figure(
-        "Runs of that kind with 12.2 Å at FSC 0.5 against the atoms, and 0.85 at the edge",
-        at_least(100, "%"),
+        "The same runs, resolution at FSC 0.5 against the atoms: worst run",
+        at_most(12.2, "Å"),
         "density_cuda",
-        lambda r: share(r["successes"]),
+        lambda r: _worst(r, "resolution_A"),
         _WHOLE_WAY,
-        remark=lambda r: f"{r['successes']} runs",
+        remark=lambda r: _runs(r["runs"]),
         shown_first=True,
         published="SpiniFEL: 13.7 Å (Shah et al.)",
+    ),
+    Figure(
+        "The same runs, FSC at the edge: worst run",
+        at_least(0.85),
+        "density_cuda",
+        lambda r: min(run.get("at_edge", 0.0) for run in r["runs"]),
+        _WHOLE_WAY,
+        remark=lambda r: _runs(r["runs"]),
     ),
     Figure(
         "Phasing, 100 starts × 1 000 iterations of 128³, GPU",

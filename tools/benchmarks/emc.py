@@ -18,17 +18,22 @@ _DRAGONFLY = "python bench/dragonfly_settings.py --keep"
 def _slowest(result: dict[str, Any], likelihood: str, pixels: int) -> float | None:
     """Milliseconds with flat posteriors, the slower case, of the most exact products that were timed."""
     of_kind = [run for run in result["runs"] if (run["likelihood"], run["pixels"]) == (likelihood, pixels)]
-    return max((run["milliseconds_flat"] for run in of_kind), default=None)
+    return max((_milliseconds(run) for run in of_kind), default=None)
+
+
+def _milliseconds(run: dict[str, Any]) -> float:
+    """As results were kept at first, or as ``orienteer bench emc --json`` prints them."""
+    return float(run["milliseconds_flat"] if "milliseconds_flat" in run else 1000 * run["seconds"])
 
 
 def _of_products(result: dict[str, Any], likelihood: str, pixels: int) -> str:
     """Share of the time that matrix products need at their measured ceiling: scores and merge."""
     milliseconds = _slowest(result, likelihood, pixels)
-    if milliseconds is None:
+    ceiling = result.get("ceiling_teraflops", {}).get("float16")
+    if milliseconds is None or ceiling is None:
         return ""
     teraflops = 4 * 10_000 * 86_520 * pixels / (milliseconds * 1e-3) / 1e12
-    share = 100 * teraflops / result["ceiling_teraflops"]["float16"]
-    return f"matrix products alone need {share:.0f} % of it"
+    return f"matrix products alone need {100 * teraflops / ceiling:.0f} % of it"
 
 
 def _successes(result: dict[str, Any]) -> tuple[int, int]:

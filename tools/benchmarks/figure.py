@@ -16,6 +16,8 @@ class Goal(NamedTuple):
 
     def say(self, value: float) -> str:
         """A measured value in the same unit, with three digits that mean something."""
+        if value == float("inf"):
+            return "none"
         digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
         number = f"{int(digits):,}".replace(",", " ") if abs(value) >= 1000 else digits
         return f"{number} {self.unit}".strip()
