@@ -33,6 +33,7 @@ class Preparation:
     half, sentinel : (N,) the half of every frame, and whether it only watches.
     first_weight : (N,) 0 for frames that look like something else.
     estimates_fluence : whether every frame has a fluence of its own.
+    began_with_fluences : whether it had one before states could tell why frames differ in brightness.
     fluence_spread : relative standard deviation of the fluence.
     diameter_A, voxel_inv_A, edge_inv_A : of the particle; of the final intensity's voxels; largest |q|.
     profile : radial mean of the intensity.
@@ -72,6 +73,7 @@ class Preparation:
             )
         self.first_weight, self._first_fluence = look.weight, look.fluence
         self.estimates_fluence, self.fluence_spread = look.estimates_fluence, look.fluence_spread
+        self.began_with_fluences = look.estimates_fluence
         self.diameter_A, remark = choose_diameter(
             self.frames, settings.diameter_A, self.noise.background, self.first_weight > 0
         )

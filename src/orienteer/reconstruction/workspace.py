@@ -25,6 +25,8 @@ from orienteer.slicing.patches import PointPatches
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
 
+# Ratio of fluences within which they count as one: what is left out is a nat for a thousand photons.
+_NARROW_RATIO = 1.05
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
 
@@ -124,13 +126,13 @@ class Workspace:
         return Batches(self._kept[part], fluence, self.xp, weight)
 
     def regrouped(self, part: Part, fluence: NDArray[np.float64]) -> Batches:
-        """The frames of a half, or the sentinels, in groups of these fluences (N,), made ready for this once.
+        """The frames of a half, or the sentinels, in groups of nearly one fluence (N,), made for this once.
 
-        Frames of a group are scored at their fluences to first order only.  Groups are those of the fluences
-        that held when the stage began: others, such as those of frames that all show one state, may lie far
-        apart in them.
+        Frames of a group are scored at their fluences to first order only.  What is left out is the same for
+        all poses, but not for fluences of different states: bright frames would be likelier than certain.
         """
-        frames, grouped = self._frames_of[part], replace(self._frames, grouping_fluence=fluence)
+        frames = self._frames_of[part]
+        grouped = replace(self._frames, grouping_fluence=fluence, fluence_ratio=_NARROW_RATIO)
         return Batches(grouped.keep(frames[self._frames.store.is_here[frames]]), fluence, self.xp)
 
     def let_go(self) -> None:

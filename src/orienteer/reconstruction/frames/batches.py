@@ -56,6 +56,7 @@ class StageFrames:
 
     pixels : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
     grouping_fluence : (N,) float64, by which frames are sorted into groups.
+    fluence_ratio : largest ratio of fluences in a group.
     """
 
     store: FrameStore
@@ -64,6 +65,7 @@ class StageFrames:
     device: DeviceName
     plan: Plan
     grouping_fluence: NDArray[np.float64]
+    fluence_ratio: float = _FLUENCE_RATIO
 
     @cached_property
     def is_grouped(self) -> bool:
@@ -75,7 +77,7 @@ class StageFrames:
         """(N,) the group of every frame, whatever batch it comes in: batches change no score."""
         number = np.zeros(len(self.grouping_fluence), dtype=np.int64)
         if self.is_grouped:
-            groups = fluence_groups(self.grouping_fluence, _FLUENCE_RATIO)
+            groups = fluence_groups(self.grouping_fluence, self.fluence_ratio)
             number[groups.order] = np.repeat(np.arange(len(groups.bounds) - 1), np.diff(groups.bounds))
         return number
 

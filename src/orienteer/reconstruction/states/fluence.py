@@ -98,11 +98,12 @@ def are_peaks_of_states(photons: NDArray[np.float64], means: NDArray[np.float64]
 def fluence_in_state(emc: "Carried", state: int) -> NDArray[np.float64]:
     """Fluences (N,) that frames have if they all show one state; those of merged frames say what it expects.
 
-    Where fluences are not estimated, they are as they are.
+    Where fluences were never estimated, they are as they are.  Where they were, and have settled since, they
+    are still those of each frame: likelihoods of few states and of many can then be compared.
     """
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown == state) & (table.expected > 0)
-    if not emc.estimates_fluence or told.sum() < _FEWEST:
+    if not emc.began_with_fluences or told.sum() < _FEWEST:
         return emc.fluence
     behind = emc.noise.background_photons(emc.work)
     signal = np.maximum(emc.work.scored_photons(emc.frames) - behind, 1e-3)
