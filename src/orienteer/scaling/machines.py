@@ -38,14 +38,14 @@ class Machine:
 
 H200_RATES = Rates(
     {
-        "expand": {"points": 3.548e-11},
-        "score": {"pairs": 6.704e-12, "products": 2.406e-15},
-        "posterior": {"pairs": 1.497e-11},
-        "fluence": {"pairs": 2.019e-12},
-        "merge": {"pairs": 2.543e-12, "products": 2.427e-15},
-        "insert": {"points": 4.130e-11},
-        "compress": {"voxels": 2.092e-10},
-        "other": {"once": 1.7e-3},
+        "expand": {"points": 1.129e-11},
+        "score": {"pairs": 5.055e-13, "products": 2.224e-15},
+        "posterior": {"pairs": 8.019e-12},
+        "fluence": {"pairs": 3.972e-13},
+        "merge": {"pairs": 2.235e-12, "products": 2.358e-15},
+        "insert": {"points": 3.328e-11},
+        "compress": {"voxels": 2.796e-10},
+        "other": {"once": 1.396e-3},
     },
     # 100 starts x 1 000 iterations of two transforms of 128^3 in 4.2 s.
     transform_s=1.0e-11,
