@@ -1,7 +1,7 @@
 """From frames to a validated density: how long every stage takes, and how good the density is.
 
     python bench/density.py [--frames N] [--photons N] [--seeds N] [--device cuda] [--object 3iyf]
-                            [--edge A] [--pixels N] [--diameter A] [--pdb FILE] [--keep]
+                            [--edge A] [--pixels N] [--diameter A] [--level N] [--pdb FILE] [--keep]
 
 Each run simulates frames with Poisson noise and writes them to a file.  From there on nothing but that file
 is known: reconstruct, phase, validate (both halves to density, FSC, errors of voxels) and report, each with
@@ -82,12 +82,18 @@ def judge(found: Phasing, thing: Object) -> dict[str, Any]:
 
 
 def go_the_whole_way(
-    frames: Path, folder: Path, edge_A: float, diameter_A: float, seed: int, device: DeviceName
+    frames: Path,
+    folder: Path,
+    edge_A: float,
+    diameter_A: float,
+    seed: int,
+    device: DeviceName,
+    level: int = 0,
 ) -> tuple[Phasing, dict[str, Any]]:
     """From the file of frames to the report; the density, and what was claimed and how long it took."""
     seconds: dict[str, float] = {}
     settings, phasing = (
-        EmcSettings(resolution_A=edge_A, diameter_A=diameter_A),
+        EmcSettings(resolution_A=edge_A, diameter_A=diameter_A, level=level),
         PhaseSettings(diameter_A=diameter_A),
     )
     with timed(seconds, "begin"):
@@ -127,8 +133,9 @@ def run_one(thing: Object, seed: int, options: argparse.Namespace) -> dict[str, 
             write_frames(frames, thing, options, seed)
         try:
             density, told = go_the_whole_way(
-                frames, Path(place) / "run", thing.edge_A, options.diameter, seed, options.device
-            )
+                frames, Path(place) / "run", thing.edge_A, options.diameter, seed, options.device,
+                options.level,
+            )  # fmt: skip
         except OrienteerError as error:  # a run that gives up has not succeeded, and the others go on
             return row | {"success": False, "error": str(error)}
     row |= told | judge(density, thing)
@@ -154,6 +161,9 @@ def main() -> None:
     parser.add_argument("--pixels", type=int, default=0, help="along an edge (default: of the object)")
     parser.add_argument(
         "--diameter", type=float, default=0.0, help="A, told beforehand (default: nothing is)"
+    )
+    parser.add_argument(
+        "--level", type=int, default=0, help="finest grid of orientations (default: as needed)"
     )
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orienteer.compare.fsc import within_shells
-from orienteer.compare.moving import MovableDensity, move_density
+from orienteer.compare.moving import MovableDensity, _points_on_gpu, cube_points, move_density
 from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import import_cupy
 from orienteer.orientation.quaternion import from_axis_angle, identity, random_uniform
@@ -49,3 +49,9 @@ def test_the_gpu_moves_alike() -> None:
     turn, shift = random_uniform(1, 5)[0], np.array([1.3, -0.7, 2.1])
     found = move_density(cupy.asarray(values), turn, shift, -1)
     assert abs(found.get() - move_density(values, turn, shift, -1)).max() < 0.01 * values.max()
+
+
+@pytest.mark.parametrize("n", [5, 8, 11])
+def test_points_that_are_made_on_the_gpu_are_the_voxels_of_the_cube(n: int) -> None:
+    parts = [_points_on_gpu(n, first, last, np) for first, last in ((0, 50), (50, n**3))]
+    np.testing.assert_array_equal(np.concatenate(parts), cube_points(n))

@@ -9,6 +9,7 @@ series itself, at the moved voxels, on the CPU: then even shells that hold next 
 """
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +57,12 @@ class MovableDensity:
         """The moved density on its own grid, or on a cube of n of its voxels, (n, n, n) float32."""
         xp = array_namespace(self._coefficients)
         n = self.n if n is None else n
-        points = cube_points(n)
+        on_gpu = is_on_gpu(self._coefficients)
         result = xp.empty(n**3, dtype=xp.float32)
         for first in range(0, n**3, _POINTS_AT_A_TIME):
-            some = slice(first, first + _POINTS_AT_A_TIME)
-            result[some] = self.at(xp.asarray(points[some], dtype=xp.float64), quaternion, shift, hand)
+            last = min(first + _POINTS_AT_A_TIME, n**3)
+            points = _points_on_gpu(n, first, last, xp) if on_gpu else cube_points(n)[first:last] * 1.0
+            result[first:last] = self.at(points, quaternion, shift, hand)
         return xp.reshape(result, (n, n, n))
 
 
@@ -88,6 +90,13 @@ def move_density(
         found = finufft.nufft3d2(x, y, z, series, isign=+1, eps=1e-9)
         result[some] = np.where(inside, found.real, 0.0)
     return result.reshape(n, n, n)
+
+
+def _points_on_gpu(n: int, first: int, last: int, xp: Any) -> Array:
+    """Some voxels of :func:`cube_points`, (P, 3) float64; to make them there is quicker than to send them."""
+    place = xp.arange(first, last)
+    axes = (place // (n * n), place // n % n, place % n)
+    return xp.stack([(axis - n // 2) * 1.0 for axis in axes], axis=1)
 
 
 @lru_cache(maxsize=4)

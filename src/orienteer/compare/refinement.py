@@ -7,6 +7,7 @@ seventh unknown, which tells whether a wrong voxel size stands in the way.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,10 +49,9 @@ class Refinement:
         xp = array_namespace(reference)
         n = self.n = int(reference.shape[0])
         reference = within_shells(reference)
-        points = cube_points(n)
-        inside = np.flatnonzero((points.astype(np.int64) ** 2).sum(axis=1) <= (n / 2 - 1) ** 2)
+        inside = _ball(n)
         chosen = xp.asarray(inside)
-        self.points = xp.asarray(points[inside], dtype=xp.float64)
+        self.points = xp.asarray(cube_points(n)[inside], dtype=xp.float64)
         values = xp.reshape(reference, (-1,))[chosen]
         self._weights = xp.ones_like(values)
         if mask is not None:
@@ -107,6 +107,12 @@ class Refinement:
     def _without_mean(self, values: Array) -> Array:
         xp = array_namespace(values)
         return values - xp.sum(self._weights * values) / xp.sum(self._weights)
+
+
+@lru_cache(maxsize=4)
+def _ball(n: int) -> NDArray[np.int64]:
+    """Places of the voxels of a cube that lie in the ball that fits into it."""
+    return np.flatnonzero((cube_points(n).astype(np.int64) ** 2).sum(axis=1) <= (n / 2 - 1) ** 2)
 
 
 def _moved_on(place: Placement, step: NDArray[np.float64]) -> Placement:
