@@ -1,7 +1,8 @@
 """How well single particles are told from junk in a stream: precision and recall, nothing being told.
 
     python bench/kinds.py [--objects virus 3iyf blobs] [--photons 300 1000] [--seeds 101 102] [--shots N]
-                          [--fluence-jitter 0.3] [--droplets 0.1] [--pdb FILE] [--streams FOLDER] [--keep]
+                          [--fluence-jitter 0.3] [--droplets 0.1] [--pdb FILE] [--streams FOLDER]
+                          [--jobs N] [--keep]
 
 One shot in ten is a hit.  Of the hits 70 % are single particles, 10 % are droplets (balls of 0.3 to 1.5
 times its diameter, as bright as the particle on average, with a factor of 100 between 98 % of them), 10 %
@@ -26,8 +27,11 @@ version of the analysis meets the same ones, and sooner.
 """
 
 import argparse
+import itertools
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -284,15 +288,17 @@ def main() -> None:
     parser.add_argument("--droplets", type=float, default=0.1)
     parser.add_argument("--pdb", type=Path, default=PDB)
     parser.add_argument("--streams", type=Path, default=None)
+    parser.add_argument("--jobs", type=int, default=1, help="streams at a time")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     options.device = "cpu"
     began, rows = time.perf_counter(), []
-    for name in options.objects:
-        for photons in options.photons:
-            for seed in options.seeds:
-                rows.append(run(Case(name, photons, seed), options))
-                print(rows[-1], flush=True)
+    asked = itertools.product(options.objects, options.photons, options.seeds)
+    cases = [Case(name, photons, seed) for name, photons, seed in asked]
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        for row in pool.map(run, cases, itertools.repeat(options)):
+            rows.append(row)
+            print(row, flush=True)
     problem = (
         f"{options.shots} shots of 128 x 128 pixels, one hit in ten, 30 % of the hits junk, "
         f"{100 * options.droplets:g} % droplets"
