@@ -108,7 +108,7 @@ def half_sums(
 
 def most_exposed(grid: RelativeGrid) -> float:
     """Photons that a voxel of the intensity counts with at most."""
-    return _MOST_EXPOSED * _natural_weight(grid) / float(grid.box) ** 3
+    return _MOST_EXPOSED * grid.natural_weight / float(grid.box) ** 3
 
 
 def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -> Merged:
@@ -119,7 +119,7 @@ def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -
     xp = array_namespace(halves[0].before)
     equations = [half.equations for half in halves]
     unit = float(np.mean([each.total_weight for each in equations]))
-    tried = _TRIED * _natural_weight(grid) / max(unit, 1e-300)
+    tried = _TRIED * grid.natural_weight / max(unit, 1e-300)
     options: dict[str, Any] = {
         "support": grid.spread, "tolerance": tolerance, "max_iterations": _MOST_ITERATIONS,
         "start": grid.round_start(),
@@ -236,15 +236,10 @@ def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Com
     )
 
 
-def _natural_weight(grid: RelativeGrid) -> float:
-    """One over the variance that speckles of full contrast give to the voxel in the middle."""
-    return float((grid.spread**2).sum())
-
-
 def _expected_of_round(grid: RelativeGrid, merged: Merged, roundness: Array) -> Array:
     """J that a half of the frames of a round particle would have given, drawn to 1 where they are few."""
     exposure = merged.exposure / len(merged.halves)
-    drawn = merged.regularisation * _natural_weight(grid) / float(grid.box) ** 3
+    drawn = merged.regularisation * grid.natural_weight / float(grid.box) ** 3
     return 1 + (roundness - 1) * exposure / (exposure + drawn)
 
 

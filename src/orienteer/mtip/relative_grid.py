@@ -72,6 +72,11 @@ class RelativeGrid:
         return to_device(np.sqrt(overlap), self.device) * self.support
 
     @cached_property
+    def natural_weight(self) -> float:
+        """One over the variance that speckles of full contrast give to the voxel in the middle."""
+        return float((self.spread**2).sum())
+
+    @cached_property
     def sharpening(self) -> Array:
         """(n, n, n) float64, one over the transform of the triangles that slices interpolate with."""
         axis = 1 / np.sinc((np.arange(self.n) - self.n // 2) / self.box) ** 2
