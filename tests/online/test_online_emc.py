@@ -8,6 +8,7 @@ import pytest
 
 from orienteer.online import online_emc
 from orienteer.online.online_emc import OnlineEmc, OnlineStep
+from orienteer.reconstruction import carried
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.step import Step
 
@@ -303,3 +304,19 @@ def test_a_map_that_is_gone_on_with_is_the_only_start_of_the_end(
         method.step()
         assert method._final is not None
         assert method._final.course.n_starts == n_starts
+
+
+def test_random_models_are_made_only_for_a_start(
+    growing: Callable[..., Any], online: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    own = carried.random_start
+    monkeypatch.setattr(carried, "random_start", lambda *given: made.append(given) or own(*given))
+    source = growing(70)
+    method = online(source)
+    for n_new in (0, 20, 90):  # the last time they have become more than twice as many
+        source.arrive(n_new)
+        method.look(False)
+        method.step()
+    assert method._n_prepared == 180
+    assert len(made) == 1

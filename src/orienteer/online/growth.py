@@ -197,7 +197,7 @@ class Growth:
         )
         return RoundEmc(
             self.reservoir.source(rows), settings, seed=self.seed + self._n_starts, device=self.device,
-            memory=self.memory,
+            memory=self.memory, goes_on=bool(self._carried),
         )  # fmt: skip
 
     def _profile_of(self, emc: RoundEmc) -> RadialProfile:

@@ -84,7 +84,7 @@ class OnlineEmc(Growth):
         rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64))
         before, self._diameter_A = self._diameter_A, self.settings.diameter_A
         emc = self._make(rows)
-        if before and abs(emc.diameter_A / before - 1) < _SAME_SIZE:
+        if before and before != emc.diameter_A and abs(emc.diameter_A / before - 1) < _SAME_SIZE:
             self._diameter_A = before
             emc = self._make(rows)
         self._diameter_A = emc.diameter_A

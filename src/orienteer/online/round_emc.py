@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import DeviceName
+from orienteer.compute.arrays import Array, DeviceName
 from orienteer.online.memory import Memory
 from orienteer.online.reservoir import Reservoir
 from orienteer.reconstruction.course.course import Progress, Turn
@@ -32,19 +32,26 @@ class RoundEmc(Emc):
     """EMC that leaves it to others when a stage is entered, and what becomes of what it has merged.
 
     memory : of earlier rounds.
+    goes_on : its models will be those of an earlier round, so that no random ones are made.
     turn : what the course asks for after the step.
     most_rounds : rounds after annealing that settle the stage.  Rounds of other hits each time are more or
         less likely by chance, and tell the course little about whether the models still improve.
     """
 
     def __init__(
-        self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory
-    ) -> None:
-        self.memory = memory
+        self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory,
+        goes_on: bool = False,
+    ) -> None:  # fmt: skip
+        self.memory, self._goes_on = memory, goes_on
         self.turn: Turn = "go on"
         self.most_rounds = np.inf
         super().__init__(source, settings, seed=seed, device=device)
         self.course.most_iterations = 2**62
+
+    def _first_models(self, start: int) -> Array:
+        if not self._goes_on:
+            return super()._first_models(start)
+        return self.xp.ones((self.n_models, *(self.work.edge_voxels,) * 3), dtype=np.float32)
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what this round and those before it have left behind."""

@@ -96,11 +96,7 @@ class Carried(Preparation):
         self.table.weight = self.first_weight.copy()
         self.fluence = self.first_fluence()
         self.enter(0)
-        n = self.work.edge_voxels
-        speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
-        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
-        # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
-        first = self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
+        first = self._first_models(start)
         self.models = self.xp.stack([first] * self.n_halves)
         self.full = first
         self.junk = None
@@ -108,6 +104,14 @@ class Carried(Preparation):
             self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
         self.noise.forget()
         self.half_correlation = np.ones(n_shells_of(first[0]))
+
+    def _first_models(self, start: int) -> Array:
+        """(M, n, n, n) random models, other ones for each start."""
+        n = self.work.edge_voxels
+        speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
+        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
+        # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
+        return self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
 
     def enter(self, stage: int, *, is_new: bool = True) -> None:
         """Begin a stage with the models that there are.  is_new : they are random, where it is the first."""
