@@ -1,5 +1,6 @@
 """The end of a run: poses leave the grid, and frames are merged once more where they then lie."""
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,9 @@ _MOST_POSES = 64.0
 _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
 # Every frame has slices of its own; on the CPU starting a tile costs as much as a few of them.
 _FEWEST_TILE_ROWS = 512
+# On the GPU the last bits of a climb depend on how many frames climb together, and where no axis is better
+# than another it then goes along others.  Ranks share out blocks of so many frames there, always the same.
+_TOGETHER = 1024
 
 
 def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
@@ -88,10 +92,10 @@ def _refine_part(
     tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
     weight = bounded_weights(emc.table.weight, emc.fluence)
     done = [np.zeros(0, dtype=np.int64)]
-    for batch in work.batches(part, emc.fluence, weight):
+    for batch, block in _own_blocks(emc, work.batches(part, emc.fluence, weight)):
         model = emc.table.model[batch.places]
         is_own = np.zeros(len(batch), dtype=bool)
-        is_own[work.mesh.poses.share(len(batch))] = True
+        is_own[block] = True
         done.append(batch.places[is_own])
         is_free = np.ones(len(batch), dtype=bool)
         if emc.known is not None and part != "sentinel":
@@ -112,6 +116,19 @@ def _refine_part(
                 likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
             )
     return np.concatenate(done)
+
+
+def _own_blocks(emc: "Emc", batches: Iterable[Batch]) -> Iterator[tuple[Batch, slice]]:
+    """The frames of each batch that climb together here."""
+    comm = emc.work.mesh.poses
+    for batch in batches:
+        n = len(batch)
+        if emc.device == "cpu":
+            yield batch, comm.share(n)
+            continue
+        blocks = [slice(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
+        for block in blocks[comm.share(len(blocks))]:
+            yield batch, block
 
 
 def _keep_known(
