@@ -2,10 +2,14 @@
 
     python bench/ranks.py overhead [--rounds 3] [--keep]    2 ranks x 1 thread, 1 rank x 2 threads
     python bench/ranks.py balance [--rounds 3] [--keep]     one rank slowed, dynamic and static
+    python bench/ranks.py traffic [--keep]                  what 2 ranks send in each of 6 iterations
 
 overhead: the same iterations in turns, so that other work on the machine meets both; the ratio is that of the
 medians.  Beside it stands the time of the processors, all ranks and their waiting together, which other work
 on the machine changes less.  The bytes that ranks have sent are compared with those of the performance model.
+
+traffic: the same problem; the first iteration has more to send, and in the first and the sixth sentinels are
+asked.  Times do not matter.
 
 balance: after each piece of the work of one rank (scores and merge of a tile) it sleeps twice as long as that
 took, which makes it three times as slow.  Ratios are of whole iterations.  On a busy machine a rank that has
@@ -41,7 +45,7 @@ from orienteer.source.opening import writer_for
 
 WAVELENGTH_A, DIAMETER_A, PIXELS, EDGE_A, PHOTONS = 2.5, 200.0, 33, 45.0, 1000.0
 # Frames with which an iteration takes more than 5 s on two cores; for the slow rank fewer will do.
-FRAMES = {"overhead": 56_000, "balance": 20_000}
+FRAMES = {"overhead": 56_000, "balance": 20_000, "traffic": 56_000}
 # Sentinels and judgements come now and then; the iterations that are timed have none of them.
 TIMED = (2, 3)
 SLOWED = 3
@@ -85,26 +89,28 @@ def worker(given: argparse.Namespace) -> None:
         Deposit.add = slowed(Deposit.add, *how)  # type: ignore[method-assign]
     settings = EmcSettings(diameter_A=DIAMETER_A, level=given.level)
     emc = Emc(orienteer.open(given.file), settings, seed=1, device="cpu", mesh=mesh)
-    steps, processor, stride = [], [], 1
-    for _ in range(max(TIMED)):
-        stride, began = emc.annealing.stride, time.process_time()
+    steps, processor, model = [], [], []
+    for number in range(given.steps):
+        stride, asked, began = emc.annealing.stride, emc.watch, time.process_time()
+        frame_bytes = 0.0 if number else emc.frames.nbytes / int(emc.frames.is_here.sum())
         steps.append(emc.step())
         processor.append(comm.sum(time.process_time() - began))
+        problem = Problem(
+            int((~emc.sentinel).sum()), len(emc.work.places), emc.work.n_poses, emc.work.edge_voxels,
+            emc.frames.lit_share, n_halves=emc.n_halves,
+        )  # fmt: skip
+        sentinels = int(emc.sentinel.sum()) if emc.watch is not asked else 0
+        traffic = traffic_of(
+            problem, comm.size // mesh.n_groups, mesh.n_groups, stride=stride, sentinels=sentinels,
+            frame_bytes=frame_bytes,
+        )  # fmt: skip
+        model.append(traffic.n_bytes * comm.size / 1e6 if comm.size > 1 else 0.0)
     timed = [step for step in steps if step.iteration in TIMED]
-    problem = Problem(
-        emc.frames.n_frames, len(emc.work.places), emc.work.n_poses, emc.work.edge_voxels,
-        emc.frames.lit_share, n_halves=emc.n_halves,
-    )  # fmt: skip
-    merged = problem.with_frames(int((~emc.sentinel).sum()))
-    traffic = traffic_of(merged, comm.size // mesh.n_groups, mesh.n_groups)
-    # The temperature of early iterations is taken from a part of the poses.
-    model = (traffic.n_bytes - traffic.by_part["temperature"] * (1 - 1 / stride)) * comm.size
     if comm.is_first:
-        sent = float(np.median([step.sent_bytes for step in timed]))
+        sent = [step.sent_bytes / 1e6 for step in steps]
         told = {
-            "seconds": [step.seconds for step in timed], "sent_MB": sent / 1e6,
-            "processor_seconds": float(np.median(processor[min(TIMED) - 1 :])),
-            "model_MB": model / 1e6 if comm.size > 1 else 0.0, "poses": emc.work.n_poses,
+            "seconds": [step.seconds for step in timed], "sent_MB": sent, "model_MB": model,
+            "processor_seconds": float(np.median(processor[min(TIMED) - 1 :])), "poses": emc.work.n_poses,
             "edge_voxels": emc.work.edge_voxels, "pixels": len(emc.work.places),
             "nats": steps[-1].log_likelihood, "layout": emc.plan.layout,
         }  # fmt: skip
@@ -122,6 +128,11 @@ def start(n_ranks: int, *given: str) -> dict[str, Any]:
     return found
 
 
+def over_model(found: dict[str, Any]) -> list[float]:
+    """Bytes that were sent over those of the model, iteration by iteration."""
+    return [sent / model for sent, model in zip(found["sent_MB"], found["model_MB"], strict=True)]
+
+
 def in_turns(kinds: dict[str, tuple[Any, ...]], rounds: int) -> dict[str, dict[str, Any]]:
     """Each kind once in every round; seconds are all that were timed, other numbers those of the last."""
     found: dict[str, dict[str, Any]] = {}
@@ -136,10 +147,11 @@ def in_turns(kinds: dict[str, tuple[Any, ...]], rounds: int) -> dict[str, dict[s
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["overhead", "balance", "worker"])
+    parser.add_argument("what", choices=["overhead", "balance", "traffic", "worker"])
     parser.add_argument("--frames", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--level", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=max(TIMED))
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--file", default="")
     parser.add_argument("--threads", type=int, default=1)
@@ -167,8 +179,12 @@ def main() -> None:
             summary = {
                 "ratio": two["seconds"] / one["seconds"],
                 "processor_ratio": two["processor_seconds"] / one["processor_seconds"],
-                "sent_over_model": two["sent_MB"] / two["model_MB"],
+                "sent_over_model": over_model(two),
             }
+        elif given.what == "traffic":
+            kinds = {"2 ranks x 1 thread": (2, *common, "--mesh", "2x1", "--steps", "6")}
+            found = in_turns(kinds, 1)
+            summary = {"sent_over_model": over_model(*found.values())}
         else:
             found = in_turns(
                 {
@@ -178,6 +194,7 @@ def main() -> None:
                 given.rounds,
             )
             summary = {"gain": found["static"]["seconds"] / found["dynamic"]["seconds"]}
+        summary |= {"frames": given.frames or FRAMES[given.what], "pause_s": given.pause}
     report(f"ranks_{given.what}", {**summary, **found, "machine": describe_machine()}, given.keep)
 
 

@@ -47,16 +47,18 @@ FIGURES = [
     Figure(
         "What ranks send over what the model says, deviation",
         at_most(5, "%"),
-        "ranks_overhead",
-        lambda r: 100 * abs(r["sent_over_model"] - 1),
-        "python bench/ranks.py overhead --keep",
+        "ranks_traffic",
+        lambda r: 100 * max(abs(each - 1) for each in r["sent_over_model"]),
+        "python bench/ranks.py traffic --keep",
+        remark=lambda r: f"largest of {len(r['sent_over_model'])} iterations, {r['frames']} frames",
     ),
     Figure(
         "One rank three times as slow: dynamic over static balance",
         at_least(1.4, "times"),
         "ranks_balance",
         lambda r: r["gain"],
-        "python bench/ranks.py balance --keep",
+        "python bench/ranks.py balance --pause 0.1 --frames 4000 --level 6 --keep",
+        remark=lambda r: f"every piece of work waits {r['pause_s']} s, of the slow rank 3 times as long",
     ),
     Figure(
         "Jobs with a rank killed at a random time that end with the same answer",
