@@ -41,6 +41,8 @@ from orienteer.errors import OrienteerError
 
 # The shells next to the first random one share some of its phases through the mask.
 _MARGIN_SHELLS = 2
+# Below this correlation of the densities as they are, shells agree about nothing.
+_NOTHING = 0.143
 # Turns of support and shells.  With these the corrected curve of simulated halves falls below 0.143 within
 # about two shells of where they stop showing the truth, for solid bodies and for soft ones that supports cut;
 # with fewer, supports are blamed for too little, with more, for what the data show.
@@ -54,7 +56,7 @@ class MaskedFsc:
     corrected : what is left when the agreement by the mask is taken away; quote this one.
     masked, unmasked : as they are.
     random : mean over the draws of the curves with random phases, less what is round in both; NaN where
-        phases are not random.
+        phases are not random.  Where phases were made random from two shells on, the larger of both.
     random_from_inv_A : phases are random beyond this; None where the densities agree up to the edge.
     """
 
@@ -99,35 +101,59 @@ def masked_fsc(
         return _cut(fourier_shell_correlation(one * mask, other * mask, voxel_size_A), end)
 
     masked = under_mask(a, b)
-    agrees = (unmasked.correlation >= random_below) & (unmasked.q_inv_A < random_from_inv_A)
-    below = np.flatnonzero(~agrees[1:]) + 1
-    if not len(below):
+    starts = _starts(unmasked, random_below, random_from_inv_A)
+    if not starts:
         return MaskedFsc(masked, masked, unmasked, _with(masked, np.full(end, np.nan)), None)
-    start = int(below[0])
-    draws = np.random.default_rng(seed).spawn(n_draws)
     walls = (None, None) if supports is None else supports
     near = centroid(within_shells(a + b, end) * mask)
-    rounds = [RoundPart(half_transform(x), near, start, end) for x in (a, b)]
-    uneven = under_mask(*(own.taken_off(x, start) for x, own in zip((a, b), rounds, strict=True)))
-    curves = []
-    for draw in draws:
-        found = [
-            randomised(x, start, draw, own) if wall is None else confined(x, wall, start, end, draw, own)
-            for x, wall, own in zip((a, b), walls, rounds, strict=True)
-        ]
-        found = [own.taken_off(x, start) for x, own in zip(found, rounds, strict=True)]
-        curves.append(under_mask(*found).correlation)
-    random = np.mean(curves, axis=0)
-    random[:start] = np.nan
-    corrected = masked.correlation.copy()
-    beyond = np.arange(end) >= start + _MARGIN_SHELLS
-    # Where random phases agree fully under the mask, nothing about the densities can be told.
-    told = beyond & (random < 0.999)
-    corrected[beyond] = np.nan
-    corrected[told] = np.maximum((uneven.correlation[told] - random[told]) / (1 - random[told]), -1)
+    corrected, random = masked.correlation.copy(), np.full(end, np.nan)
+    for start in starts:
+        rounds = [RoundPart(half_transform(x), near, start, end) for x in (a, b)]
+        is_first = start == starts[0]
+
+        def uneven(x: Array, own: RoundPart, start: int = start, is_first: bool = is_first) -> Array:
+            left = own.taken_off(x, start)
+            return left if is_first else left - within_shells(left, start)
+
+        real = under_mask(*(uneven(x, own) for x, own in zip((a, b), rounds, strict=True))).correlation
+        curves = []
+        for draw in np.random.default_rng(seed).spawn(n_draws):
+            found = [
+                randomised(x, start, draw, own) if wall is None else confined(x, wall, start, end, draw, own)
+                for x, wall, own in zip((a, b), walls, rounds, strict=True)
+            ]
+            found = [uneven(x, own) for x, own in zip(found, rounds, strict=True)]
+            curves.append(under_mask(*found).correlation)
+        by_chance = np.mean(curves, axis=0)
+        beyond = np.arange(end) >= start + _MARGIN_SHELLS
+        # Where random phases agree fully under the mask, nothing about the densities can be told.
+        told = beyond & (by_chance < 0.999)
+        left = np.full(end, np.nan)
+        left[told] = np.maximum((real[told] - by_chance[told]) / (1 - by_chance[told]), -1)
+        corrected[beyond] = left[beyond] if is_first else np.minimum(corrected[beyond], left[beyond])
+        random[start:] = by_chance[start:] if is_first else np.maximum(random[start:], by_chance[start:])
     return MaskedFsc(
-        _with(masked, corrected), masked, unmasked, _with(masked, random), float(masked.q_inv_A[start])
+        _with(masked, corrected), masked, unmasked, _with(masked, random), float(masked.q_inv_A[starts[0]])
     )
+
+
+def _starts(unmasked: Fsc, random_below: float, random_from_inv_A: float) -> list[int]:
+    """Shells from which on phases are made random, each in its turn, the first one first.
+
+    Where data agree less far than densities do, it is done again without the inner shells in which densities
+    agree, for whatever reason.  Outer shells may hold next to nothing, as the mean of starts that do not
+    repeat; then they agree by what a mask carries there from the inner ones.
+    """
+    shells = np.arange(len(unmasked.q_inv_A)) >= 1
+
+    def first(found: NDArray[np.bool_]) -> list[int]:
+        return [int(shell) for shell in np.flatnonzero(shells & found)[:1]]
+
+    usual = first(~(unmasked.correlation >= random_below))
+    by_data = first(unmasked.q_inv_A >= random_from_inv_A)
+    if not by_data or (usual and usual <= by_data):
+        return usual
+    return sorted({*by_data, *usual, *first(~(unmasked.correlation >= _NOTHING))})
 
 
 def randomised(density: Array, start: int, draw: np.random.Generator, round_part: RoundPart) -> Array:
