@@ -35,7 +35,7 @@ from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.results import agreement_A, radial_summary
 from orienteer.reconstruction.states.number_of_states import ask_sentinels
 from orienteer.reconstruction.states.posterior import StatePosterior
-from orienteer.reconstruction.states.splitting import drop_state, split_state
+from orienteer.reconstruction.states.splitting import drop_state, likeliest_split, split_state
 from orienteer.reconstruction.states.summary import occupancy, state_summaries
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.stopwatch import batch_stage
@@ -107,7 +107,7 @@ class Emc(Carried):
             note = chosen_start(nats)
         elif (course.after_limit or turn) == "judge states":
             asked = ask_sentinels(self) if self.settings.models == "auto" else None
-            note = self.growth.judge(asked, occupancy(self))
+            note = self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
         states = state_summaries(self)
         perplexity = float(np.exp(np.log(table.perplexity[merged]).mean()))
         sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)

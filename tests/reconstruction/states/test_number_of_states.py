@@ -48,6 +48,16 @@ def test_a_gain_that_may_be_chance_is_taken_back(mean: float) -> None:
     assert judged(gains).verdict == "take back"
 
 
+def test_where_no_state_becomes_likelier_as_two_no_more_are_tried() -> None:
+    gains = np.random.default_rng(1).normal(2.0, 4.0, 400)
+    losses = np.where(np.arange(400)[:, None] % 2 == np.arange(2), 20.0, 0.0)
+    growth = Growth("auto", before={"evidence": np.zeros(400)})
+    assert "There are 2 states:" in growth.judge(HeldOut(gains, losses), EVEN, lambda: 0.0)
+    assert growth.verdict == "keep"
+    assert "2 states or more" in growth.judge(HeldOut(gains, losses), EVEN, lambda: 1.0)
+    assert growth.verdict == "split"
+
+
 def test_a_state_that_nobody_misses_is_taken_back() -> None:
     """Models may become better while one more begins, although it explains nothing."""
     gains = np.random.default_rng(3).normal(0.5, 1.0, 400)

@@ -4,7 +4,7 @@ Whether one state more is in the data, frames tell that no model has seen, the s
 each has fewer frames and more noise, and foretells them less well; with too few, some fit none.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,11 +68,15 @@ class Growth:
     before: dict[str, Any] = field(default_factory=dict)
     n_tries: int = 0
 
-    def judge(self, held_out: "HeldOut | None", occupancy: NDArray[np.float64]) -> str:
+    def judge(
+        self, held_out: "HeldOut | None", occupancy: NDArray[np.float64],
+        gain_of_split: Callable[[], float] | None = None,
+    ) -> str:  # fmt: skip
         """Decide what is to be done, after all models have settled; one sentence about it.
 
         held_out : what the sentinels say; not needed where the number of models is given.
         occupancy : (M,) shares of the frames.
+        gain_of_split : by how much frames become likelier, at the poses that they have, as one state more.
         """
         n_models = len(occupancy)
         if self.wanted != "auto":
@@ -99,7 +103,11 @@ class Growth:
             least = min(losses)[0]
             missed = "" if is_missed else f", and without one of them less likely by {least:.1g} only"
             return f"{n_models - 1} {count} enough: with {n_models}, {told}{missed}."
-        self.verdict = "split" if n_models < _MOST else "keep"
+        # One model of a mixture gives its frames poses that may hide it: only from two on this is asked.
+        gains_nothing = gain_of_split is not None and gain_of_split() <= 0
+        self.verdict = "keep" if n_models == _MOST or gains_nothing else "split"
+        if gains_nothing:
+            return f"There are {n_models} states: {told}, and no state becomes likelier as two."
         return f"There are {n_models} states or more: {told}."
 
     def expected(self, n_models: int) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.frames.frame_fit import deviation_odds
 from orienteer.reconstruction.states.trial import Trial, try_split
 
@@ -25,7 +24,7 @@ def split_state(emc: "Emc") -> None:
     """Go on with one model more: of the state whose frames become likeliest as two, the part that is new."""
     work, table = emc.work, emc.table
     likelihood = emc.noise.likelihood(work)
-    trial = _best_trial(emc, likelihood)
+    trial = likeliest_split(emc)
     parent = trial.parent
     counts = _frames_of_states(emc)
     n_new = float(trial.is_new.sum())
@@ -43,9 +42,10 @@ def split_state(emc: "Emc") -> None:
     emc.take_models(found)
 
 
-def _best_trial(emc: "Emc", likelihood: Likelihood) -> Trial:
+def likeliest_split(emc: "Emc") -> Trial:
     """The split that makes frames likeliest; after others have failed, the next best."""
     work, table = emc.work, emc.table
+    likelihood = emc.noise.likelihood(work)
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
     odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
     shown = np.where(table.merged & ~emc.sentinel, table.shown, -1)
