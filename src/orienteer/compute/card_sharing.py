@@ -33,30 +33,44 @@ def shared_card() -> Iterator[bool]:
     if program is None:
         yield False
         return
-    with tempfile.TemporaryDirectory(prefix="orienteer-mps-") as place:
-        own = dict.fromkeys(_PLACES, place)
-        if not _told(program, own, "-d"):
-            yield False
-            return
-        os.environ.update(own)
-        try:
-            yield True
-        finally:
-            for name in own:
-                os.environ.pop(name, None)
-            _told(program, own, word="quit")
+    place = tempfile.mkdtemp(prefix="orienteer-mps-")
+    own = dict.fromkeys(_PLACES, place)
+    if not _started(program, own):
+        shutil.rmtree(place, ignore_errors=True)
+        yield False
+        return
+    os.environ.update(own)
+    try:
+        yield True
+    finally:
+        for name in own:
+            os.environ.pop(name, None)
+        _end(program, own, place)
 
 
-def _told(program: str, places: dict[str, str], *arguments: str, word: str = "") -> bool:
-    """Whether the control program has done what it was told."""
+def _started(program: str, places: dict[str, str]) -> bool:
+    """Whether the control program has started the service."""
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run(
-            [program, *arguments],
-            input=word.encode(),
+            [program, "-d"],
             env={**os.environ, **places},
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=_PATIENCE_S,
         )
         return done.returncode == 0
     return False
+
+
+def _end(program: str, places: dict[str, str], place: str) -> None:
+    """Have the service end with the last process that uses it; this may be one, so nobody waits for it."""
+    with suppress(OSError):
+        subprocess.Popen(
+            ["sh", "-c", 'echo quit | "$0"; rm -rf "$1"', program, place],
+            env={**os.environ, **places},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
