@@ -1,6 +1,7 @@
 """A damaged file in the middle of a journal: told in one sentence, counted, and gone on without."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,27 @@ def test_the_shots_of_damaged_files_keep_their_rows_and_their_hits_are_left_out(
     reader.refresh()
     assert sum(span.n_shots for span in reader.damaged) == N * len(spoilt)
     assert sum(span.lost_hits or 0 for span in reader.damaged) == 2 * len(spoilt)
+
+
+def test_damage_in_a_journal_whose_summaries_tell_shots_by_minute_only_is_counted_as_well(
+    tmp_path: Path,
+) -> None:
+    journal = Journal(tmp_path)
+    for number in range(3):
+        whole = make_segment(number)
+        told = {"hits": 2 * (number + 1), "minutes": {"shots": [N] * (number + 1)}}
+        journal.commit(replace(whole, summary=told))
+    spoil(tmp_path, "000000001.h5")
+    np.testing.assert_array_equal(read_shots(tmp_path)["fate"] == LOST, np.arange(3 * N) // N == 1)
+
+
+def test_damage_behind_which_no_sums_are_told_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for number in range(3):
+        journal.commit(replace(make_segment(number), summary={}))
+    spoil(tmp_path, "000000001.h5")
+    with pytest.raises(FileError, match=r"00000000[12]\.h5"):
+        read_shots(tmp_path)
 
 
 def test_damage_is_told_once_however_often_hits_are_looked_for(folder: Path, recwarn: Any) -> None:

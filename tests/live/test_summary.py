@@ -36,3 +36,9 @@ def test_rates_go_on_over_a_restart_also_from_before_there_were_seconds() -> Non
     assert Summary.from_json(told).as_json()["seconds"]["hits"] == [2]
     del told["seconds"]
     assert Summary.from_json(told).as_json()["seconds"]["t_s"] == []
+
+
+def test_the_first_live_runs_have_told_their_shots_by_minute_only() -> None:
+    told = seen([START_S, START_S + 90, START_S + 91]).as_json()
+    del told["shots"]
+    assert Summary.from_json(told).shots == 30

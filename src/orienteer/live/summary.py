@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.errors import FileError
-from orienteer.source.journal_files import JOURNAL, list_ranges, open_segment
+from orienteer.source.journal_files import JOURNAL, list_ranges, open_segment, shots_in
 from orienteer.stream.counters import StreamCounters
 
 SIZE_EDGES_A: NDArray[np.float64] = np.geomspace(10.0, 10_000.0, 97)
@@ -107,7 +107,7 @@ class Summary:
         """The summary that :meth:`as_json` gave."""
         summary = cls()
         summary.counters = StreamCounters.from_dict(told["counters"])
-        summary.shots, summary.hits = int(told["shots"]), int(told["hits"])
+        summary.shots, summary.hits = shots_in(told), int(told["hits"])
         summary.position = told["position"]
         summary._kinds, summary._sizes = dict(told["kinds"]), dict(told["sizes"])
         summary._minutes = {name: list(told["minutes"][name]) for name in _RATE_NAMES}

@@ -130,9 +130,8 @@ class JournalReader:
             index = segment.index()
             if not with_sums:
                 return index, (0, 0)
-            told = segment.summary()
-            n_shots, n_hits = int(index.n_shots.sum()), int(index.n_hits.sum())
-            return index, (int(told["shots"]) - n_shots, int(told["hits"]) - n_hits)
+            shots, hits = segment.sums()
+            return index, (shots - int(index.n_shots.sum()), hits - int(index.n_hits.sum()))
 
     @property
     def damaged(self) -> tuple[Span, ...]:

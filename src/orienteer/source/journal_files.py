@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +127,11 @@ class SegmentIndex:
     columns: tuple[str, ...]
 
 
+def shots_in(summary: Mapping[str, Any]) -> int:
+    """Shots of the run up to here; the first live runs have told them by minute only."""
+    return int(summary["shots"]) if "shots" in summary else sum(map(int, summary["minutes"]["shots"]))
+
+
 class UnknownVersion(FileError):  # noqa: N818 - nothing is wrong
     """A file that a later Orienteer has written."""
 
@@ -191,6 +196,11 @@ class SegmentFile:
     def summary(self) -> dict[str, Any]:
         """Counters, position, rates and histograms up to its last segment."""
         return read_metadata(self._file, "summary")
+
+    def sums(self) -> tuple[int, int]:
+        """Shots and hits of the run up to its last segment."""
+        told = self.summary()
+        return shots_in(told), int(told["hits"])
 
     def state(self, part: str) -> dict[str, NDArray[Any]]:
         """A part of the worker's state by name; empty where it has none."""
