@@ -53,6 +53,16 @@ def test_batches_and_restarts_change_nothing() -> None:
             np.testing.assert_array_equal(other[name], column, err_msg=name)
 
 
+def test_what_an_earlier_version_has_learned_is_learned_anew_from_the_hits_it_knew() -> None:
+    analysis = HitAnalysis(HitSettings(), DETECTOR, WAVELENGTH_A)
+    analysis.look(HITS[:400], BACKGROUND)
+    old = {name: array for name, array in analysis.state().items() if not name.startswith("near_")}
+    old |= {"limits": old["limits"][:3], "numbers": old["numbers"][1:]}
+    later = HitAnalysis(HitSettings(), DETECTOR, WAVELENGTH_A)
+    later.restore(old)
+    assert (later.look(HITS[400:], BACKGROUND)["kind"] == HitKind.SINGLE).sum() > 150
+
+
 def test_smaller_balls_are_junk_and_smaller() -> None:
     columns = looked_at([100])
     small = np.arange(700) % 5 == 0

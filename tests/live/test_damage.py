@@ -1,10 +1,12 @@
 """A damaged file in the middle of a journal: told in one sentence, counted, and gone on without."""
 
+import errno
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 
@@ -105,6 +107,38 @@ def test_a_joined_file_that_is_damaged_is_counted_by_the_one_behind_it(folder: P
     np.testing.assert_array_equal(np.flatnonzero(shots["fate"] == LOST), np.arange(4 * N, 8 * N))
 
 
+def test_photons_that_cannot_be_read_are_an_error_that_says_how_to_go_on_without_them(folder: Path) -> None:
+    path = folder / "journal" / "000000004.h5"
+    with h5py.File(path) as file:
+        chunk = file["hits/pixel"].id.get_chunk_info(0)
+    content = bytearray(path.read_bytes())
+    content[chunk.byte_offset : chunk.byte_offset + chunk.size] = b"\xff" * chunk.size
+    path.write_bytes(content)
+    source = JournalSource(folder)
+    assert len(source.read(slice(0, 8))) == 8
+    with pytest.raises(FileError, match=r"000000004\.h5") as refused:
+        source.read()
+    assert "truncate -s 0" in refused.value.hint
+    path.write_bytes(b"")
+    with pytest.warns(UserWarning, match="5 shots, 2 of them hits, are lost"):
+        assert len(orienteer.open(folder).read()) == 22
+
+
+def test_a_file_that_cannot_be_opened_for_now_is_not_damaged(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_no_more(path: Any) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    names = sorted((folder / "journal").iterdir())
+    monkeypatch.setattr("orienteer.compute.hdf5_reading.open_hdf5_for_reading", open_no_more)
+    with pytest.raises(FileError, match="Too many open files"):
+        Journal(folder).restore(())
+    with pytest.raises(FileError, match="Too many open files"):
+        read_shots(folder)
+    assert sorted((folder / "journal").iterdir()) == names
+
+
 def test_beside_a_damaged_file_nothing_is_joined_and_elsewhere_everything(folder: Path) -> None:
     spoil(folder, "000000001.h5")
     assert join_segments(folder, together=4, keep=2) == 1
@@ -114,8 +148,9 @@ def test_beside_a_damaged_file_nothing_is_joined_and_elsewhere_everything(folder
 
 def test_a_damaged_last_file_is_an_error_until_the_worker_has_set_it_aside(folder: Path) -> None:
     spoil(folder, "000000011.h5")
-    with pytest.raises(FileError, match=r"000000011\.h5"):
+    with pytest.raises(FileError, match=r"000000011\.h5") as refused:
         read_shots(folder)
+    assert "sets it aside" in refused.value.hint
     restored = Journal(folder).restore(())
     assert restored is not None
     assert len(read_shots(folder)["fate"]) == 11 * N

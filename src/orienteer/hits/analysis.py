@@ -96,6 +96,9 @@ class HitAnalysis:
         spacing = float(state["spacing_inv_A"][0])
         self._fringes = self._make_fringes(spacing) if spacing > 0 else None
         self.selection = selection_from_state(state)
+        if self.selection is None and "limits" in state:
+            # An earlier version has learned the particle by other tests; the hits that it knew are here.
+            self.selection = Selection.learn(self._window, self.settings.keep_singles)
 
     def _background(self, given: NDArray[np.floating] | None) -> NDArray[np.float64]:
         if given is None:

@@ -16,6 +16,8 @@ from orienteer.hits.size_likeness import SizeLikeness
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
 _NEIGHBOURS = ("middle", "spread", "places", "suspicion")
+# Of brightness (middle and two spreads) and of size (diameter and first bin).
+_NUMBERS = 5
 
 
 def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
@@ -36,8 +38,8 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
 
 
 def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
-    """The selection of these arrays; None where they hold none."""
-    if "numbers" not in state:
+    """The selection of these arrays; None where they hold none, or one that was made of other tests."""
+    if len(state.get("numbers", ())) != _NUMBERS:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
     fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))

@@ -38,6 +38,14 @@ FORMAT, VERSION = "orienteer-live", 1
 EVENT_ID, FATE = "event_id", "fate"
 # The fate of a shot whose file is damaged; the others are those of the worker.
 LOST = 3
+_LAST = (
+    "The command of the live run sets it aside and receives its events again; where the stream is gone, move "
+    "the file out of the journal."
+)
+_PHOTONS = (
+    "Put a copy of it back; or make it empty (truncate -s 0), and its shots count as lost while all others "
+    "are read."
+)
 # A file that was joined to others while it was looked for is found again under its new name.
 _ATTEMPTS = 5
 
@@ -118,7 +126,8 @@ class JournalReader:
             spans.append(Span(each, index, shot, hit))
             shot, hit = shot + spans[-1].n_shots, hit + spans[-1].n_hits
         if damaged:
-            raise damaged[-1][1]
+            error = damaged[-1][1]
+            raise FileError(error.path, error.reason, _LAST) from error
         return spans
 
     def _index_and_sums(self, each: SegmentRange, with_sums: bool) -> tuple[SegmentIndex, tuple[int, int]]:
@@ -194,8 +203,14 @@ class JournalReader:
         """The photons of these hits."""
         parts = [no_photons(n_pixels)]
         for span, inside in self._pieces(hits, lambda span: (span.first_hit, span.n_hits)):
-            with open_segment(self.journal / span.range.name) as segment:
-                parts.append(segment.photons(inside, n_pixels))
+            try:
+                with open_segment(self.journal / span.range.name) as segment:
+                    parts.append(segment.photons(inside, n_pixels))
+            except FileError as error:
+                if not is_damage(error):
+                    raise
+                # Whether photons can be read is seen only by reading them, when hits have their numbers.
+                raise FileError(error.path, error.reason, _PHOTONS) from error
         return concatenate_photons(parts)
 
     def _pieces(self, rows: slice, extent: Callable[[Span], tuple[int, int]]) -> Iterator[tuple[Span, slice]]:

@@ -19,6 +19,7 @@ A file holds, next to the attributes ``format``, ``format_version`` and ``frame_
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -48,6 +49,8 @@ FORMAT_MARK = "orienteer journal"
 FORMAT_VERSION = 1
 JOURNAL = "journal"
 _NAME = re.compile(r"(\d{9})(?:-(\d{9}))?\.h5")
+# What the system says of a file that can be read at another time: too many are open, or its server is away.
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR)
 # A folder is not listed in one stroke: what is joined meanwhile is found at the next look.
 _LOOKS, _PAUSE_S = 20, 0.02
 
@@ -138,8 +141,10 @@ class UnknownVersion(FileError):  # noqa: N818 - nothing is wrong
 
 def is_damage(error: FileError) -> bool:
     """Whether a file is spoilt, and not merely one that this process cannot read."""
-    is_whole = isinstance(error, UnknownVersion) or isinstance(error.__cause__, PermissionError | MemoryError)
-    return not is_whole
+    cause = error.__cause__
+    is_passing = isinstance(cause, OSError) and cause.errno in _PASSING
+    is_whole = isinstance(error, UnknownVersion) or isinstance(cause, PermissionError | MemoryError)
+    return not (is_whole or is_passing)
 
 
 class SegmentFile:
