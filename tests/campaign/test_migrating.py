@@ -83,6 +83,47 @@ def test_an_older_layout_is_migrated_with_what_is_in_it(address: str, later: Any
         assert campaign.n_shots("r0001") == 2
 
 
+def test_a_campaign_of_the_first_layout_gets_histograms_of_the_shots_that_it_has(
+    address: str, make_shots: Any
+) -> None:
+    with Campaign.open(address, create=True) as campaign:
+        campaign.add_run("r0001")
+        campaign.add_shots("r0001", make_shots(300), segment="a")
+        campaign.add_shots("r0001", make_shots(200, 300), segment="b")
+        names = list(campaign.run("r0001")["columns"])
+        asked = {name: campaign.histogram(name, "r0001", 40) for name in names}
+        sums = campaign.run("r0001")["columns"]
+
+        def back(connection: Connection) -> None:
+            for name in ("exponent", "first", "counts"):
+                connection.execute(text(f'ALTER TABLE shot_column DROP COLUMN "{name}"'))
+            connection.execute(text("DROP TABLE frame_tag"))
+            connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0001'"))
+
+        campaign.database.write(back)
+    with Campaign.open(address) as campaign:
+        assert read_version(campaign.database) == newest_version()
+        assert campaign.run("r0001")["columns"] == sums
+        assert {name: campaign.histogram(name, "r0001", 40) for name in names} == asked
+        campaign.add_shots("r0001", make_shots(100, 500), segment="c")
+        assert sum(campaign.histogram("photons", "r0001")["counts"]) == 600
+
+
+def test_a_campaign_whose_first_layout_had_histograms_already_keeps_them(
+    address: str, make_shots: Any
+) -> None:
+    with Campaign.open(address, create=True) as campaign:
+        campaign.add_run("r0001")
+        campaign.add_shots("r0001", make_shots(300), segment="a")
+        before = campaign.histogram("photons")
+        campaign.database.write(
+            lambda connection: connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0002'"))
+        )
+    with Campaign.open(address) as campaign:
+        assert read_version(campaign.database) == newest_version()
+        assert campaign.histogram("photons") == before
+
+
 def test_a_file_is_copied_before_it_is_migrated(tmp_path: Path, later: Any) -> None:
     path = tmp_path / "campaign.db"
     with Campaign.open(path, create=True) as campaign:

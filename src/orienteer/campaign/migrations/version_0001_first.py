@@ -98,9 +98,6 @@ def upgrade() -> None:
         sa.Column("least", sa.Double, nullable=False),
         sa.Column("most", sa.Double, nullable=False),
         sa.Column("total", sa.Double, nullable=False),
-        sa.Column("exponent", sa.Integer, nullable=False),
-        sa.Column("first", sa.BigInteger, nullable=False),
-        sa.Column("counts", sa.LargeBinary, nullable=False),
     )
     op.create_table(
         "rule",
