@@ -1,7 +1,9 @@
 """``orienteer live --demo``: a stream is simulated, replayed, received and ends in a map with a picture."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +34,9 @@ def test_the_demo_goes_from_a_simulated_stream_to_a_map(
         settings = settings.replace(large, small)
     monkeypatch.setattr(live_demo, "SETTINGS", settings)
     out = tmp_path / "demo"
-    live_demo.run_demo(out, ["live.map_of=hits"], 0, "cpu", 0, 10, True)
+    database = tmp_path / "campaign.db"
+    into = (str(database), "virus") if find_spec("sqlalchemy") and find_spec("alembic") else ("", "")
+    live_demo.run_demo(out, ["live.map_of=hits"], 0, "cpu", 0, 10, True, into)
     told = json.loads(capsys.readouterr().out)
     assert [told[name] for name in ("received", "dropped", "processed")] == [N_FRAMES, 0, N_FRAMES]
     assert told["is_finished"] is True
@@ -40,3 +44,19 @@ def test_the_demo_goes_from_a_simulated_stream_to_a_map(
     assert Path(told["picture"]).stat().st_size > 1000
     assert (Path(told["map"]) / "intensity.mrc").exists()
     assert len(open_source(out / "run").event_ids()) == told["hits"]
+    if into[0]:
+        from orienteer.campaign.campaign import Campaign
+
+        with Campaign.open(database) as campaign:
+            _, [run] = campaign.runs()
+        assert [run["sample"], run["n_shots"], run["n_hits"], run["is_open"]] == [
+            "virus", N_FRAMES, told["hits"], False
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unused", [["--source", "tcp://host:5555"], ["--filter", "f.py:f"]])
+def test_what_the_demo_would_not_look_at_is_refused(run: Any, unused: list[str]) -> None:
+    done = run("live", "--demo", "--out", "demo", *unused)
+    assert done.status != 0
+    assert f"no use for {unused[0]}" in " ".join(done.errors.split())
+    assert not Path("demo").exists()

@@ -100,17 +100,21 @@ def live(
         *(override("run", key, value) for key, value in given.items() if key == "geometry" and value),
     ]
     overrides += [f"run.{key}={value}" for key, value in given.items() if key != "geometry" and value]
+    if sample and not campaign:
+        raise SettingsError("--sample is noted in a campaign.", "Give --campaign, too.")
     if demo:
         from orienteer.cli.live_demo import run_demo
 
-        run_demo(out, [*set_, *flags], seed, device, seconds, notice_s, as_json)
+        _refuse_with_demo(
+            {"source": source, "option": option, "filter": filter_, "settings": settings, **given}
+        )
+        into = (campaign, sample)
+        run_demo(out, [*set_, *flags], seed, device, seconds, notice_s, as_json, into)
         return
     if not source:
         raise SettingsError(
             "there is no source.", "Give --source tcp://host:5555, a file or a folder; or try --demo."
         )
-    if sample and not campaign:
-        raise SettingsError("--sample is noted in a campaign.", "Give --campaign, too.")
     chosen = load_settings(Settings, settings, [*overrides, *flags])
     facts = {
         "sources": _sources(source),
@@ -152,7 +156,7 @@ def receive(
     roles |= {"map": {}} if settings.live.map else {}
     roles |= {"database": {CAMPAIGN_VARIABLE: campaign}} if campaign else {}
     with StopRequests(notice_s) as stop, RunLock(out, doing="supervising this live run"):
-        shown = {"campaign": _PASSWORD.sub(r"\1:***@", campaign)} if campaign else {}
+        shown = {"campaign": without_password(campaign)} if campaign else {}
         is_new = folder.begin({**facts, **shown}, settings)
         folder.log.append("began" if is_new else "went on", pid=os.getpid())
         # Before anybody reads it: a map that was begun with another detector is then begun anew.
@@ -200,10 +204,25 @@ def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
     output.print(f"See it on a page:  orienteer serve {quoted}", markup=False, soft_wrap=True)
 
 
+def without_password(address: str) -> str:
+    """The address of a database as people may see it."""
+    return _PASSWORD.sub(r"\1:***@", address)
+
+
 def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _refuse_with_demo(given: dict[str, Any]) -> None:
+    """Refuse what the demo would not look at."""
+    unused = [name for name, value in given.items() if value]
+    if unused:
+        raise SettingsError(
+            f"--demo has a stream and settings of its own, and no use for --{unused[0].replace('_', '-')}.",
+            "Leave it out; single settings are changed with --set.",
+        )
 
 
 def _sources(given: list[str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from orienteer.cli.console import messages
 from orienteer.cli.demo import begin_demo, carry_out
-from orienteer.cli.live import receive, tell
+from orienteer.cli.live import receive, tell, without_password
 
 # Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 250
@@ -60,8 +60,12 @@ def run_demo(
     seconds: float,
     notice_s: float,
     as_json: bool,
+    into: tuple[str, str] = ("", ""),
 ) -> None:
-    """Simulate (once), replay from another process, receive, and end with a picture of the map."""
+    """Simulate (once), replay from another process, receive, and end with a picture of the map.
+
+    into : the campaign that gets the shots, and what it calls the sample; empty: none.
+    """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
 
@@ -72,13 +76,17 @@ def run_demo(
         if not frames.exists():
             carry_out("simulate", "--settings", file, "--device", device, "--out", frames)
         with _replayed(frames) as address:
+            campaign, sample = into
             command = ["orienteer", "live", "--source", address, "--out", str(run)]
+            command += ["--campaign", without_password(campaign)] if campaign else []
+            command += ["--sample", sample] if sample else []
             messages.print(f"\n$ {shlex.join(command)}", style="bold cyan", markup=False, soft_wrap=True)
             if find_spec("fastapi") is not None:
                 page = f"orienteer serve {shlex.quote(str(out))}"
                 messages.print(f"On a page, from another terminal: {page}", markup=False, soft_wrap=True)
             facts = {"sources": {"replay": address}, "filter": "", "seed": seed, "device": device}
-            folder = receive(run, facts, settings, "", seconds, notice_s, as_json)
+            facts |= {"sample": sample} if sample else {}
+            folder = receive(run, facts, settings, campaign, seconds, notice_s, as_json)
         more: dict[str, Any] = {}
         if (folder.map / "intensity.h5").exists():
             more = {"map": str(folder.map), "picture": str(out / "map.png")}
