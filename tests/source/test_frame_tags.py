@@ -41,7 +41,9 @@ def test_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert told(read_frame_tags(tmp_path / FRAME_TAGS)) == {"a": [0, 1, 2]}
 
 
-@pytest.mark.parametrize("tags", [["a"], {"a": "7"}, {"a": [7]}, {"a": ["-1"]}, None])
+@pytest.mark.parametrize(
+    "tags", [["a"], {"a": "7"}, {"a": [7]}, {"a": ["-1"]}, {" a": ["7"]}, {"x" * 65: ["7"]}, None]
+)
 def test_a_file_of_something_else_is_refused(tmp_path: Path, tags: object) -> None:
     path = tmp_path / FRAME_TAGS
     path.write_text(json.dumps({"format": "orienteer-frame-tags", "version": 1, "tags": tags}))

@@ -27,6 +27,11 @@ def test_an_option_that_a_stream_does_not_take_is_an_error_in_words(tmp_path) ->
     assert "most_events" in refused.value.hint
 
 
+def test_what_an_address_tells_is_no_option_of_its_stream() -> None:
+    with pytest.raises(SettingsError, match="there is no option 'kind'"):
+        open_stream("push+tcp://127.0.0.1:5555", kind="SUB")
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

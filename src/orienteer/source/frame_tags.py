@@ -32,6 +32,8 @@ def read_frame_tags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.uint64
         raise FileError(path, "holds something else than ids of events by tag.")
     if not all(isinstance(one, str) and is_event_id(one) for ids in told.values() for one in ids):
         raise FileError(path, "holds something else than ids of events.")
+    if not all(map(_is_tag, told)):
+        raise FileError(path, "holds something else than tags.")
     return {tag: _in_order(map(int, ids)) for tag, ids in told.items()}
 
 
@@ -67,9 +69,13 @@ def checked_tag(tag: str) -> str:
     'bright'
     """
     tag = tag.strip()
-    if not tag or len(tag) > LONGEST_TAG or not tag.isprintable():
+    if not _is_tag(tag):
         raise SettingsError(f"a tag is a word or a few, of at most {LONGEST_TAG} characters.")
     return tag
+
+
+def _is_tag(tag: str) -> bool:
+    return 0 < len(tag) <= LONGEST_TAG and tag.isprintable() and tag == tag.strip()
 
 
 def _in_order(ids: Iterable[int]) -> NDArray[np.uint64]:

@@ -126,8 +126,8 @@ class JournalReader:
             spans.append(Span(each, index, shot, hit))
             shot, hit = shot + spans[-1].n_shots, hit + spans[-1].n_hits
         if damaged:
-            error = damaged[-1][1]
-            raise FileError(error.path, error.reason, _LAST) from error
+            last = damaged[-1][1]
+            raise FileError(last.path, last.reason, _LAST) from last
         return spans
 
     def _index_and_sums(self, each: SegmentRange, with_sums: bool) -> tuple[SegmentIndex, tuple[int, int]]:

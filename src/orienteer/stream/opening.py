@@ -33,7 +33,7 @@ def open_stream(address: str | PathLike[str], **options: Any) -> EventSource:
     if text.startswith("join:"):
         return _join(text, options)
     make, given = _kind_of(text)
-    check_options(text, make, options)
+    check_options(text, make, options, len(given))
     return make(*given, **options)
 
 
@@ -48,7 +48,7 @@ def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> No
             check_stream(part, {})
         return
     make, given = _kind_of(text)
-    check_options(text, make, options)
+    check_options(text, make, options, len(given))
     if found := _NETWORK.match(text):
         from orienteer.stream.sockets import check_address
 

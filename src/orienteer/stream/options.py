@@ -19,15 +19,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
 
 
-def check_options(address: str, make: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def check_options(
+    address: str, make: Callable[..., Any], options: Mapping[str, Any], n_given: int = 1
+) -> None:
     """Refuse options that a kind of source does not have, and values that they cannot have.
 
-    make : what opens such a source; its arguments by name are the options.
+    make : what opens such a source; its arguments are the options, but for the first ``n_given``, which the
+        address tells.
     """
     parameters = inspect.signature(make).parameters.values()
     if any(each.kind == inspect.Parameter.VAR_KEYWORD for each in parameters):
         return  # whoever takes any name looks at it itself
-    known = {each.name: str(each.annotation) for each in list(parameters)[1:]}
+    known = {each.name: str(each.annotation) for each in list(parameters)[n_given:]}
     for name, value in options.items():
         if name not in known:
             raise SettingsError(

@@ -213,7 +213,10 @@ export class Gallery {
     });
     const shown = this.whole.querySelector(`[data-event="${CSS.escape(frame.event_id)}"]`);
     const index = this.frames.findIndex((one) => one.event_id === frame.event_id);
-    if (shown && index >= 0) shown.replaceWith(this.thumbnail(frame, index));
+    if (!shown || index < 0) return;
+    const made = this.thumbnail(frame, index);
+    made.tabIndex = shown.tabIndex;  // where the tab key stops, it goes on to stop
+    shown.replaceWith(made);
   }
 
   /** Notes on frames are notes of the run that name the frame, so that the search finds them. */
