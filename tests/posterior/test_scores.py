@@ -120,7 +120,13 @@ def test_probabilities_are_good_to_five_digits_where_distances_are_exact(device:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize(
-    "options", ["-arch=sm_90 -DVECTOR=1", "-arch=sm_90 -DVECTOR=2", "-arch=sm_80 -DVECTOR=4"]
+    "options",
+    [
+        "-arch=sm_90 -DVECTOR=1",
+        "-arch=sm_90 -DVECTOR=2 -DLAW=1",
+        "-arch=sm_90 -DVECTOR=4 -DLAW=2",
+        "-arch=sm_80 -DVECTOR=4",
+    ],
 )
 def test_kernels_compile_for_every_number_of_frames_of_a_thread(options: str, tmp_path: Path) -> None:
     source = Path(orienteer.__file__).parent / "posterior" / "scores.cu"
@@ -193,6 +199,23 @@ def test_a_maximum_that_rises_by_thousands_is_mended(device: Any) -> None:
         found = to_numpy(store.responsibilities(0, 40))
         near = p > p.max(axis=0) * math.exp(-16)
         np.testing.assert_allclose(found[near], p[near], rtol=0.015)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_tiles_that_came_before_change_no_bit(device: Any) -> None:
+    scores, log_prior, beta = problem(700, 90)
+    results = []
+    # 230 rows: parts of 256 rows, whose probabilities are summed, meet two tiles.
+    for order in (1, -1):
+        store = ScoreStore(*scores.shape, device)
+        store.refer(to_device(scores[0], device), to_device(beta, device))
+        for first in list(range(0, 700, 230))[::order]:
+            part = slice(first, first + 230)
+            store.add(first, *(to_device(x, device) for x in (scores[part], log_prior[part], beta)))
+        results.append([to_numpy(x) for x in (store.responsibilities(0, 700), store.finish().best_score)])
+        results[-1].append(to_numpy(store.finish().log_evidence).astype(np.float32))
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_threads_change_no_bit() -> None:

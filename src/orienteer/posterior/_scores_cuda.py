@@ -50,8 +50,8 @@ def add_tile(
     T, D = scores.shape
     chunks = _blocks(T, 64)
     grid, block = (_blocks(D, 64 * VECTOR), chunks), (64, 4)
-    key = cupy.empty(D, np.uint64)
-    _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, total, best_row, key))
+    before, key = cupy.empty(D, np.uint64), cupy.empty(D, np.uint64)
+    _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, total, best_row, before, key))
     of_law: tuple[Any, ...] = (np.uintp(0), np.uintp(0), np.float64(0))
     options: tuple[str, ...] = ()
     if law is not None:
@@ -63,9 +63,9 @@ def add_tile(
     _kernel("raise_top", options=options)(grid, block, tile)
     totals, moments = cupy.empty((chunks, D), np.float32), cupy.empty((chunks, D), np.float32)
     _kernel("store_tile", options=options)(
-        grid, block, (*tile, below, _stride(below), tile_top, best_score, totals, moments)
+        grid, block, (*tile, before, below, _stride(below), tile_top, best_score, totals, moments)
     )
-    sums = (np.int32(D), np.int32(chunks), key, totals, moments, top, total, moment, best_row)
+    sums = (np.int32(D), np.int32(chunks), before, key, totals, moments, top, total, moment, best_row)
     _kernel("join_tile")((_blocks(D, 128),), (128,), sums)
 
 

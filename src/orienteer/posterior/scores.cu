@@ -66,12 +66,16 @@ struct Scores {
     }
 };
 
-// key (D,) of the best before a tile; 0 where there is none.  One thread per frame.
+// before (D,): key of the best before a tile, 0 where there is none; key (D,) of the tile begins at 0.  One thread per
+// frame.
 extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const double *__restrict__ total,
-                                     const long long *__restrict__ best_row, Key *__restrict__ key)
+                                     const long long *__restrict__ best_row, Key *__restrict__ before,
+                                     Key *__restrict__ key)
 {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
-    if (d < D) key[d] = total[d] > 0. ? key_of(top[d], (int)best_row[d]) : 0;
+    if (d >= D) return;
+    before[d] = total[d] > 0. ? key_of(top[d], (int)best_row[d]) : 0;
+    key[d] = 0;
 }
 
 // Raise key (D,) to the best of a tile.  Block (64, 4) threads; grid (frames / (64 VECTOR), rows / 64).
@@ -115,12 +119,13 @@ extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, in
 }
 
 // Keep a tile and sum e^below and below e^below per chunk of 64 rows: totals, moments (chunks, D).
-// tile_top (D,) gets the maximum that ``below`` is measured from.  Block and grid as above.
+// tile_top (D,) gets the maximum that ``below`` is measured from: the tile's own, not the highest so far, so that no bit
+// depends on the tiles that came before.  Block and grid as above.
 extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, int D, int first_row,
                                       const double *__restrict__ per_row, const double *__restrict__ per_frame,
                                       double number, const float *__restrict__ reference,
                                       const float *__restrict__ log_prior, const float *__restrict__ beta,
-                                      const Key *__restrict__ key,
+                                      const Key *__restrict__ key, const Key *__restrict__ before,
                                       Half *__restrict__ below, long long stride, float *__restrict__ tile_top,
                                       float *__restrict__ best_score, float *__restrict__ totals,
                                       float *__restrict__ moments)
@@ -139,7 +144,8 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
         for (int i = 0; i < VECTOR; ++i) {
             const Key key_d = d + i < D ? key[d + i] : 0;
             top[i] = value_of(key_d);
-            best_row[i] = key_d ? (int)(0xffffffffu - (unsigned)key_d) : -1;
+            const bool is_best = d + i < D && key_d > before[d + i];
+            best_row[i] = is_best ? (int)(0xffffffffu - (unsigned)key_d) : -1;
             if (blockIdx.y == 0 && threadIdx.y == 0 && d + i < D) tile_top[d + i] = top[i];
         }
         for (int k = start + threadIdx.y; k < end; k += 4) {
@@ -179,29 +185,35 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
     }
 }
 
+// Add the sums of some rows, below a maximum that lies ``shift`` under the one that all are measured from.
+__device__ __forceinline__ void add_below(double shift, double total, double moment, double &sum, double &weighted)
+{
+    const double factor = exp(shift);
+    sum += factor * total;
+    weighted += factor * (moment + shift * total);
+}
+
 // Join the chunks of a tile to the sums of all tiles before, whose maximum was top (D,).  One thread per frame.
-extern "C" __global__ void join_tile(int D, int chunks, const Key *__restrict__ key,
+extern "C" __global__ void join_tile(int D, int chunks, const Key *__restrict__ before, const Key *__restrict__ key,
                                      const float *__restrict__ totals, const float *__restrict__ moments,
                                      float *__restrict__ top, double *__restrict__ total,
                                      double *__restrict__ moment, long long *__restrict__ best_row)
 {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
     if (d >= D || key[d] == 0) return;
-    const double shift = (double)top[d] - (double)value_of(key[d]);
-    double sum = 0., weighted = 0.;
-    if (total[d] > 0.) {
-        const double factor = exp(shift);
-        sum = factor * total[d];
-        weighted = factor * (moment[d] + shift * total[d]);
-    }
+    const Key best = max(before[d], key[d]);
+    const double highest = value_of(best);
+    double of_tile = 0., moment_of_tile = 0., sum = 0., weighted = 0.;
     for (int chunk = 0; chunk < chunks; ++chunk) {
-        sum += totals[(long long)chunk * D + d];
-        weighted += moments[(long long)chunk * D + d];
+        of_tile += totals[(long long)chunk * D + d];
+        moment_of_tile += moments[(long long)chunk * D + d];
     }
+    if (before[d]) add_below(top[d] - highest, total[d], moment[d], sum, weighted);
+    add_below(value_of(key[d]) - highest, of_tile, moment_of_tile, sum, weighted);
     total[d] = sum;
     moment[d] = weighted;
-    top[d] = value_of(key[d]);
-    best_row[d] = 0xffffffffu - (unsigned)key[d];
+    top[d] = value_of(best);
+    best_row[d] = 0xffffffffu - (unsigned)best;
 }
 
 // Number of entries per bin of distance, counts (N_BINS + 1, D).  Block (32, 8); grid (frames / (32 VECTOR), rows / 1024).
@@ -240,23 +252,35 @@ extern "C" __global__ void count_distances(const Half *__restrict__ below, long 
 }
 
 // Sum of exp(distance) above the threshold per chunk of 256 rows, sums (chunks, D).  Block (64, 4).
+// Sums in float32 end with their tile: it makes no difference whether the rows around it are here.
 extern "C" __global__ void kept_sums(const Half *__restrict__ below, long long stride,
                                      const int *__restrict__ tile_of_row, const float *__restrict__ offset,
                                      const float *__restrict__ lowest, int K, int D, double *__restrict__ sums)
 {
-    __shared__ float part[4][VECTOR][64];
+    __shared__ double part[4][VECTOR][64];
     const int d = (blockIdx.x * 64 + threadIdx.x) * VECTOR, start = blockIdx.y * 256, end = min(start + 256, K);
-    float total[VECTOR] = {};
+    double total[VECTOR] = {};
     if (d < D) {
         Distances distances(below, stride, tile_of_row, offset, D, d);
         float lowest_d[VECTOR], distance[VECTOR];
         load_floats(lowest, d, D, false, 0.f, lowest_d);
+        float few[VECTOR] = {};
+        int tile = -1;
         for (int k = start + threadIdx.y; k < end; k += 4) {
             distances.of_row(k, distance);
+            const bool is_next = distances.tile != tile;
+            tile = distances.tile;
 #pragma unroll
-            for (int i = 0; i < VECTOR; ++i)
-                if (distance[i] > lowest_d[i]) total[i] += exponential(distance[i]);
+            for (int i = 0; i < VECTOR; ++i) {
+                if (is_next) {
+                    total[i] += few[i];
+                    few[i] = 0.f;
+                }
+                if (distance[i] > lowest_d[i]) few[i] += exponential(distance[i]);
+            }
         }
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) total[i] += few[i];
     }
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) part[threadIdx.y][i][threadIdx.x] = total[i];
@@ -266,7 +290,7 @@ extern "C" __global__ void kept_sums(const Half *__restrict__ below, long long s
         for (int i = 0; i < VECTOR; ++i)
             if (d + i < D)
                 sums[(long long)blockIdx.y * D + d + i] =
-                    ((double)part[0][i][threadIdx.x] + part[1][i][threadIdx.x]) +
-                    ((double)part[2][i][threadIdx.x] + part[3][i][threadIdx.x]);
+                    (part[0][i][threadIdx.x] + part[1][i][threadIdx.x]) +
+                    (part[2][i][threadIdx.x] + part[3][i][threadIdx.x]);
     }
 }

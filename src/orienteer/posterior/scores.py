@@ -38,9 +38,10 @@ class Weighed(NamedTuple):
 class ScoreStore:
     """Scores of n_frames frames against n_rows orientations, tile after tile, then responsibilities.
 
-    Every entry is kept as its distance below the frame's maximum at the time, together with that maximum: in
+    Every entry is kept as its distance below the frame's maximum in its tile, together with that maximum: in
     float32 on the CPU, in float16 on the GPU, where entries within 16 nats of the best are wrong by less than
-    0.01 nat.  Evidence and entropy are summed on the way from the scores as they came.
+    0.01 nat.  So no bit of it depends on other tiles, which may be those of another rank.  Evidence and
+    entropy are summed on the way from the scores as they came.
 
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
     comm : ranks that share out the rows of the same frames.  Each adds rows of its own; ``finish`` is then

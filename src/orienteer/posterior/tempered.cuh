@@ -1,8 +1,8 @@
 // Tempered scores kept as distances below a maximum: what the kernels of scores.cu and probabilities.cu share.
 //
 //   x_kd = beta_d (S_kd - reference_d) + log_prior_k            float32
-//   below_kd = x_kd - top_d at the time of its tile             float16, <= 0
-//   distance_kd = below_kd + offset_td,  offset_td = top_d then - top_d in the end,  t the tile of row k
+//   below_kd = x_kd - top_td of its tile                        float16, <= 0
+//   distance_kd = below_kd + offset_td,  offset_td = top_td - top_d of all tiles,  t the tile of row k
 //   p_kd = factor_d exp(distance_kd) where distance_kd > lowest_d, else 0
 //
 // scores (T, D) float32    below (K, D) float16    tile_of_row (K,) int32, -1: never added    offset (tiles, D)

@@ -4,7 +4,8 @@ A row is a pose of a model; the rows of model m are m K .. (m + 1) K, and the ju
 rotate, come last.  The matrix of rows times frames exists only for the batch, whose size the planner chooses.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.likelihood.base import Likelihood
@@ -14,23 +15,22 @@ from orienteer.likelihood.rounding import LARGEST_ERROR, N_ROWS, error_of_half
 from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
-from orienteer.reconstruction.stopwatch import part
-from orienteer.slicing.turned import TurnedVolume
-
-if TYPE_CHECKING:
-    pass
-
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.rows import RowSpace, Tile
+from orienteer.reconstruction.stopwatch import part
+from orienteer.slicing.turned import TurnedVolume
 
 
-def score_tile(likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch) -> Array:
+def score_tile(
+    likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch, one_term: bool = False
+) -> Array:
     """Log-likelihoods (T, D) float32 of the rows of a tile for the frames of a batch.
 
     slices : (T, P) or (P, T), as the batch wants them; or yet to be made, where :func:`can_fuse` says so.
+    one_term : whether one float16 term of an operand is enough where two would be taken.
     """
-    found, _, _, law = _score_tile(likelihood, slices, batch)
+    found, _, _, law = _score_tile(likelihood, slices, batch, one_term)
     return found if law is None else law.scores(found, found)
 
 
@@ -105,25 +105,22 @@ def expect(
     Ranks that share out the rows of the store take tiles as they come to them, and merge what they took.
     beta : (D,) or a number, inverse temperatures.
     """
-    fused = can_fuse(likelihood, batch)
-    # Operands of two float16 terms cost twice as much; None: it is not known yet whether one would do.
-    has_two = any(group.product.operand_form == "split" for group in batch.groups)
-    one_term: bool | None = None if has_two else False
+    fused, one_term = can_fuse(likelihood, batch), False
     slices: Any
-    tiles = expander.tiles(rows)
-    if store.comm.size > 1:
-        # What is claimed by several has one order for all, and scores are compared with those of one row.
-        tiles = list(rows.tiles())
-        store.refer(_first_scores(likelihood, expander, rows, batch, tiles[0]), beta)
-        if has_two:  # one answer for all ranks
-            slices = expander.slices(rows, tiles[0], batch.by_pixel)
-            one_term = _one_term_is_enough(likelihood, slices, batch, beta)
+    tiles: Sequence[Tile]
+    shares = store.comm.size > 1
+    if shares or is_on_gpu(batch.fluence):
+        # Ranks that share out tiles compare scores with those of one row, and must agree on terms, from which
+        # the scores of that row follow.  One rank on a GPU does as they do: then it has the same bits.
+        first = next(rows.tiles())
+        one_term = _one_term_is_enough(likelihood, expander, rows, batch, first, beta)
+        store.refer(_first_scores(likelihood, expander, rows, batch, first, one_term), beta)
+    # What is claimed by several has one order for all.
+    tiles = list(rows.tiles()) if shares else expander.tiles(rows)
     for tile in store.comm.claimed(tiles):
         with part("expand"):
             is_fused = fused and tile.model is not None
             slices = expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)
-            if one_term is None:
-                one_term = _one_term_is_enough(likelihood, slices, batch, beta)
         scores, signal, offsets, law = _score_tile(likelihood, slices, batch, one_term)
         expander.note(tile, signal, offsets)
         with part("posterior"):
@@ -132,11 +129,16 @@ def expect(
         return store.finish()
 
 
-def _one_term_is_enough(likelihood: Likelihood, slices: Any, batch: Batch, beta: Array) -> bool:
+def _one_term_is_enough(
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, tile: Tile, beta: Array
+) -> bool:
     """Whether one float16 term does for the operands of all frames, at the temperature that they have now.
 
-    slices : (T, P) of some rows, the first of which are tried.
+    Two terms cost twice as much.  The first rows of a tile are tried; False where there are no two terms.
     """
+    if not any(group.product.operand_form == "split" for group in batch.groups):
+        return False
+    slices = expander.slices(rows, _beginning(tile, N_ROWS), batch.by_pixel)
     xp = array_namespace(batch.fluence)
     betas = xp.broadcast_to(xp.asarray(beta), (len(batch),))
     for group in batch.groups:
@@ -149,11 +151,19 @@ def _one_term_is_enough(likelihood: Likelihood, slices: Any, batch: Batch, beta:
 
 
 def _first_scores(
-    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, tile: Tile
+    likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch, tile: Tile, one_term: bool
 ) -> Array:
     """Log-likelihoods (D,) of the first row of a tile."""
-    if tile.model is not None:
-        tile = Tile(tile.first, tile.first + 1, tile.model, slice(tile.poses.start, tile.poses.start + 1))
-        if can_fuse(likelihood, batch):
-            return score_tile(likelihood, expander.turned(rows, tile), batch)[0]
-    return score_tile(likelihood, expander.slices(rows, tile, batch.by_pixel), batch)[0]
+    tile = _beginning(tile, 1)
+    if tile.model is not None and can_fuse(likelihood, batch):
+        return score_tile(likelihood, expander.turned(rows, tile), batch)[0]
+    return score_tile(likelihood, expander.slices(rows, tile, batch.by_pixel), batch, one_term)[0]
+
+
+def _beginning(tile: Tile, n_rows: int) -> Tile:
+    """The first rows of a tile of poses; junk classes are taken whole."""
+    if tile.model is None:
+        return tile
+    n_rows = min(n_rows, tile.last - tile.first)
+    poses = slice(tile.poses.start, tile.poses.start + n_rows)
+    return Tile(tile.first, tile.first + n_rows, tile.model, poses)
