@@ -56,6 +56,34 @@ def test_the_unit_keeps_every_sum_within_64_bits_and_what_was_added_before() -> 
     np.testing.assert_allclose(sums.finish(), expected, atol=1e-12 * np.abs(expected).max())
 
 
+def test_sums_of_ranks_have_the_bits_of_one_where_all_know_what_will_come() -> None:
+    rng = np.random.default_rng(3)
+    scales = (1e-3, 1.0, 3.0, 40.0, 0.2, 5.0)
+    parts = [rng.normal(size=(3, 3, 3, 2)).astype(np.float32) * np.float32(scale) for scale in scales]
+    totals = [np.abs(part).sum(axis=(0, 1, 2), dtype=float) for part in parts]
+    foretold = tuple(1.3 * np.sum(totals, axis=0))
+
+    def added(chosen) -> np.ndarray:
+        sums = GpuSums(3, True, foretold)
+        for number in chosen:
+            units = np.ldexp(1.0, sums.expect_magnitudes(*totals[number]))
+            sums.fixed += np.rint(parts[number].astype(float) * 0.3 * units).astype(np.int64)
+        return sums.finish()
+
+    one = added(range(6))
+    np.testing.assert_array_equal(added((4, 1, 0)) + added((5, 2, 3)), one)
+    np.testing.assert_array_equal(added(()) + added((5, 4, 3, 2, 1, 0)), one)
+
+
+def test_units_grow_where_more_comes_than_was_foretold() -> None:
+    sums = GpuSums(2, True, (1.0, 1.0))
+    for scale in (1.0, 1e6):
+        exponents = sums.expect_magnitudes(scale, scale)
+        assert scale * 2.0 ** max(exponents) < 2.0**61
+        sums.fixed += round(scale * 2.0 ** exponents[0])
+    np.testing.assert_allclose(sums.finish(), 1e6 + 1, rtol=1e-12)
+
+
 def test_nothing_inserted_is_nothing() -> None:
     sums = GpuSums(3, deterministic=True)
     assert not sums.finish().any()

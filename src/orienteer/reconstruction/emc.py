@@ -218,15 +218,25 @@ class Emc(Carried):
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
+        in_any_order = self.sums_in_any_order
+        magnitudes = self._magnitudes(work, half) if in_any_order and self.device != "cpu" else None
         sums = [
-            make_sums(work.edge_voxels, self.device, deterministic=self.sums_in_any_order)
-            for _ in range(self.n_models)
+            make_sums(work.edge_voxels, self.device, in_any_order, magnitudes) for _ in range(self.n_models)
         ]
         junk = None
         if self.junk is not None:
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
         return Deposit(sums, junk, row_mass, self.models[half])
+
+    def _magnitudes(self, work: Workspace, half: int) -> tuple[float, float]:
+        """Photons and weights that all frames of a half may leave behind, on whatever ranks they are.
+
+        Every frame counts by its fluence, or as one; the slices of the model are taken from its photons.
+        """
+        frames = np.maximum(self.fluence[work.frames_of(half)], 1.0).sum()
+        weights = float(frames) * float(abs(work.pixel_weights).sum())
+        return weights * (1 + float(abs(self.models[half]).max())), weights
 
     @property
     def sums_in_any_order(self) -> bool:

@@ -1,5 +1,6 @@
 """Where inserted slices gather: sums of values and of weights over a cube, on either device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from orienteer.errors import OrienteerError
 
 # Rows that float32 sums may take before they go to float64.
 _ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
+# Bits of room in units that are chosen from the first values, and from what is foretold of all values.
+_ROOM, _ROOM_FORETOLD = 2, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +75,17 @@ class GpuSums:
     neighbours of any point in a plane x lie in 32 bytes of one copy, which the memory adds to at once.
 
     Deterministic form: ``fixed`` (n, n, n, 2) int64 in units of 2^-``exponents``.  Integers add to the same
-    sum in any order.  The unit is chosen from the first values such that the sum of all magnitudes, a bound
-    for every voxel, stays below 2^61, and grows when later values need it.
+    sum in any order.  The unit is chosen such that the sum of all magnitudes, a bound for every voxel, stays
+    below 2^61, and grows when values need it.
+
+    magnitudes : sums of the magnitudes of all values and of all weights, roughly, also of those that others
+        add to sums of their own: then all have the same unit, and round in the same way.  None: the unit is
+        chosen from the first values.
     """
 
-    def __init__(self, n: int, deterministic: bool = False) -> None:
+    def __init__(
+        self, n: int, deterministic: bool = False, magnitudes: tuple[float, float] | None = None
+    ) -> None:
         self.cupy: Any = import_cupy()
         if self.cupy is None:
             raise RuntimeError("GpuSums needs CuPy and a CUDA device")
@@ -85,6 +94,8 @@ class GpuSums:
         self.sectors: Array = None if deterministic else self.cupy.zeros((2, 2, n, h, h, 8), np.float32)
         self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
         self.exponents: tuple[int, int] | None = None
+        if magnitudes is not None and np.all(np.isfinite(magnitudes)) and min(magnitudes) > 0:
+            self.exponents = _exponents(magnitudes, _ROOM_FORETOLD)
         self._magnitudes = [0.0, 0.0]
         self._total: Array = None
         self._rows = 0
@@ -103,9 +114,9 @@ class GpuSums:
         self._magnitudes[1] += weights
         if not np.all(np.isfinite(self._magnitudes)):
             raise OrienteerError("values or weights to be inserted are not finite.")
-        needed = tuple(61 - max(-900, int(np.frexp(m)[1])) for m in self._magnitudes)
-        if self.exponents is None:  # two bits of room, so that the unit seldom has to grow
-            self.exponents = (needed[0] - 2, needed[1] - 2)
+        needed = _exponents(self._magnitudes, 0)
+        if self.exponents is None:  # with room, so that the unit seldom has to grow
+            self.exponents = _exponents(self._magnitudes, _ROOM)
         for channel in range(2):
             shift = self.exponents[channel] - needed[channel]
             if shift > 0:
@@ -129,10 +140,22 @@ class GpuSums:
         return joined
 
 
-def make_sums(n: int, device: DeviceName = "auto", deterministic: bool = False) -> Any:
+def _exponents(magnitudes: Sequence[float], room: int) -> tuple[int, int]:
+    """Exponents of the units in which the magnitudes of values and of weights stay below 2^(61 - room)."""
+    values, weights = (61 - room - max(-900, int(np.frexp(m)[1])) for m in magnitudes)
+    return values, weights
+
+
+def make_sums(
+    n: int, device: DeviceName = "auto", deterministic: bool = False,
+    magnitudes: tuple[float, float] | None = None,
+) -> Any:  # fmt: skip
     """Empty sums for ``insert_slices`` on a device: ``CpuSums`` or ``GpuSums``.
 
     deterministic : whether equal rows give equal bits every time on the GPU (slower); the CPU always does.
         There the order in which rows come then hardly matters, either.
+    magnitudes : as of :class:`GpuSums`, for sums of which each rank has a part.
     """
-    return CpuSums(n, deterministic) if choose_device(device) == "cpu" else GpuSums(n, deterministic)
+    if choose_device(device) == "cpu":
+        return CpuSums(n, deterministic)
+    return GpuSums(n, deterministic, magnitudes)
