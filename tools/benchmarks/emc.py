@@ -99,7 +99,7 @@ FIGURES = [
             _DRAGONFLY,
             remark=lambda r: f"Dragonfly was timed on another machine: {r['dragonfly_machine']}",
             shown_first=True,
-            published="Dragonfly, timed here: 1",
+            published="Dragonfly, timed by us: 1",
         )
         for setting in "AB"
         for shape, words in (("flat", "early"), ("sharp", "late"))
@@ -120,7 +120,7 @@ FIGURES = [
         f"{_DRAGONFLY} --blind",
         remark=lambda r: f"asked was Dragonfly's own, {r['blind_A']['dragonfly']['median_error_deg']:g}°",
         shown_first=True,
-        published="Dragonfly, run here: 7.4°",
+        published="Dragonfly, run by us: 7.4°",
     ),
     Figure(
         "Blind success on four objects at 100 to 100 000 photons, GPU",

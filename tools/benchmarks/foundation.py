@@ -27,7 +27,7 @@ FIGURES = [
         "python bench/simulate_rate.py --keep",
         remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
         shown_first=True,
-        published="Skopi, timed here: 58.6 s per frame, exact sum",
+        published="Skopi, timed by us: 58.6 s per frame, exact sum",
     ),
     Figure(
         "Time before the first frame, CPU",
@@ -44,7 +44,7 @@ FIGURES = [
         "python bench/simulate_rate.py --device cuda --keep",
         remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
         shown_first=True,
-        published="Skopi, timed here: 58.6 s per frame, exact sum",
+        published="Skopi, timed by us: 58.6 s per frame, exact sum",
     ),
     Figure(
         "Grid of 400 200 rotations with weights, one core",
