@@ -70,7 +70,9 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top
                 lower_and_sum(below[first_row + k][first:last], highest, part_total, part_moment)
             join(top[first:last], total[first:last], moment[first:last], highest, part_total, part_moment)
         for d in range(n):
-            if best[d] >= 0 and highest[d] > before[d]:
+            # Of equal ones the first row, in whatever order tiles come.
+            is_first = highest[d] == before[d] and first_row + best[d] < best_row[first + d]
+            if best[d] >= 0 and (highest[d] > before[d] or is_first):
                 best_row[first + d] = first_row + best[d]
                 best_score[first + d] = scores[best[d], first + d]
 

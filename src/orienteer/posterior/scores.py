@@ -75,7 +75,6 @@ class ScoreStore:
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
         self._log_priors: list[Array] = []
-        self._first_rows: list[int] = []
         self._reference: Array | None = None
         self._ones = xp.ones(D, dtype=np.float32)
         self._top = xp.full(D, -3e38, dtype=np.float32)
@@ -119,7 +118,6 @@ class ScoreStore:
         self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
         self._tile_tops.append(tile_top)
         self._log_priors.append(log_prior)
-        self._first_rows.append(first_row)
         self._beta = beta
 
     def refer(self, scores: Array, inverse_temperature: Array) -> None:
@@ -156,7 +154,9 @@ class ScoreStore:
         if self._reference is None:
             raise OrienteerError("there are no scores to make a posterior from.", "Add some first.")
         xp, D = self._xp, self.n_frames
-        tops = self._tops()
+        # Ranks compare what their rows were compared by: of equal ones the first row counts, wherever it is.
+        key = self._top.astype(np.float64)
+        tops = Tops(self._top, self._total, self._moment, self._best_row, self._best_score, key)
         if self.comm.size > 1:
             tops = join_tops(self.comm, tops)[0]
         self._final_top = tops.top.astype(np.float32)
@@ -184,19 +184,6 @@ class ScoreStore:
             n_kept=xp.where(possible, n_kept, 0),
         )
         return self._posterior
-
-    def _tops(self) -> Tops:
-        """What the rows of this rank say."""
-        xp, D = self._xp, self.n_frames
-        height = xp.zeros(D)
-        if self.comm.size > 1 and self._log_priors:
-            of_rows = xp.zeros(self.n_rows, dtype=np.float32)
-            for first, log_prior in zip(self._first_rows, self._log_priors, strict=True):
-                of_rows[first : first + len(log_prior)] = log_prior
-            height = self._beta * self._best_score.astype(np.float64) + of_rows[self._best_row]
-        return Tops(
-            self._top, self._total, self._moment, self._best_row, self._best_score, height
-        )  # fmt: skip
 
     def responsibilities(self, first_row: int, last_row: int) -> Array:
         """Probabilities of rows first_row .. last_row, (T, D) float32; a frame sums to 1 over all rows."""

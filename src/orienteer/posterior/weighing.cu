@@ -5,7 +5,7 @@
 //   of_rows      = sum over d of p_kd weight_d row_factor_d, and of p_kd counted_d where it is asked for
 //   of_frames    = sum over k of p_kd signal_k
 //
-// numerator (T, width) float16, times scale; width is a multiple of 8, and zeros stand beyond the last frame.
+// numerator (T, width) float16, times scale; width is a multiple of 8, and nobody reads beyond the last frame.
 // of_rows (1 or 2, parts, T) float32: a part is the frames of a block.   of_frames (chunks, D) float32: 32 rows each.
 // One pass over the distances takes the place of four over tables of float32.
 
