@@ -156,6 +156,25 @@ def test_a_damaged_last_file_is_an_error_until_the_worker_has_set_it_aside(folde
     assert len(read_shots(folder)["fate"]) == 11 * N
 
 
+def test_a_reader_sees_what_has_come_in_the_place_of_a_last_file_that_was_set_aside(folder: Path) -> None:
+    reader = JournalReader(folder)
+    reader.refresh()
+    spoil(folder, "000000011.h5")
+    journal = Journal(folder)
+    journal.restore(())
+    short = make_segment(11)
+    journal.commit(
+        replace(short, shots={name: column[:3] for name, column in short.shots.items()},
+                hit_rows=np.array([0, 2]))
+    )  # fmt: skip
+    journal.commit(make_segment(12))
+    reader.refresh()
+    assert reader.n_shots == 11 * N + 3 + N
+    assert reader.shots(["event_id"], slice(11 * N, reader.n_shots))["event_id"].tolist() == [
+        *range(55, 58), *range(60, 65)
+    ]  # fmt: skip
+
+
 def test_a_live_run_that_goes_on_says_and_counts_what_is_lost(folder: Path) -> None:
     for number in (3, 8):
         spoil(folder, f"{number:09d}.h5")

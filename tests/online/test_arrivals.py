@@ -91,3 +91,12 @@ def test_an_excluded_hit_that_comes_again_stays_out(frames: Any, growing: Callab
     assert arrivals.chosen.tolist() == [row for row in range(20) if row != 3]
     arrivals.exclude(np.zeros(0, np.uint64))
     assert arrivals.chosen.tolist() == list(range(20))
+
+
+def test_a_state_from_before_hits_could_be_excluded_is_gone_on_from(growing: Callable[..., Any]) -> None:
+    arrivals = Arrivals(growing(100))
+    arrivals.take(60)
+    old = {name: value for name, value in arrivals.state().items() if name != "arrivals/left_out"}
+    later = Arrivals(growing(100))
+    later.restore(old)
+    assert (len(later.chosen), len(later.left_out)) == (60, 0)

@@ -103,7 +103,8 @@ class Arrivals:
         """Go on from a state; the source must still have what was taken."""
         self.n_seen, self.n_doubles = int(state["arrivals/n_seen"]), int(state["arrivals/n_doubles"])
         self.chosen = np.array(state["arrivals/chosen"], np.int64)
-        self.left_out = np.array(state["arrivals/left_out"], np.int64)
+        # Before hits could be excluded none was left out.
+        self.left_out = np.array(state.get("arrivals/left_out", ()), np.int64)
         if self.look() < 0:
             raise OtherHits(
                 f"the data have {self._source.n_frames} hits, and {self.n_seen} were seen before.",

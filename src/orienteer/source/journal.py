@@ -89,7 +89,10 @@ class JournalReader:
         self._known: dict[SegmentRange, SegmentIndex] = {}
 
     def refresh(self) -> None:
-        """Look for new segments; those that are known are not opened again."""
+        """Look for new segments; those that are known are not opened again, but for the last one.
+
+        A worker that finds the last one damaged puts another in its place.
+        """
         for attempt in range(_ATTEMPTS):
             ranges = list_ranges(self.journal)
             try:
@@ -98,7 +101,7 @@ class JournalReader:
             except FileError:
                 if attempt + 1 == _ATTEMPTS or ranges == list_ranges(self.journal):
                     raise
-        self._known = {span.range: span.index for span in self.spans if span.lost_hits is None}
+        self._known = {span.range: span.index for span in self.spans[:-1] if span.lost_hits is None}
 
     def _spans(self, ranges: Sequence[SegmentRange]) -> list[Span]:
         """Files side by side; what was in damaged ones is told by the sums of the next that is whole.
@@ -153,7 +156,7 @@ class JournalReader:
             try:
                 return read()
             except FileError:
-                ranges = list(self._known)
+                ranges = [span.range for span in self.spans if span.lost_hits is None]
                 self.refresh()
                 if all((self.journal / each.name).exists() for each in ranges):
                     raise
