@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import subprocess
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,6 +68,22 @@ def test_a_process_that_fails_is_told_and_its_work_is_done_here(
             at_work.wait()
         assert at_work.halves is not None
         assert not at_work.halves.finished
+
+
+def test_a_process_that_ends_before_it_has_its_order_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    popen = subprocess.Popen
+
+    def ended(*given: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        process = popen(*given, **options)
+        process.wait()
+        return process
+
+    monkeypatch.setattr(side_by_side, "_PROGRAM", ("true",))
+    monkeypatch.setattr(subprocess, "Popen", ended)
+    process, words = side_by_side._started({"cores": 1})
+    side_by_side._let_go(process)
+    words.close()
+    assert process.returncode == 0
 
 
 def test_processes_end_when_nobody_waits_for_them(

@@ -45,14 +45,8 @@ def kept_model(run: Run, sentinels: Source) -> HalfModel | None:
                 int(told["frames"]), float(told["diameter_A"]), float(told["edge_inv_A"]),
                 bool(told["is_flat"]), np.asarray(told["poses"], np.float64),
             )  # fmt: skip
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        EOFError,
-        BadZipFile,
-    ):  # cut off or of another version: it is asked again
-        return None
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None  # cut off or of another version: it is asked again
 
 
 def _question(run: Run, sentinels: Source) -> dict[str, Any]:

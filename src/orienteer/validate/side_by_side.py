@@ -161,8 +161,9 @@ def _started(order: dict[str, object]) -> tuple[subprocess.Popen[bytes], IO[byte
         start_new_session=True,
     )
     assert process.stdin is not None
-    process.stdin.write(json.dumps(order).encode() + b"\n")
-    process.stdin.flush()
+    with suppress(BrokenPipeError):  # it has ended already; whoever waits for it is told why
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.flush()
     return process, words
 
 
