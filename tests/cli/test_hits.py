@@ -67,6 +67,13 @@ def test_settings_are_flags_and_the_result_is_told_in_words(shots, tmp_path):
     assert "need a detector" not in result.output
 
 
+def test_shots_of_which_none_stands_out_are_told_what_to_do_with_a_file_of_hits(shots, tmp_path):
+    result = invoke(shots, "--out", tmp_path / "hits.h5", "--threshold", "1e5")
+    assert "--no-find" in result.output
+    assert "--background" in result.output
+    assert "--no-find" not in invoke(shots, "--out", tmp_path / "hits.h5").output
+
+
 def test_nothing_is_written_over_the_input_or_over_the_hits(shots, tmp_path):
     out = tmp_path / "hits.h5"
     for arguments in (["--out", shots], ["--out", out, "--table", shots], ["--out", out, "--table", out]):

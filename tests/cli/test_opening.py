@@ -37,3 +37,11 @@ def test_a_distance_that_cannot_be_used_is_an_error(run: Any, frames: Path) -> N
     told = run("inspect", "frames.npy", "--distance-m", 1, "--no-picture")
     assert told.status == 1
     assert "--geometry" in told.errors
+
+
+def test_distances_and_wavelengths_out_of_this_world_are_refused_by_name(run: Any, frames: Path) -> None:
+    for flag, value in (("--distance-m", "1e300"), ("--distance-m", "nan"), ("--wavelength-A", "1e300")):
+        told = run("inspect", frames, "--no-picture", flag, value)
+        assert told.status == 2
+        assert flag in told.errors
+        assert "less than or equal to" in told.errors

@@ -16,6 +16,7 @@ import pytest
 
 import orienteer
 from orienteer.errors import OrienteerError
+from orienteer.mtip.settings import MtipSettings
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.run import Run
@@ -173,6 +174,21 @@ def test_data_that_the_method_refuses_leave_no_run(data: Path, tmp_path: Path) -
         list(Run.create(path, source.with_detector(never), SETTINGS, device="cpu").iterate())
     assert not path.exists()
     assert next(Run.create(path, source, SETTINGS, device="cpu").iterate()).iteration == 1
+
+
+def test_a_run_of_another_method_is_refused_by_the_method_alone(data: Path, tmp_path: Path) -> None:
+    """Its settings are all other ones; a list of them would hide what was asked for."""
+    source, path = orienteer.open(data), tmp_path / "run"
+    next(Run.create(path, source, SETTINGS, device="cpu").iterate())
+    with pytest.raises(OrienteerError) as caught:
+        Run.create(path, source, MtipSettings(), device="cpu", method="mtip")
+    assert "Different now: the method (mtip instead of emc).\n" in str(caught.value)
+
+
+def test_settings_of_mtip_are_not_taken_for_those_of_emc(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OrienteerError, match=r"MtipSettings holds no settings of the method 'emc'"):
+        Run.create(tmp_path / "run", data, MtipSettings(), device="cpu")
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_remark_about_the_data_is_shown_and_kept(data: Path, tmp_path: Path) -> None:

@@ -71,6 +71,12 @@ def hits(
         output.print(
             f"Particles of {report['size_A']:,.0f} A; {report['photons_per_hit']:,.4g} photons a hit."
         )
+    if report["shots"] and not report["hits"]:
+        messages.print(
+            "[yellow]note[/] No shot stands out from the others: where nearly all of them are hits, "
+            "give --no-find, or empty shots of the same run with --background.",
+            soft_wrap=True,
+        )
     if not report["kinds"]:
         messages.print(
             "[dim]Sizes and kinds need a detector and a wavelength: --geometry, --wavelength-A[/]",

@@ -31,12 +31,17 @@ Geometry = Annotated[
 ]
 WavelengthA = Annotated[
     float | None,
-    typer.Option("--wavelength-A", help="Wavelength in angstrom; otherwise what the data say.", min=0.001),
+    typer.Option(
+        "--wavelength-A", help="Wavelength in angstrom; otherwise what the data say.", min=0.001, max=1e6
+    ),
 ]
 DistanceM = Annotated[
     float | None,
     typer.Option(
-        "--distance-m", help="Detector distance in metres; otherwise what the geometry says.", min=1e-6
+        "--distance-m",
+        help="Detector distance in metres; otherwise what the geometry says.",
+        min=1e-6,
+        max=1e4,
     ),
 ]
 NoticeS = Annotated[

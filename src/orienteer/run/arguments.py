@@ -58,13 +58,14 @@ def as_section(kind: MethodKind, settings: Section | Mapping[str, Any] | None) -
         if not isinstance(given, Mapping):
             return as_section(kind, given)
         return kind.settings(**{str(key): value for key, value in given.items()})
-    if isinstance(settings, kind.settings):
-        return settings
+    is_its_own = isinstance(settings, kind.settings)
+    if is_its_own and type(settings).model_fields.keys() == kind.settings.model_fields.keys():
+        return settings  # a method with more settings is another one, though it may be derived from this one
     if isinstance(settings, Section) and kind.name in type(settings).model_fields:
         return cast(Section, getattr(settings, kind.name))
     raise SettingsError(
         f"{type(settings).__name__} holds no settings of the method '{kind.name}'.",
-        f"Give {kind.settings.__name__}(...), or a dictionary of its settings.",
+        f"Give {kind.settings.__name__}(...), a dictionary of its settings, or another method (method=).",
     )
 
 

@@ -58,7 +58,8 @@ def begin_or_resume(
         if facts[name] != described[name]
     ]
     stored, tree = directory.read_settings(described, kind.settings), settings_tree(kind.name, section)
-    differences += settings_differences(lasting(stored, section), lasting(tree, section))
+    if facts["method"] == described["method"]:  # the settings of another method are all other ones
+        differences += settings_differences(lasting(stored, section), lasting(tree, section))
     differences += input_differences(described["input"], facts["input"])
     differences += file_differences(described.get("files", {}), facts["files"])
     if differences:

@@ -228,7 +228,7 @@ class Run:
         if not self.has_results:
             raise OrienteerError(
                 f"{self.path}: there are no results yet; the first come with the first step.",
-                "Do a step: next(run.iterate()).",
+                "Go on with the command that began it, or in Python do a step: next(run.iterate()).",
             )
 
     def iterate(self, n_steps: int | None = None) -> Generator[Step]:
