@@ -33,6 +33,13 @@ def test_what_is_no_tag_is_refused_and_changes_nothing(tmp_path: Path, tag: str)
     assert not (tmp_path / FRAME_TAGS).exists()
 
 
+def test_what_is_no_id_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    tag_frames(tmp_path, [3], add=["ice"])
+    with pytest.raises(OrienteerError, match="-4 is no id of an event"):
+        tag_frames(tmp_path, [-4], add=["ice"])
+    assert read_frame_tags(tmp_path / FRAME_TAGS)["ice"].tolist() == [3]
+
+
 def test_too_many_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(frame_tags, "MOST_TAGGED", 3)
     tag_frames(tmp_path, range(3), add=["a"])

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,14 @@ def source() -> InMemorySource:
 def test_ids_come_back_in_order_and_each_once(tmp_path: Path) -> None:
     write_excluded(tmp_path / "excluded.json", [7, 2**64 - 1, 7, 0])
     assert read_excluded(tmp_path / "excluded.json").tolist() == [0, 7, 2**64 - 1]
+
+
+@pytest.mark.parametrize("number", [-4, 2**64, 1.5, "7", None])
+def test_what_is_no_id_is_refused_and_the_list_stays(tmp_path: Path, number: Any) -> None:
+    write_excluded(tmp_path / "excluded.json", [3])
+    with pytest.raises(OrienteerError, match="is no id of an event"):
+        write_excluded(tmp_path / "excluded.json", [5, number])
+    assert read_excluded(tmp_path / "excluded.json").tolist() == [3]
 
 
 @pytest.mark.parametrize("ids", [[7], ["x"], ["-1"], [str(2**64)], "7", None])

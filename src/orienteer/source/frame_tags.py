@@ -15,7 +15,7 @@ from orienteer.compute.atomic import atomic_path
 from orienteer.compute.folder_lock import alone_in
 from orienteer.compute.plain_json import read_described
 from orienteer.errors import FileError, OrienteerError, SettingsError
-from orienteer.source.left_out import is_event_id
+from orienteer.source.left_out import as_event_ids, is_event_id
 
 FRAME_TAGS = "frame_tags.json"
 FORMAT, VERSION = "orienteer-frame-tags", 1
@@ -34,7 +34,7 @@ def read_frame_tags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.uint64
         raise FileError(path, "holds something else than ids of events.")
     if not all(map(_is_tag, told)):
         raise FileError(path, "holds something else than tags.")
-    return {tag: _in_order(map(int, ids)) for tag, ids in told.items()}
+    return {tag: as_event_ids(map(int, ids)) for tag, ids in told.items()}
 
 
 def tag_frames(
@@ -47,7 +47,7 @@ def tag_frames(
 
     A tag that no event has any more is gone.
     """
-    ids, path = _in_order(event_ids), Path(folder) / FRAME_TAGS
+    ids, path = as_event_ids(event_ids), Path(folder) / FRAME_TAGS
     added, removed = [checked_tag(tag) for tag in add], [checked_tag(tag) for tag in remove]
     with alone_in(folder):
         tags = read_frame_tags(path)
@@ -76,10 +76,6 @@ def checked_tag(tag: str) -> str:
 
 def _is_tag(tag: str) -> bool:
     return 0 < len(tag) <= LONGEST_TAG and tag.isprintable() and tag == tag.strip()
-
-
-def _in_order(ids: Iterable[int]) -> NDArray[np.uint64]:
-    return np.unique(np.array(list(ids), dtype=np.uint64))
 
 
 def _write(path: Path, tags: Mapping[str, NDArray[np.uint64]]) -> None:

@@ -27,7 +27,8 @@ _LARGEST = 2**64 - 1
 
 def write_excluded(path: str | os.PathLike[str], event_ids: Iterable[int]) -> None:
     """Put the ids of the events in place, as texts: many programs know numbers only up to 2^53."""
-    told = {"format": FORMAT, "version": VERSION, "event_ids": [str(number) for number in event_ids]}
+    texts = [str(number) for number in as_event_ids(event_ids).tolist()]
+    told = {"format": FORMAT, "version": VERSION, "event_ids": texts}
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(told, indent=0) + "\n", encoding="ascii")
 
@@ -71,6 +72,18 @@ def without_events(source: Source, event_ids: ArrayLike) -> Source:
     part = WithoutEvents(source, np.flatnonzero(~is_out), "without excluded events")
     part.left_out = np.unique(ids[is_out])
     return part
+
+
+def as_event_ids(numbers: Iterable[int]) -> NDArray[np.uint64]:
+    """The ids (n,) of events as whole numbers of 64 bits, in order and each once; others are refused."""
+    ids = list(numbers)
+    for one in ids:
+        if not isinstance(one, (int, np.integer)) or not 0 <= one <= _LARGEST:
+            raise OrienteerError(
+                f"{one!r} is no id of an event.",
+                "Give whole numbers from 0 to 2^64 - 1, such as the column event_id holds.",
+            )
+    return np.unique(np.array(ids, dtype=np.uint64))
 
 
 def is_event_id(text: str) -> bool:
