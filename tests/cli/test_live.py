@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.cli.live import tell
 from orienteer.cli.main import main
 from orienteer.detector.hdf5 import write_detector
 from orienteer.detector.square import square_detector
+from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import read_shots
 from orienteer.source.frame_tags import tag_frames
 from orienteer.source.opening import writer_for
@@ -243,3 +245,13 @@ def test_another_geometry_is_taken_up_when_a_run_goes_on(frames: Path, tmp_path:
         assert found.positions_m[0, 2] == pytest.approx(distance_m)
     log = (run / "events.jsonl").read_text()
     assert log.count('"event":"detector"') == 1
+
+
+def test_a_file_of_nothing_but_hits_is_told_how_to_be_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = LiveFolder(tmp_path)
+    for hits, is_told in ((0, True), (3, False)):
+        folder.counters.write_text(json.dumps({"received": 9, "processed": 9, "hits": hits}))
+        tell(folder, as_json=False)
+        assert ("hits.find=false" in capsys.readouterr().err) is is_told

@@ -55,6 +55,13 @@ def test_excluded_events_are_left_out_and_others_are_refused_on_the_way(
     assert "events that are excluded" in other.errors
 
 
+def test_a_list_of_excluded_events_of_other_data_is_told(run: Any, frames: Path, fake: Any) -> None:
+    write_excluded("other.json", [2**64 - 1])
+    write_excluded("empty.json", [])
+    assert "nothing is left out" in run("reconstruct", frames, "--exclude", "other.json").errors
+    assert "nothing is left out" not in run("reconstruct", frames, "--exclude", "empty.json").errors
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_stopped_run_says_how_to_go_on_and_goes_on(
     run: Any, frames: Path, fake: Any, number: signal.Signals, status: int

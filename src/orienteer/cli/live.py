@@ -199,6 +199,12 @@ def tell(folder: "LiveFolder", as_json: bool, **more: Any) -> None:
         print_json(report)
         return
     print_table([(name.replace("_", " "), _in_words(value)) for name, value in report.items()])
+    if report["processed"] and not report.get("hits"):
+        messages.print(
+            "[yellow]note[/] No shot stands out from the others: where nearly all of them are hits, begin "
+            "another run with --set hits.find=false, which takes every shot for one.",
+            soft_wrap=True,
+        )
     quoted = shlex.quote(str(folder.path))
     output.print(f"Its hits open like a file:  orienteer inspect {quoted}", markup=False, soft_wrap=True)
     output.print(f"See it on a page:  orienteer serve {quoted}", markup=False, soft_wrap=True)

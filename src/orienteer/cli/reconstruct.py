@@ -99,7 +99,11 @@ def reconstruct(
         try:
             source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
             if exclude is not None:
-                source = team.together(lambda: without_events(source, read_excluded(exclude)))
+                whole, excluded = source, team.together(lambda: read_excluded(exclude))
+                source = team.together(lambda: without_events(whole, excluded))
+                if team.leads and source is whole and len(excluded):
+                    words = f"None of the events in {exclude} is among these data: nothing is left out."
+                    messages.print(f"[yellow]note[/] {escape(words)}", soft_wrap=True)
             run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
             run.notice_s, run.hang_s = notice_s, hang_s
             if from_map is not None:
