@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orienteer.live import roles
+from orienteer.live import looking, roles, worker
 from orienteer.live.folder import LiveFolder
 from orienteer.run.settings import Settings
 
@@ -18,6 +18,8 @@ class NobodyStops:
 
 
 STOP: Any = NobodyStops()
+# What the worker imports, so that it is there before the clock of a test runs.
+LOADED = (looking, worker)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def test_a_run_whose_source_never_answers_ends_with_its_time(
         raise NoAnswer("nobody answers.")
 
     monkeypatch.setattr(roles, "open_sources", nobody)
-    monkeypatch.setenv(roles.UNTIL_VARIABLE, str(time.time() + 0.5))
+    monkeypatch.setenv(roles.UNTIL_VARIABLE, str(time.time() + 1.5))
     assert roles.receive(folder, STOP) == roles.DONE
     assert asked
     assert folder.read_counters() == {"is_finished": True}
