@@ -124,5 +124,5 @@ class EmcSettings(Section):
     )
     deterministic: bool = Field(
         default=False,
-        description="The same bits on a GPU in every run, and on the CPU on any number of ranks of a group.",
+        description="The same bits on a GPU in every run, and on ranks of one group on the CPU (in one pass).",
     )
