@@ -1,6 +1,7 @@
 """The command line as a whole: help, exit statuses, errors in one sentence, no traceback."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from orienteer.errors import FileError
+from orienteer.run.signals import RunInterrupted, RunTerminated
 
 COMMANDS = [
     "demo", "simulate", "inspect", "plan", "reconstruct", "plot", "compare", "convert", "rotations",
@@ -113,6 +115,32 @@ def test_ctrl_c_is_not_an_error_report(run: Any, monkeypatch: pytest.MonkeyPatch
     result = run("inspect", "anything")
     assert result.status == 130
     assert result.errors.strip() == "Stopped."
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "said"),
+    [
+        (KeyboardInterrupt(), 130, "Stopped."),
+        (
+            RunInterrupted("Stopped.", "The same command resumes it."),
+            130,
+            "Stopped. The same command resumes it.",
+        ),
+        (RunTerminated("Stopped.", "Go on.", signal.SIGTERM), 143, "Stopped. Go on."),
+    ],
+)
+def test_a_stop_while_a_class_is_being_made_is_no_defect(
+    run: Any, monkeypatch: pytest.MonkeyPatch, stop: BaseException, status: int, said: str
+) -> None:
+    """Python 3.11 makes a RuntimeError of it, which happens while libraries are loaded."""
+
+    def wrapped(path: Path) -> None:
+        raise RuntimeError("Error calling __set_name__") from stop
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", wrapped)
+    result = run("inspect", "anything")
+    assert result.status == status
+    assert result.errors.strip() == said
 
 
 def test_square_brackets_in_file_names_are_printed_as_they_are(

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from orienteer.errors import OrienteerError, SettingsError
+from orienteer.run.signals import RunStopped
 
 INTERRUPTED = 130
 # Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
@@ -130,6 +131,9 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     except Exception as error:
         if debug:
             messages.print_exception()
+        if (stop := _stop_behind(error)) is not None:
+            messages.print(escape(" ".join(str(stop).split()) or "Stopped."), soft_wrap=True)
+            return int(getattr(stop, "exit_status", INTERRUPTED))
         if isinstance(error, OSError) and error.errno in DISK_FULL:
             hint = "Make room, or write to another disk."
             _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
@@ -138,6 +142,15 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         hint = "Please report it with the output of the same command and --debug."
         _print_error({"error": what, "hint": hint}, as_json)
         return 1
+
+
+def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | RunStopped | None:
+    """The stop that an error was made of: Python wraps one that comes while a class is being made."""
+    while error is not None:
+        if isinstance(error, (KeyboardInterrupt, RunStopped)):
+            return error
+        error = error.__cause__
+    return None
 
 
 def _print_error(error: Mapping[str, str], as_json: bool) -> None:
