@@ -124,5 +124,5 @@ class EmcSettings(Section):
     )
     deterministic: bool = Field(
         default=False,
-        description="The same bits on a GPU in every run, and on ranks of one group on the CPU (in one pass).",
+        description="Same bits on a GPU in every run, and on ranks of one group on the CPU (in one pass).",
     )
