@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.errors import OrienteerError
@@ -67,11 +66,11 @@ def test_batches_halves_and_ranks_add_up(problem: SimpleNamespace) -> None:
 
 def test_a_pixel_without_weight_may_hold_anything(problem: SimpleNamespace) -> None:
     problem.weights[:, 4] = 0
-    with threadpool_limits(1):  # several threads of the transform add in an order of their own
-        clean = sums(problem, 6)
-        problem.frames[:, 4] = np.nan
-        dirty = sums(problem, 6)
-    assert np.array_equal(dirty.right_side, clean.right_side)
+    clean = sums(problem, 6)
+    problem.frames[:, 4] = np.nan
+    dirty = sums(problem, 6)
+    # Threads of the transform add in an order of their own.
+    assert dirty.right_side == pytest.approx(clean.right_side, rel=1e-10, abs=1e-8)
     assert dirty.n_values == 288
 
 
