@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from orienteer.compute.hdf5_reading import (
+    check_stored,
     get_dataset,
     get_group,
     open_hdf5,
@@ -190,3 +191,31 @@ def test_filters_that_may_crash_are_refused(tmp_path: Path) -> None:
         with pytest.raises(FileError, match=r"compressed with bitshuffle .* not read here"):
             get_dataset(file, "a")
         get_dataset(file, "a", foreign=True)
+
+
+def test_a_file_that_grows_while_it_is_looked_at_is_not_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "growing.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("energy", data=np.arange(64.0), chunks=(16,), maxshape=(None,))
+    sizes = iter([2048])
+    whole = os.path.getsize(path)
+    assert whole > 2048
+    with h5py.File(path, "r") as file:
+        monkeypatch.setattr(os.path, "getsize", lambda _: next(sizes, whole))
+        check_stored(file["energy"], rows=40)
+
+
+def test_chunks_beyond_the_rows_that_are_there_are_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "growing.h5"
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset("energy", data=np.arange(64.0), chunks=(16,), maxshape=(None,))
+        last = dataset.id.get_chunk_info(3)
+    with h5py.File(path, "r") as file:
+        monkeypatch.setattr(os.path, "getsize", lambda _: last.byte_offset + 1)
+        check_stored(file["energy"], rows=40)
+        with pytest.raises(FileError, match="impossible place"):
+            check_stored(file["energy"], rows=60)

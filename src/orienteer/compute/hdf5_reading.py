@@ -129,6 +129,8 @@ def _check_chunks(
 
         def look(chunk: h5py.h5d.StoreInfo) -> None:
             nonlocal stored
+            if not is_whole and chunk.chunk_offset[0] >= shape[0]:
+                return  # on its way
             stored += 1
             # A compressor steps aside for a chunk that does not shrink; the mask says so.  The library
             # crashes on chunks that are shorter than what their filters leave at least.
@@ -137,7 +139,9 @@ def _check_chunks(
             if active & packers:
                 least = max(_SHORTEST_PACKED, chunk_bytes // ratio if is_own else 0)
                 most = most + chunk_bytes // 100 + 1024 if is_own else file_bytes
-            is_inside = chunk.byte_offset is not None and chunk.byte_offset + chunk.size <= file_bytes
+            end = math.inf if chunk.byte_offset is None else chunk.byte_offset + chunk.size
+            # Somebody may write while the file is looked at.
+            is_inside = end <= file_bytes or end <= os.path.getsize(path)
             if not is_inside or not least <= chunk.size <= most:
                 where = f"a chunk of '{dataset.name}' at {chunk.chunk_offset}"
                 raise FileError(path, f"has {where} of impossible place or size.", "The file is damaged.")
