@@ -8,7 +8,7 @@ import pytest
 
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.errors import OrienteerError
-from orienteer.fourier.nonuniform import can_transform_on_gpu
+from orienteer.fourier.nonuniform import NonuniformTransform, can_transform_on_gpu
 from orienteer.mtip.normal_equations import NormalEquations
 
 VOXEL_A = 7.0
@@ -64,12 +64,26 @@ def test_batches_halves_and_ranks_add_up(problem: SimpleNamespace) -> None:
         assert other.q_max_inv_A == pytest.approx(whole.q_max_inv_A)
 
 
-def test_a_pixel_without_weight_may_hold_anything(problem: SimpleNamespace) -> None:
+def test_a_pixel_without_weight_may_hold_anything(
+    problem: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the last bit in what is transformed; the transform itself rounds as its threads and memory are."""
+    transformed: list[np.ndarray] = []
+    to_grid = NonuniformTransform.to_grid
+
+    def noted(self: NonuniformTransform, values: np.ndarray) -> np.ndarray:
+        transformed.append(values.copy())
+        return to_grid(self, values)
+
+    monkeypatch.setattr(NonuniformTransform, "to_grid", noted)
     problem.weights[:, 4] = 0
     clean = sums(problem, 6)
+    n_calls = len(transformed)
     problem.frames[:, 4] = np.nan
     dirty = sums(problem, 6)
-    # Threads of the transform add in an order of their own.
+    assert len(transformed) == 2 * n_calls > 0
+    for before, after in zip(transformed[:n_calls], transformed[n_calls:], strict=True):
+        assert np.array_equal(after, before)
     assert dirty.right_side == pytest.approx(clean.right_side, rel=1e-10, abs=1e-8)
     assert dirty.n_values == 288
 

@@ -82,7 +82,9 @@ class Workspace:
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)
         }
         self._frames_of["sentinel"] = np.flatnonzero(emc.sentinel)
-        self._frames = StageFrames(emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence)
+        self._frames = StageFrames(
+            emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence, learns=~emc.sentinel
+        )
         self._kept: dict[Part, KeptFrames] = {}
         self._samples: dict[tuple[Part, int], PreparedFrames] = {}
         self._scored_photons: NDArray[np.float64] | None = None

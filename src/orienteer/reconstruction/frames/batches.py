@@ -57,6 +57,8 @@ class StageFrames:
     pixels : (P,) the pixel list, places in the table of pixels, ``n_scored`` of them first.
     grouping_fluence : (N,) float64, by which frames are sorted into groups.
     fluence_ratio : largest ratio of fluences in a group.
+    learns : (N,) bool, frames whose mean is the fluence of their group, which sentinels must not decide;
+        None: all of them.
     """
 
     store: FrameStore
@@ -66,6 +68,7 @@ class StageFrames:
     plan: Plan
     grouping_fluence: NDArray[np.float64]
     fluence_ratio: float = _FLUENCE_RATIO
+    learns: NDArray[np.bool_] | None = None
 
     @cached_property
     def is_grouped(self) -> bool:
@@ -116,6 +119,7 @@ class StageFrames:
                 for columns, batch in zip(chunk.columns, batches, strict=True)
             ],
             self.group_of,
+            self.learns,
         )
 
     def frame_batches(
@@ -133,13 +137,14 @@ class PreparedFrames:
     """Frames on the device; with the fluences of the moment they make a batch.
 
     group_of : (N,) the group of every frame of the data set.
+    learns : (N,) bool, frames whose mean is the fluence of their group; None: all of them.
     """
 
     def __init__(
         self, places: NDArray[np.int64], parts: list[tuple[slice, FrameBatch, Product]],
-        group_of: NDArray[np.int64],
+        group_of: NDArray[np.int64], learns: NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
-        self.places, self.parts, self.group_of = places, parts, group_of
+        self.places, self.parts, self.group_of, self.learns = places, parts, group_of, learns
 
     def batch(
         self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
@@ -149,8 +154,10 @@ class PreparedFrames:
         # At the mean fluence of a group the signal's share of all its photons is right.
         groups = []
         for columns, frames, product in self.parts:
-            alike = fluence[self.group_of == self.group_of[self.places[columns.start]]]
-            groups.append(Group(columns, frames, product, float(alike.mean()), not np.ptp(alike) > 0))
+            is_alike = self.group_of == self.group_of[self.places[columns.start]]
+            learns = is_alike if self.learns is None else is_alike & self.learns
+            mean = float(fluence[learns if learns.any() else is_alike].mean())
+            groups.append(Group(columns, frames, product, mean, not np.ptp(fluence[is_alike]) > 0))
         weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
         return Batch(self.places, tuple(groups), xp.asarray(own), weights)
 
