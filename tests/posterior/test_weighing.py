@@ -1,13 +1,8 @@
 """What frames deposit, in one pass: against the responsibilities and scores of the same store."""
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-import orienteer
 from orienteer.likelihood.base import MergeLaw
 from orienteer.posterior.scores import ScoreStore
 
@@ -51,22 +46,3 @@ def test_one_pass_gives_what_tables_of_responsibilities_give(slope, n_rows, n_fr
         if counted is not None:
             mass = p[:, counted].sum(axis=1)
             np.testing.assert_allclose(found.mass.get(), mass.get(), rtol=2e-5, atol=1e-7)
-
-
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
-@pytest.mark.parametrize("vector", [1, 2])
-def test_narrower_vectors_compile_without_warnings(vector: int, tmp_path: Path) -> None:
-    source = Path(orienteer.__file__).parent / "posterior" / "weighing.cu"
-    command = [
-        "nvcc",
-        "-arch=sm_90",
-        "--std=c++17",
-        "-Werror",
-        "all-warnings",
-        "-cubin",
-        f"-DVECTOR={vector}",
-    ]
-    result = subprocess.run(
-        [*command, "-o", str(tmp_path / "out"), str(source)], capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
