@@ -1,7 +1,8 @@
 """How often a reconstruction succeeds with nothing but the frames: objects x photons per frame x seeds.
 
-    python bench/blind.py [--pdb FILE] [--objects virus blobs] [--photons 100 1000] [--frames N] [--seeds N]
-                          [--device cuda] [--processes N] [--method perfect] [--keep]
+    python bench/blind.py [--pdb FILE] [--objects virus blobs] [--photons 100 1000] [--frames N]
+                          [--seeds 0 1 2] [--device cuda] [--processes N] [--method perfect]
+                          [--rows FILE] [--keep]
 
 Each run simulates frames with Poisson noise, reconstructs them with default settings, and turns the result
 onto the true intensity.  Success is a mean correlation of 0.9 and more over the shells that carry signal:
@@ -12,13 +13,18 @@ Beside each result that falls short stands that of the merge with the true orien
 over the same shells: no reconstruction can be expected to do much better.  Where even that misses 0.9, the
 data do not decide, and the run counts as neither success nor failure.  ``--method perfect`` makes this merge
 alone.
+
+Eighty runs take a while.  ``--rows`` names a file to which each run adds its line as it ends; runs that stand
+there already are not made again, so that the study goes on where it was stopped.
 """
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +36,7 @@ from orienteer.compare.alignment import align_intensities
 from orienteer.compare.shells import shell_correlation
 from orienteer.compare.signal import SIGNAL_LIMIT, photons_in_shells, shells_with_signal
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.card_sharing import shared_card
 from orienteer.detector.beam import Beam
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
@@ -53,12 +60,14 @@ SUCCESS = 0.9
 OBJECTS = ("3iyf", "virus", "blobs", "two-domain")
 # Orientations over which the photons of a shell are averaged.
 _PILOT_FRAMES = 64
-# Frames of so few photons are taken in larger numbers, by these factors.  With 3 times as many, a run
+# Faint frames are taken in larger numbers, by these factors.  Of 100 photons and with 3 times as many, a run
 # that begins at the truth keeps a correlation of 0.95 of the blobs, and 0.73 of the virus, which is nearly
-# round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.  What suffices for the virus is not
-# known: 30 is a guess.
-_FAINT = 100
-_MORE_FAINT = {"3iyf": 3, "virus": 30, "blobs": 10, "two-domain": 3}
+# round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.  The virus came to 0.892 of 1 000
+# photons with as many frames as all others have.
+_MORE_FRAMES = {
+    ("3iyf", 100): 3, ("virus", 100): 30, ("blobs", 100): 10, ("two-domain", 100): 3,
+    ("virus", 1000): 3,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -171,13 +180,18 @@ def judge(
     }
 
 
+def frames_of(name: str, photons: float, options: argparse.Namespace) -> int:
+    """How many frames a run takes."""
+    return int(options.frames) * _MORE_FRAMES.get((name, int(photons)), 1)
+
+
 def run_one(name: str, photons: float, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """One reconstruction and its verdict."""
     thing = make_object(name, options.pdb)
     detector = square_detector(
         thing.pixels, distance_m=0.2, edge_resolution_A=thing.edge_A, wavelength_A=BEAM.wavelength_A
     )
-    frames = options.frames * (_MORE_FAINT[name] if photons <= _FAINT else 1)
+    frames = frames_of(name, photons, options)
     settings = SimulateSettings(frames=frames, photons_per_frame=photons, seed=seed)
     experiment = Experiment(thing.particle, BEAM, detector, settings, device=options.device)
     row: dict[str, Any] = {"object": name, "photons": photons, "frames": frames, "seed": seed}
@@ -209,17 +223,27 @@ def table(rows: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
 
 def run_all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """All runs, several at a time: a small run leaves most of a GPU to others."""
+    done = (
+        [json.loads(line) for line in options.rows.open()] if options.rows and options.rows.exists() else []
+    )
+    yield from done
     kinds = [
         (name, photons, seed, options)
-        for seed in range(options.seeds)
+        for seed in options.seeds
         for name in options.objects
         for photons in options.photons
+        if (name, photons, seed) not in {(row["object"], row["photons"], row["seed"]) for row in done}
     ]
+    # Runs that take long begin first, so that none is left alone at the end.
+    kinds.sort(key=lambda kind: kind[0] != "3iyf" and (kind[0], kind[1]) not in _MORE_FRAMES)
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for row in pool.imap_unordered(_run_kind, kinds):
             print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
                   "perfect_correlation", "diameter_A", "iterations", "seconds", "error")},
                   file=sys.stderr, flush=True)  # fmt: skip
+            if options.rows:
+                with options.rows.open("a") as lines:
+                    lines.write(json.dumps(row) + "\n")
             yield row
 
 
@@ -239,21 +263,23 @@ def main() -> None:
     )
     parser.add_argument("--photons", nargs="+", type=float, default=[1e2, 1e3, 1e4, 1e5], help="per frame")
     parser.add_argument("--frames", type=int, help="default: 10 000 on the GPU, 2 000 on the CPU")
-    parser.add_argument("--seeds", type=int, help="runs of each kind; default: 5 on the GPU, 1 on the CPU")
+    parser.add_argument("--seeds", type=int, nargs="+", help="default: 0 to 4 on the GPU, 0 on the CPU")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--processes", type=int, help="runs at a time; default: 4 on the GPU, 1 on the CPU")
+    parser.add_argument("--processes", type=int, help="runs at a time; default: 10 on the GPU, 1 on the CPU")
     parser.add_argument("--method", choices=["emc", "perfect"], default="emc")
+    parser.add_argument("--rows", type=Path, help="file of finished runs, to go on from and to add to")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
     options.objects = options.objects or (OBJECTS if on_gpu else OBJECTS[1:])
     options.frames = options.frames or (10_000 if on_gpu else 2_000)
-    options.seeds = options.seeds or (5 if on_gpu else 1)
-    options.processes = options.processes or (4 if on_gpu else 1)
+    options.seeds = options.seeds or list(range(5 if on_gpu else 1))
+    options.processes = options.processes or (10 if on_gpu else 1)
     began = time.perf_counter()
-    rows = list(run_all(options))
+    with shared_card() if on_gpu else nullcontext():
+        rows = list(run_all(options))
     problem = (
-        f"{options.frames} frames with Poisson noise (more at {_FAINT} photons: each run says how many), "
+        f"{options.frames} frames with Poisson noise (more where they are faint: each run says how many), "
         f"default settings; success: mean correlation >= {SUCCESS} over shells with a signal over noise of "
         f"{SIGNAL_LIMIT:g} and more per Shannon voxel"
     )

@@ -39,6 +39,7 @@ import multiprocessing
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ from machine import report_runs
 from orienteer.compare.alignment import align_intensities
 from orienteer.compare.shells import shell_correlation, shell_index
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.card_sharing import shared_card
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.square import square_detector
@@ -313,7 +315,8 @@ def main() -> None:
     options.seeds = options.seeds or (3 if on_gpu else 1)
     options.processes = options.processes or (6 if on_gpu else 1)
     began = time.perf_counter()
-    rows = run_all(options)
+    with shared_card() if on_gpu else nullcontext():
+        rows = run_all(options)
     text = (
         f"{options.object}, {options.frames} frames of one particle, {options.photons:g} photons each; "
         "blind; resolution where the correlation with the truth falls below 0.5; losses in per cent"
