@@ -1,7 +1,7 @@
 """References shared by ranks: memory of each, who reads from whom, and what fetching ahead is worth.
 
     python bench/references.py [shared] [--ranks 4] [--ranks-per-node 2] [--orientations 262144]
-                               [--pixels 4096] [--frames 16] [--kept-as float32] [--keep]
+                               [--pixels 4096] [--frames 16] [--keep]
     python bench/references.py ahead  [--ranks 2] [--ranks-per-node 1] [--orientations 16384]
                                [--pixels 4096] [--frames 512] [--links 0.4 0.2 0.1] [--keep]
     python bench/references.py alone  [--orientations 8192] [--pixels 1024] [--keep]
@@ -130,7 +130,7 @@ def measure_shared(options_: argparse.Namespace) -> dict[str, Any] | None:
     plain = Expander(truth[None], problem._points)
     few = RowSpace(Poses(rows.poses.matrices[:600], rows.log_prior[:600]), 1, rows.log_prior[:600], 0, 300)
     match(problem.likelihood, plain, few, batch)  # compiles
-    tiling = tiling_of(rows, options_.pixels, batch.by_pixel, options_.kept_as)
+    tiling = tiling_of(rows, options_.pixels, batch.by_pixel)
     comm.Barrier()
     before = own_bytes()
     store = Links(tiling, ranks.group(len(ranks.nodes)), 0.0, True)
@@ -259,7 +259,6 @@ def main() -> None:
     for name in ("ranks", "ranks-per-node", "orientations", "pixels", "frames", "repeats"):
         parser.add_argument(f"--{name}", type=int, help="frames are those of each rank")
     parser.add_argument("--links", type=float, nargs="+", help="GB/s to each rank; 0: as it is")
-    parser.add_argument("--kept-as", choices=["float32", "float16"], default="float32")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options_ = parser.parse_args()
     for name, value in DEFAULTS[options_.what].items():
@@ -284,8 +283,8 @@ def main() -> None:
             for when in ("filling", "reading")
         ]
         head = {
-            "problem": f"{options_.orientations} orientations of {options_.pixels} pixels as "
-            f"{options_.kept_as}, {options_.ranks} ranks of one thread, {options_.frames} frames each",
+            "problem": f"{options_.orientations} orientations of {options_.pixels} pixels, "
+            f"{options_.ranks} ranks of one thread, {options_.frames} frames each",
             "machine": describe_machine(),
             "asked": "memory within 5 % of share and buffers; one reader of a window in each step",
             "largest_deviation_of_memory": max(ratios),

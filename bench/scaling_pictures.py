@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 
 from machine import RESULTS
+from made_up_logs import write_logs
 from orienteer.plot.scaling import plot_largest, plot_strong, plot_weak
 from orienteer.plot.weather import plot_weather
 from orienteer.scaling.curves import largest_frames, strong, weak
 from orienteer.scaling.findings import find, in_words
 from orienteer.scaling.machines import MACHINES
-from orienteer.scaling.made_up_logs import write_logs
 from orienteer.scaling.problem import Problem
 from orienteer.scaling.weather import Weather
 

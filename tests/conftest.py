@@ -1,6 +1,7 @@
 """What all tests share: options, and skips that say why."""
 
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -41,6 +42,14 @@ def handlers_of_signals() -> Iterator[None]:
     yield
     for number, handler in HANDLERS.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def write_logs() -> Callable[..., None]:
+    """Writes made-up logs of ranks, with the troubles that are asked for (``bench/made_up_logs.py``)."""
+    path = Path(__file__).parents[1] / "bench" / "made_up_logs.py"
+    write: Callable[..., None] = runpy.run_path(str(path))["write_logs"]
+    return write
 
 
 @pytest.fixture

@@ -1,11 +1,11 @@
 """``orienteer weather``: a picture and a few sentences about the ranks of a run."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import orienteer
 from orienteer.run.run import Run
-from orienteer.scaling.made_up_logs import write_logs
 
 
 def test_the_weather_of_a_run_of_one_process_is_drawn(run: Any, frames: Path, fake: Any) -> None:
@@ -16,7 +16,9 @@ def test_the_weather_of_a_run_of_one_process_is_drawn(run: Any, frames: Path, fa
     assert "1 on 1 machine" in drawn.output
 
 
-def test_trouble_is_named_in_words_and_in_json(run: Any, tmp_path: Path) -> None:
+def test_trouble_is_named_in_words_and_in_json(
+    run: Any, tmp_path: Path, write_logs: Callable[..., None]
+) -> None:
     write_logs(tmp_path / "trouble", slow={5: 3.0}, stall=(2, 8.0, (1, 2)))
     said = run("weather", str(tmp_path / "trouble"), "--out", "w.svg")
     assert "Rank 5 on node01 is slow" in said.output
@@ -28,7 +30,9 @@ def test_trouble_is_named_in_words_and_in_json(run: Any, tmp_path: Path) -> None
     assert (report["ranks"], report["hosts"], report["iterations"]) == (8, 2, 6)
 
 
-def test_a_folder_without_a_run_and_a_name_that_is_no_picture_are_refused(run: Any, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_and_a_name_that_is_no_picture_are_refused(
+    run: Any, tmp_path: Path, write_logs: Callable[..., None]
+) -> None:
     assert "no log of stages" in run("weather", str(tmp_path)).errors
     write_logs(tmp_path / "fair", n_ranks=1, n_iterations=1)
     assert ".png or .svg" in run("weather", str(tmp_path / "fair"), "--out", "w.h5").errors

@@ -1,6 +1,7 @@
 """What the page asks about results: agreement, directions, the weather of ranks, log, report and frames."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,6 @@ import pytest
 
 import orienteer
 from orienteer.run.orientations_file import read_orientations
-from orienteer.scaling.made_up_logs import write_logs
 from orienteer.source.patterns import Patterns
 
 
@@ -162,7 +162,9 @@ def test_data_outside_of_the_roots_are_not_served(
     assert "outside" in answer.json()["error"]
 
 
-def test_the_weather_of_many_ranks_is_told(root: Path, made_up: SimpleNamespace) -> None:
+def test_the_weather_of_many_ranks_is_told(
+    root: Path, made_up: SimpleNamespace, write_logs: Callable[..., None]
+) -> None:
     write_logs(root / "virus", n_ranks=3)
     with made_up.serving(root) as (_, client):
         told = client.get(f"/api/runs/{made_up.run_id(client)}/weather").json()

@@ -156,6 +156,7 @@ def test_slices_that_are_claimed_are_not_planned_to_be_fetched_ahead(monkeypatch
     for group_size in (1, 4):
         choose_slices(predict(problem, H200, group_size, 16 // group_size))
     (alone, nodes), (claimed, same_nodes) = asked
+    assert alone.n_tiles == 262_144 // predict(problem, H200, 1, 16).tile_rows
     assert alone.in_order
     assert not claimed.in_order
     assert claimed.n_tiles * claimed.tile_bytes == alone.n_tiles * alone.tile_bytes

@@ -1,6 +1,7 @@
 """The weather of a run: what logs of stages tell."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,6 @@ import pytest
 
 from orienteer.errors import FileError
 from orienteer.scaling.findings import find, in_words
-from orienteer.scaling.made_up_logs import write_logs
 from orienteer.scaling.stage_lines import nested, read_stage_lines
 from orienteer.scaling.weather import NOTHING, STAGES, Weather
 
@@ -17,7 +17,7 @@ def kinds(weather: Weather) -> list[str]:
     return [finding.kind for finding in find(weather)]
 
 
-def test_fair_weather_has_nothing_to_tell(tmp_path: Path) -> None:
+def test_fair_weather_has_nothing_to_tell(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path)
     weather = Weather.read(tmp_path)
     assert kinds(weather) == []
@@ -25,7 +25,7 @@ def test_fair_weather_has_nothing_to_tell(tmp_path: Path) -> None:
     assert np.abs(weather.relative_rate - 1).max() < 0.1
 
 
-def test_a_slow_rank_is_named_with_its_host_and_rate(tmp_path: Path) -> None:
+def test_a_slow_rank_is_named_with_its_host_and_rate(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path, slow={5: 3.0})
     weather = Weather.read(tmp_path)
     slow = [finding for finding in find(weather) if finding.kind == "slow rank"]
@@ -35,19 +35,23 @@ def test_a_slow_rank_is_named_with_its_host_and_rate(tmp_path: Path) -> None:
     assert "waiting" in kinds(weather)  # the others wait for it
 
 
-def test_the_slower_of_two_ranks_is_found(tmp_path: Path) -> None:
+def test_the_slower_of_two_ranks_is_found(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path, n_ranks=2, slow={1: 2.0})
     assert [f.ranks for f in find(Weather.read(tmp_path)) if f.kind == "slow rank"] == [(1,)]
 
 
-def test_a_slow_node_is_told_once_and_not_rank_by_rank(tmp_path: Path) -> None:
+def test_a_slow_node_is_told_once_and_not_rank_by_rank(
+    tmp_path: Path, write_logs: Callable[..., None]
+) -> None:
     write_logs(tmp_path, n_ranks=16, slow=dict.fromkeys((4, 5, 6, 7), 2.0))
     slow = [finding for finding in find(Weather.read(tmp_path)) if finding.kind == "slow rank"]
     assert [finding.ranks for finding in slow] == [(4, 5, 6, 7)]
     assert "Node node01" in slow[0].text
 
 
-def test_a_stall_of_several_ranks_is_one_finding_with_its_time(tmp_path: Path) -> None:
+def test_a_stall_of_several_ranks_is_one_finding_with_its_time(
+    tmp_path: Path, write_logs: Callable[..., None]
+) -> None:
     write_logs(tmp_path, stall=(3, 6.0, (0, 1, 6)))
     stalls = [finding for finding in find(Weather.read(tmp_path)) if finding.kind == "stall"]
     assert [(finding.ranks, finding.iteration) for finding in stalls] == [((0, 1, 6), 3)]
@@ -56,7 +60,7 @@ def test_a_stall_of_several_ranks_is_one_finding_with_its_time(tmp_path: Path) -
 
 
 def test_frames_that_always_cost_too_much_are_bad_and_a_batch_that_did_once_is_a_pause(
-    tmp_path: Path,
+    tmp_path: Path, write_logs: Callable[..., None]
 ) -> None:
     write_logs(tmp_path, bad=(3, 4, 4.0), pause=(6, 2, 5.0))
     found = {
@@ -68,7 +72,7 @@ def test_frames_that_always_cost_too_much_are_bad_and_a_batch_that_did_once_is_a
     assert (found["pause"].ranks, found["pause"].iteration) == ((6,), 2)
 
 
-def test_cells_show_what_ranks_do_and_how_fast(tmp_path: Path) -> None:
+def test_cells_show_what_ranks_do_and_how_fast(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path, n_ranks=4, slow={2: 3.0}, stall=(1, 4.0, (1,)))
     weather = Weather.read(tmp_path)
     what, rate = weather.cells(400)
@@ -82,7 +86,7 @@ def test_cells_show_what_ranks_do_and_how_fast(tmp_path: Path) -> None:
     assert (what == NOTHING).mean() < 0.05
 
 
-def test_frames_per_second_add_up_to_all_frames(tmp_path: Path) -> None:
+def test_frames_per_second_add_up_to_all_frames(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path, n_ranks=3, n_iterations=2, n_batches=4)
     weather = Weather.read(tmp_path)
     done = weather.frames_per_second(97).sum() * weather.seconds / 97
@@ -104,7 +108,7 @@ def test_where_ranks_share_orientations_the_slow_one_has_claimed_less(tmp_path: 
     assert weather.frames_per_second(60).sum() * weather.seconds / 60 == pytest.approx(2 * 4 * 50)
 
 
-def test_shares_of_a_rank_are_all_of_its_time(tmp_path: Path) -> None:
+def test_shares_of_a_rank_are_all_of_its_time(tmp_path: Path, write_logs: Callable[..., None]) -> None:
     write_logs(tmp_path, slow={0: 2.0})
     shares = Weather.read(tmp_path).shares
     np.testing.assert_allclose(sum(shares.values()), 1.0, rtol=1e-6)

@@ -29,6 +29,7 @@ class Prediction:
     """One iteration of a problem on a mesh of ranks.
 
     group_size, n_groups : ranks that share the orientations of the same frames, and groups of these.
+    batch_frames, tile_rows : frames and orientations that meet at once, as a run would plan them.
     stages : seconds of each stage.
     memory : of a rank, on its device; traffic : what it sends.
     frames_on_device : whether ranks hold their frames there; else these come from the host, batch by batch.
@@ -40,6 +41,7 @@ class Prediction:
     group_size: int
     n_groups: int
     batch_frames: int
+    tile_rows: int
     stages: dict[str, float]
     memory: Memory
     traffic: Traffic
@@ -106,6 +108,7 @@ def predict(problem: Problem, machine: Machine, group_size: int = 1, n_groups: i
         group_size,
         n_groups,
         plan.batch_frames,
+        plan.tile_rows,
         stages,
         plan.memory,
         traffic,

@@ -3,8 +3,8 @@
 from orienteer.mtip.references.planning import Choice, Demand, Rates, choose_references
 from orienteer.scaling.prediction import Prediction
 
-# Slices of a tile, and bytes of a pixel as it is kept.
-_TILE_ROWS, _PIXEL_BYTES = 4096, 4
+# Of a pixel as it is kept.
+_PIXEL_BYTES = 4
 # Of a rank's memory, the share that kept slices may take.
 _ROOM = 0.25
 # Of a node's own disk: bytes per second, which its ranks share, and bytes that are free; assumed.
@@ -17,7 +17,7 @@ def choose_slices(found: Prediction) -> Choice:
     As in a run, all ranks may keep slices together; those of one group claim them, each a part.
     """
     problem, machine, size = found.problem, found.machine, found.group_size
-    n_tiles = -(-problem.n_rows // _TILE_ROWS)
+    n_tiles = -(-problem.n_rows // found.tile_rows)
     points = problem.n_rows / n_tiles * problem.n_pixels
     tile_bytes = _PIXEL_BYTES * points
     frames = problem.n_frames / found.n_groups / problem.n_halves

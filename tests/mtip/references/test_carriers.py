@@ -1,7 +1,6 @@
 """How many buffers are there, and who needs them."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,22 +11,17 @@ from orienteer.mtip.references.stores import MemoryStore
 from orienteer.mtip.references.tiling import Tiling
 
 
-@pytest.mark.parametrize(
-    ("kept_as", "on_disk", "n_slots", "n_wide"),
-    [("float32", False, 0, 0), ("float32", True, 3, 0), ("float16", False, 0, 3), ("float16", True, 1, 3)],
-)
-def test_buffers_are_as_few_as_can_be(
-    kept_as: Any, on_disk: bool, n_slots: int, n_wide: int, tmp_path: Path
-) -> None:
-    tiling = Tiling.even(20, 5, 8, kept_as=kept_as)
+@pytest.mark.parametrize(("on_disk", "n_slots"), [(False, 0), (True, 3)])
+def test_buffers_are_as_few_as_can_be(on_disk: bool, n_slots: int, tmp_path: Path) -> None:
+    tiling = Tiling.even(20, 5, 8)
     store = FileStore(tiling, tmp_path) if on_disk else MemoryStore(tiling)
     carrier = HostCarrier(store, 3)
-    assert carrier.nbytes == n_slots * tiling.slot_bytes + n_wide * 5 * 8 * 4
+    assert carrier.nbytes == n_slots * tiling.slot_bytes
     assert carrier.reads_in_place == (carrier.nbytes == 0)
 
 
 def test_a_tile_in_one_buffer_outlives_those_in_others(tmp_path: Path) -> None:
-    tiling = Tiling.even(20, 5, 8, kept_as="float16")
+    tiling = Tiling.even(20, 5, 8)
     store = FileStore(tiling, tmp_path)
     for tile in range(4):
         store.write(tile, np.full((5, 8), tile, dtype=np.float32))

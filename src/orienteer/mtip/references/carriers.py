@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu, to_numpy
+from orienteer.compute.arrays import Array, import_cupy, is_on_gpu, to_numpy
 from orienteer.mtip.references.stores import Store
 
 
@@ -16,28 +16,15 @@ class HostCarrier:
     """
 
     def __init__(self, store: Store, n_buffers: int) -> None:
-        tiling = self._tiling = store.tiling
-        self._store = store
-        fetches = any(store.in_place(share[0]) is None for share in store.order if share)
-        self.reads_in_place = tiling.in_place and not fetches
-        # Half numbers are turned into float32 at once: one buffer for what arrives is enough.
-        n_slots = (n_buffers if tiling.in_place else 1) if fetches else 0
-        self._slots = [self._empty(tiling.slot_bytes) for _ in range(n_slots)]
-        largest = max(np.prod(tiling.shape(tile)) for tile in range(len(tiling)))
-        n_wide = 0 if tiling.in_place else n_buffers
-        # Beside the slots: those of a store on the GPU are widened there.
-        slot = store.in_place(store.own[0]) if store.own else None
-        xp: Any = np if slot is None else array_namespace(slot)
-        self._wide: list[Array] = [xp.empty(int(largest), dtype=np.float32) for _ in range(n_wide)]
-        self.nbytes: int = n_slots * tiling.slot_bytes + sum(wide.nbytes for wide in self._wide)
+        self._store, self._tiling = store, store.tiling
+        self.reads_in_place = all(store.in_place(share[0]) is not None for share in store.order if share)
+        n_slots = 0 if self.reads_in_place else n_buffers
+        self._slots = [self._empty(self._tiling.slot_bytes) for _ in range(n_slots)]
+        self.nbytes: int = n_slots * self._tiling.slot_bytes
 
     def bring(self, tile: int, which: int) -> Array:
         """The slices of a tile, in buffer ``which`` where they need one."""
-        slot: Array = self._store.in_place(tile)
-        if slot is None:
-            slot = self._slots[which % len(self._slots)]
-            self._store.fetch(tile, slot)
-        return self._tiling.read(tile, slot, self._wide[which] if self._wide else None)
+        return self._tiling.read(tile, self._slot(tile, which))
 
     def note_use(self, which: int) -> None:
         """All work on buffer ``which`` has been asked for."""
@@ -48,7 +35,15 @@ class HostCarrier:
 
     def close(self) -> None:
         """Forget the buffers."""
-        self._slots, self._wide = [], []
+        self._slots = []
+
+    def _slot(self, tile: int, which: int) -> Array:
+        """Where the store has a tile, or buffer ``which`` with a copy of it."""
+        slot: Array = self._store.in_place(tile)
+        if slot is None:
+            slot = self._slots[which]
+            self._store.fetch(tile, slot)
+        return slot
 
     def _empty(self, nbytes: int) -> Array:
         return np.empty(nbytes, dtype=np.uint8)
@@ -70,21 +65,14 @@ class CudaCarrier(HostCarrier):
         self._used = [self._works.record() for _ in range(n_buffers)]
         size = self._tiling.slot_bytes
         self._device = [cupy.empty(size, dtype=np.uint8) for _ in range(n_buffers)]
-        self._wide = [cupy.empty(wide.size, dtype=np.float32) for wide in self._wide]
 
     def bring(self, tile: int, which: int) -> Array:
         """The slices of a tile in the memory of the GPU."""
-        slot: Array = self._store.in_place(tile)
-        if slot is None:
-            slot = self._slots[which % len(self._slots)]
-            self._store.fetch(tile, slot)
-        target = self._device[which]
+        slot, target = self._slot(tile, which), self._device[which]
         self._copies.wait_event(self._used[which])
         target.set(slot, stream=self._copies)
-        with self._copies:
-            values = self._tiling.read(tile, target, self._wide[which] if self._wide else None)
         self._copies.synchronize()
-        return values
+        return self._tiling.read(tile, target)
 
     def note_use(self, which: int) -> None:
         """Kernels that read the buffer are on their way; it is filled again after them."""

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.mtip.references.references import Recomputed, References
-from orienteer.mtip.references.tiling import KeptAs, Tiling
+from orienteer.mtip.references.tiling import Tiling
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.rows import RowSpace, Tile
 from orienteer.slicing.turned import TurnedVolume
 
 
-def tiling_of(rows: RowSpace, n_pixels: int, by_pixel: bool, kept_as: KeptAs = "float32") -> Tiling:
+def tiling_of(rows: RowSpace, n_pixels: int, by_pixel: bool) -> Tiling:
     """The tiles of all models of a row space; those of junk classes are no slices."""
     starts = [tile.first for tile in rows.tiles() if tile.model is not None]
-    return Tiling((*starts, rows.n_models * len(rows.poses)), n_pixels, by_pixel, kept_as)
+    return Tiling((*starts, rows.n_models * len(rows.poses)), n_pixels, by_pixel)
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""Made-up logs of stages, with every kind of trouble that a weather plot is to find, for tests and pages."""
+"""Made-up logs of stages, with the troubles that a weather plot is to find, for pictures and tests."""
 
 import json
 from pathlib import Path
