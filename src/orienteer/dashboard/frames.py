@@ -31,12 +31,14 @@ from orienteer.source.base import Source
 NOTHING = 65535
 _MOST_OPEN = 4
 _MOST_PIXELS = 1 << 24
+# Events whose ids are read at a time, to begin with.
+_FEWEST_IDS = 1024
 EventId = Annotated[str, InPath(pattern=r"^[0-9]{1,20}$")]
 
 
 @dataclass
 class _Open:
-    """Data that are open, and the ids (n,) of the events that were there when one was looked for.
+    """Data that are open, and the ids (n,) of their last events, from frame ``first`` on.
 
     files : time and size of what says where the data are, and of the data, when they were opened.
     """
@@ -44,16 +46,25 @@ class _Open:
     source: Source
     files: tuple[Stamp, ...]
     ids: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    first: int = -1
 
     def place_of(self, event_id: int) -> int | None:
-        """The number of the frame of an event; None: there is none."""
-        if len(self.ids) < len(self.source):
-            new = self.source.event_ids(slice(len(self.ids), len(self.source)))
-            self.ids = np.concatenate([self.ids, new])
+        """The number of the frame of an event, the last where there are several; None: there is none.
+
+        The newest are looked at first: pages show recent hits, and all ids of a long run are in many files.
+        """
         if event_id >= 2**64:
             return None
-        found = np.flatnonzero(self.ids == np.uint64(event_id))
-        return int(found[0]) if len(found) else None
+        self.first = len(self.source) if self.first < 0 else self.first
+        new = self.source.event_ids(slice(self.first + len(self.ids), len(self.source)))
+        self.ids = np.concatenate([self.ids, new])
+        while not len(found := np.flatnonzero(self.ids == np.uint64(event_id))):
+            if self.first == 0:
+                return None
+            before = max(0, self.first - max(_FEWEST_IDS, len(self.ids)))
+            self.ids = np.concatenate([self.source.event_ids(slice(before, self.first)), self.ids])
+            self.first = before
+        return self.first + int(found[-1])
 
 
 class OpenSources:
