@@ -1,7 +1,9 @@
 """Orienteer's own stream: asked for by position, so that nothing is lost or comes twice."""
 
+import gc
 import json
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,27 @@ def test_a_server_that_is_killed_and_comes_back_loses_nothing(serve, made_up) ->
     source.close()
     assert n_kills == 4
     assert np.array_equal(np.concatenate(got), sent.event_id)
+
+
+def test_what_has_come_is_known_in_a_memory_that_does_not_grow(serve, made_up) -> None:
+    sent = made_up(n_frames=100).with_event_ids(np.arange(100, dtype=np.uint64))
+    serving = serve(sent, loop=True)
+    source = PullSource(serving.address, most_events=100)
+
+    def memory_after(n_events: int) -> int:
+        while source.counters.received < n_events:
+            source.next(60.0)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        grown = -memory_after(4_000) + memory_after(24_000)
+    finally:
+        tracemalloc.stop()
+        source.close()
+    assert source.counters.duplicates == 0
+    assert grown < 100_000  # 20 000 ids by themselves take 160 000 bytes
 
 
 def test_questions_do_not_pile_up_while_the_server_is_away(serve, made_up) -> None:

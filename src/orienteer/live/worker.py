@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import Journal, Segment
 from orienteer.live.looking import WAVELENGTH, Columns, Looking
-from orienteer.live.seen import SeenIds
 from orienteer.live.summary import Summary
 from orienteer.run.live_settings import LiveSettings
 from orienteer.source.journal import join_columns, no_photons
@@ -25,6 +24,7 @@ from orienteer.source.patterns import Patterns, concatenate
 from orienteer.stream.base import EventSource
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Events
+from orienteer.stream.seen import SeenIds
 
 Filter = Callable[[Any], NDArray[np.bool_]]
 TIME, RECEIVED, FATE, KIND, SIZE = "time_s", "received_s", "fate", "kind", "size_A"

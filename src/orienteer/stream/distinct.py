@@ -1,12 +1,9 @@
-"""RecentIds: which events have come already, remembered for a bounded number of them."""
+"""RecentIds: the last events of a stream one by one, in the order in which they came."""
 
 from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-
-import numpy as np
-from numpy.typing import NDArray
 
 MEMORY = 1 << 18
 
@@ -14,9 +11,12 @@ MEMORY = 1 << 18
 class RecentIds:
     """The last event ids of a stream, at least ``most`` of them.
 
+    Each takes some hundred bytes; where the order does not matter, :class:`~orienteer.stream.seen.SeenIds`
+    knows more of them in less memory.
+
     >>> recent = RecentIds()
-    >>> recent.is_new(np.array([4, 5, 4], np.uint64)), recent.is_new(np.array([5, 6], np.uint64))
-    (array([ True,  True, False]), array([False,  True]))
+    >>> [recent.add(event_id) for event_id in (4, 5, 4)], recent.last(1)
+    ([True, True, False], [5])
     """
 
     def __init__(self, most: int = MEMORY) -> None:
@@ -43,7 +43,3 @@ class RecentIds:
     def last(self, n: int) -> list[int]:
         """The ids that came last, at most so many."""
         return list(islice(reversed(self._order), n))[::-1]
-
-    def is_new(self, event_id: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """(N,) bool: ids that have not come before, neither earlier nor in front of them in this list."""
-        return np.fromiter((self.add(one) for one in event_id.tolist()), bool, len(event_id))

@@ -16,9 +16,9 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.source.patterns import Patterns
 from orienteer.stream.base import NoAnswer
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Chosen, Events, Position
 from orienteer.stream.growing import GrowingSource
+from orienteer.stream.seen import SeenIds
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -60,7 +60,7 @@ class FolderSource:
         self.frame_shape: tuple[int, ...] = ()
         self.detector: Detector | None = None
         self.skipped: dict[str, str] = {}
-        self._recent = RecentIds()
+        self._seen_ids = SeenIds()
         self._given: dict[str, int] = {}
         self._seen: dict[str, tuple[int, int]] = {}
         # The file whose turn it is, and how many frames it had when it was opened.
@@ -107,7 +107,7 @@ class FolderSource:
         self.close()
         self._given, self._seen, self._last = dict(frames), {}, Path()
         # What comes again from here on was asked for, and nothing that was looked at before counts.
-        self._recent, self._look_at, self.is_finished = RecentIds(), 0.0, False
+        self._seen_ids, self._look_at, self.is_finished = SeenIds(), 0.0, False
 
     def close(self) -> None:
         """Let go of the file that is open."""
@@ -186,7 +186,7 @@ class FolderSource:
             return events.patterns(chosen).with_event_ids(event_id[chosen])
 
         named = Events(event_id, events.columns, {"frames": dict(self._given)}, read)
-        is_new: NDArray[np.bool_] = self._recent.is_new(event_id)
+        is_new: NDArray[np.bool_] = self._seen_ids.take(event_id)
         n_new = int(is_new.sum())
         self.counters.received += n_new
         self.counters.duplicates += self._given[name] - n_before - n_new

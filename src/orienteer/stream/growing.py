@@ -13,8 +13,8 @@ from orienteer.source.base import Source
 from orienteer.source.opening import open as open_source
 from orienteer.source.patterns import Patterns
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Chosen, Events, Position
+from orienteer.stream.seen import SeenIds
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -48,7 +48,7 @@ class GrowingSource:
         self.counters = StreamCounters()
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
         self.is_finished = False
-        self._recent = RecentIds()
+        self._seen_ids = SeenIds()
         self._frame = 0
         self._has_names: bool | None = None
         self._grew_at = self._look_at = time.monotonic()
@@ -98,7 +98,7 @@ class GrowingSource:
         if not isinstance(frame, int) or frame < 0:
             raise OrienteerError(f"{self.name}: {dict(position)} is no position in a file.")
         # What comes again from here on was asked for.
-        self._frame, self._recent, self.is_finished = frame, RecentIds(), False
+        self._frame, self._seen_ids, self.is_finished = frame, SeenIds(), False
 
     def close(self) -> None:
         """Let go of the file."""
@@ -134,7 +134,7 @@ class GrowingSource:
             return self.source.read(np.arange(first, last)[chosen])
 
         events = Events(event_id, columns, {"frame": last}, read)
-        is_new = self._recent.is_new(event_id)
+        is_new = self._seen_ids.take(event_id)
         n_new = int(is_new.sum())
         self.counters.received += n_new
         self.counters.duplicates += len(event_id) - n_new

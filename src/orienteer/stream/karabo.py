@@ -17,10 +17,10 @@ from orienteer.source.patterns import Patterns
 from orienteer.stream.base import NoAnswer
 from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.karabo_message import KaraboData, decode_karabo
 from orienteer.stream.message import Malformed
+from orienteer.stream.seen import SeenIds
 from orienteer.stream.sockets import import_zmq
 from orienteer.stream.trains import module_of, train_event_id, value_of_pulse
 
@@ -67,7 +67,7 @@ class KaraboSource:
         self.frame_shape: tuple[int, ...] = ()
         self._n_modules = n_modules
         self._modules: tuple[str, ...] = ()
-        self._recent = RecentIds()
+        self._seen_ids = SeenIds()
         self._last_train: int | None = None
         self._asked_at: float | None = None
         self._connection = Connection(kind, address, most_bytes, _MOST_WAITING)
@@ -175,7 +175,7 @@ class KaraboSource:
             {"train": train},
             n_dropped,
         )
-        is_new = self._recent.is_new(event_id)
+        is_new = self._seen_ids.take(event_id)
         self.counters.duplicates += int((~is_new).sum())
         return events if is_new.all() else events.take(is_new) if is_new.any() else None
 

@@ -22,9 +22,9 @@ from orienteer.stream.asking import DESCRIPTION, Asker
 from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import has_frames, patterns_of, small_data_of
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Chosen, Events, Position, events_of
 from orienteer.stream.message import Malformed, Message
+from orienteer.stream.seen import SeenIds
 from orienteer.stream.sockets import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class PullSource:
         self.small_data_first, self.patience_s = small_data_first, patience_s
         self._batches = Asker(address, self.counters, most_bytes)
         self._frames: Asker | None = None
-        self._recent = RecentIds()
+        self._seen_ids = SeenIds()
         self._asked_at: float | None = None
         self._not_before = 0.0
         try:
@@ -95,7 +95,7 @@ class PullSource:
         """Go on right behind the batch that had this position."""
         self._wanted: Position = dict(position)
         # What comes again from here on was asked for.
-        self._asked_at, self._recent, self.is_finished = None, RecentIds(), False
+        self._asked_at, self._seen_ids, self.is_finished = None, SeenIds(), False
 
     def close(self) -> None:
         """Leave the stream."""
@@ -137,7 +137,7 @@ class PullSource:
             return None
         self._wanted, self._asked_at, self._not_before = position, None, 0.0
         self._ask_if_due(time.monotonic())
-        is_new = self._recent.is_new(events.event_id)
+        is_new = self._seen_ids.take(events.event_id)
         n_new = int(is_new.sum())
         self.counters.received += n_new
         self.counters.duplicates += len(events) - n_new

@@ -18,9 +18,9 @@ from orienteer.stream.base import NoAnswer
 from orienteer.stream.batch_message import arrays_of, patterns_of
 from orienteer.stream.connection import Connection
 from orienteer.stream.counters import StreamCounters
-from orienteer.stream.distinct import RecentIds
 from orienteer.stream.events import Events, Position, events_of
 from orienteer.stream.message import Malformed, Message, decode, encode
+from orienteer.stream.seen import SeenIds
 from orienteer.stream.sockets import MOST_BYTES, close_server, endpoint, open_socket, send
 
 _MOST_BEFORE = 1 << 62
@@ -82,7 +82,7 @@ class PushSource:
         self.counters = StreamCounters()
         self.is_finished = False
         self.frame_shape: tuple[int, ...] = ()
-        self._recent = RecentIds()
+        self._seen_ids = SeenIds()
         self._sender, self._expected, self._first_before = "", 0, 0
         self._connection = Connection(kind, address, most_bytes)
         self._held = self._next(connect_s)
@@ -147,7 +147,7 @@ class PushSource:
         patterns = patterns_of(message, math.prod(shape))
         self.frame_shape = shape
         self._count_gap(sender, before, len(patterns))
-        is_new = self._recent.is_new(patterns.event_id)
+        is_new = self._seen_ids.take(patterns.event_id)
         self.counters.duplicates += int((~is_new).sum())
         events = events_of(patterns, {"sender": sender, "before": before + len(patterns)})
         if is_new.all():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orienteer.live.seen import SeenIds
+from orienteer.stream.seen import SeenIds
 
 
 @pytest.mark.parametrize("seed", range(4))
