@@ -129,12 +129,14 @@ def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
     return np.where(total[..., 1] > 0, relative * profile(radius), np.nan)
 
 
-def reconstruct(experiment: Experiment, seed: int, device: str) -> tuple[Volume, dict[str, Any]]:
+def reconstruct(
+    experiment: Experiment, seed: int, device: str, memory_GiB: float = 0.0
+) -> tuple[Volume, dict[str, Any]]:
     """The intensity that default settings find, and what it took."""
     from orienteer.reconstruction.emc import Emc
     from orienteer.reconstruction.settings import EmcSettings
 
-    emc = Emc(experiment, EmcSettings(), seed=seed, device=device)
+    emc = Emc(experiment, EmcSettings(memory_GiB=memory_GiB), seed=seed, device=device)
     while not emc.finished:
         emc.step()
     told = {"iterations": emc.iteration, "reason": emc.reason, "diameter_A": emc.diameter_A}
@@ -201,7 +203,7 @@ def run_one(name: str, photons: float, seed: int, options: argparse.Namespace) -
             n, voxel = cube_of(experiment)
             values = perfect_merge(experiment, n, voxel)
         else:
-            volume, told = reconstruct(experiment, seed, options.device)
+            volume, told = reconstruct(experiment, seed, options.device, options.memory_GiB)
             row |= told
             values, voxel = to_numpy(volume.values), volume.voxel_size[0]
         row["seconds"] = time.perf_counter() - start
@@ -239,16 +241,21 @@ def run_all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for row in pool.imap_unordered(_run_kind, kinds):
             print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
-                  "perfect_correlation", "diameter_A", "iterations", "seconds", "error")},
+                  "perfect_correlation", "diameter_A", "iterations", "seconds", "error", "broken")},
                   file=sys.stderr, flush=True)  # fmt: skip
-            if options.rows:
+            if options.rows and "broken" not in row:
                 with options.rows.open("a") as lines:
                     lines.write(json.dumps(row) + "\n")
             yield row
 
 
 def _run_kind(kind: tuple[str, float, int, argparse.Namespace]) -> dict[str, Any]:
-    return run_one(*kind)
+    try:
+        return run_one(*kind)
+    except Exception as error:  # the others go on; this one is made again when the study is
+        name, photons, seed, _ = kind
+        problem = f"{type(error).__name__}: {error}"
+        return {"object": name, "photons": photons, "seed": seed, "success": None, "broken": problem}
 
 
 def main() -> None:
@@ -267,6 +274,9 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--processes", type=int, help="runs at a time; default: 10 on the GPU, 1 on the CPU")
     parser.add_argument("--method", choices=["emc", "perfect"], default="emc")
+    parser.add_argument(
+        "--memory-GiB", type=float, default=0.0, help="that scores and slices of a run may take"
+    )
     parser.add_argument("--rows", type=Path, help="file of finished runs, to go on from and to add to")
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()

@@ -1,5 +1,7 @@
 """The mean of a posterior lies between the points of the grid."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, from_axis_angle, random_uniform
 from orienteer.posterior.responsibilities import Responsibilities
+from orienteer.reconstruction.orienting import mean_pose
 from orienteer.reconstruction.orienting.mean_pose import likeliest, mean_poses
 
 
@@ -38,7 +41,9 @@ def test_a_far_away_second_peak_does_not_pull_the_mean() -> None:
     assert angular_distance_deg(found, grid[:1])[0] == pytest.approx(30 / 7, rel=0.01)
 
 
-def test_the_likeliest_poses_of_each_frame_are_taken() -> None:
+@pytest.mark.parametrize("at_once", [1, 7, 41, 1 << 20])
+def test_the_likeliest_poses_of_each_frame_are_taken(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(mean_pose, "_SORTED_AT_ONCE", at_once)  # frames are sorted one by one, or together
     rng = np.random.default_rng(3)
     count = np.array([5, 0, 40, 3])
     start = np.concatenate([[0], np.cumsum(count)])
@@ -51,3 +56,14 @@ def test_the_likeliest_poses_of_each_frame_are_taken() -> None:
         order = np.argsort(-kept.probability[own])[:4]
         np.testing.assert_array_equal(few.row[best], row[own][order])
         np.testing.assert_array_equal(few.probability[best], kept.probability[own][order])
+
+
+def test_sorting_flat_posteriors_takes_little_beside_them() -> None:
+    D, K = 60, 200_000
+    probability = np.random.default_rng(4).random(D * K).astype(np.float32)
+    kept = Responsibilities(K, np.arange(D + 1) * K, np.tile(np.arange(K, dtype=np.int32), D), probability)
+    tracemalloc.start()
+    likeliest(kept)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300 * 2**20, f"{peak / 2**20:.0f} MiB beside {8 * D * K / 2**20:.0f} MiB"

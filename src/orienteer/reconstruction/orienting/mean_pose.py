@@ -5,25 +5,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import array_namespace, to_numpy
+from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.orientation.distance import nearest_equivalent
 from orienteer.orientation.point_group import PointGroup
+from orienteer.posterior.grouping import owner_of
 from orienteer.posterior.responsibilities import Responsibilities
 
 # Poses of a frame that are looked at: those around the likeliest one, and few others.
 _MOST_POSES = 32
+# Entries that are sorted at once: a sort takes six times the memory of what it sorts, and flat posteriors of
+# many frames are a good part of a card.
+_SORTED_AT_ONCE = 1 << 22
 
 
 def likeliest(kept: Responsibilities, n_poses: int = _MOST_POSES) -> Responsibilities:
     """The likeliest rows of each frame, at most so many, on the same device; no longer in order."""
-    xp = array_namespace(kept.row)
-    frame = kept.frame
-    order = xp.lexsort(xp.stack([-kept.probability.astype(np.float64), frame.astype(np.float64)]))
-    rank = xp.arange(len(order)) - kept.start[frame]
-    chosen = order[rank < n_poses]
+    xp, starts = array_namespace(kept.row), to_numpy(kept.start)
+    chosen, first = [xp.zeros(0, dtype=np.int64)], 0
+    while first < kept.n_frames:
+        # At least one frame at a time, and as many as are sorted in little memory.
+        last = int(np.searchsorted(starts, starts[first] + _SORTED_AT_ONCE, side="right")) - 1
+        last = max(last, first + 1)
+        chosen.append(_likeliest_entries(kept, starts, first, last, n_poses))
+        first = last
+    entries = xp.concatenate(chosen)
     count = xp.minimum(xp.diff(kept.start), n_poses)
     start = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(count, dtype=np.int64)])
-    return Responsibilities(kept.n_rows, start, kept.row[chosen], kept.probability[chosen])
+    return Responsibilities(kept.n_rows, start, kept.row[entries], kept.probability[entries])
+
+
+def _likeliest_entries(
+    kept: Responsibilities, starts: NDArray[np.int64], first: int, last: int, n_poses: int
+) -> Array:
+    """Places in ``kept`` of the likeliest entries of the frames ``first`` .. ``last`` - 1, frame by frame."""
+    xp, begin, end = array_namespace(kept.row), int(starts[first]), int(starts[last])
+    own = kept.start[first : last + 1] - begin
+    frame = owner_of(own, end - begin)
+    falling = -kept.probability[begin:end].astype(np.float64)
+    order = xp.lexsort(xp.stack([falling, frame.astype(np.float64)]))
+    rank = xp.arange(end - begin) - own[frame]
+    return begin + order[rank < n_poses]
 
 
 def mean_poses(
