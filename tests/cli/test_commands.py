@@ -41,6 +41,31 @@ def test_simulate_is_reproducible_and_flags_win_over_set_and_file(run: Any) -> N
     assert not np.array_equal(orienteer.open("d.h5").read().dense(), a.dense())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--out"],
+        ["hits", "frames.h5", "--no-find", "--out"],
+        ["hits", "frames.h5", "--no-find", "--out", "hits.h5", "--table"],
+        ["convert", "frames.h5"],
+        ["rotations", "--level", 1, "--out"],
+        ["settings", "--out"],
+    ],
+    ids=lambda line: " ".join(map(str, line[:1])),
+)
+def test_a_file_is_written_over_only_where_that_is_asked_for(run: Any, frames: Path, line: list[Any]) -> None:
+    there = Path("there.csv" if "--table" in line else "there.h5")
+    there.write_text("weeks of work")
+    told = run(*line, there)
+    assert told.status == 1
+    assert f"{there}: exists already and is not written over." in told.errors
+    assert "--overwrite" in told.errors
+    assert there.read_text() == "weeks of work"
+    Path("hits.h5").unlink(missing_ok=True)
+    assert run(*line, there, "--overwrite").status == 0
+    assert there.read_bytes() != b"weeks of work"
+
+
 def test_simulate_refuses_an_ending_that_no_format_claims_before_it_works(run: Any) -> None:
     result = run("simulate", "sphere", "--out", "frames.xyz")
     assert result.status == 1

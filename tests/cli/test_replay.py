@@ -96,3 +96,24 @@ def test_options_that_cannot_be_are_refused(file: Path, option: tuple[str, ...],
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 2  # what, and what next
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("push", [False, True])
+def test_a_replay_that_is_stopped_says_what_was_sent_and_how_it_goes_on(
+    file: Path, start: Start, number: signal.Signals, push: bool
+) -> None:
+    process, address = start(str(file), "--to", "tcp://127.0.0.1:*", "--loop", *(["--push"] * push))
+    source = open_stream(("push+" if push else "") + address, connect_s=60.0)
+    n_batches = 0
+    while n_batches < 3:  # the last one is counted when the next one goes out
+        n_batches += source.next(5.0) is not None
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    source.close()
+    assert process.returncode == (0 if number == signal.SIGINT else 143)
+    (line,) = said.strip().splitlines()
+    assert line.startswith("Stopped. The same command ")
+    assert ("whoever listens loses nothing" in line) != push
+    assert int(line.split(". ")[-1].split()[0].replace(",", "")) > 0

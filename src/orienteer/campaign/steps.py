@@ -61,7 +61,8 @@ def _named(name: str, rule: Rule, made: Path, places: Mapping[str, str]) -> list
     settings = ["--settings", rule.settings] if rule.settings else []
     if name == "hits":
         table = str(Path(places["folder"]) / TABLE)
-        return ["hits", places["data"], "--out", places["hits"], "--table", table, *settings, "--json"]
+        made_here = ["--out", places["hits"], "--table", table, "--overwrite"]
+        return ["hits", places["data"], *made_here, *settings, "--json"]
     if name != "reconstruct":
         return [name, str(made), "--json"]
     if rule.where == "slurm":

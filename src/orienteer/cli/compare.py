@@ -8,7 +8,7 @@ import typer
 
 from orienteer.cli.console import messages, output, print_result, print_table
 from orienteer.cli.inspect import save_picture
-from orienteer.cli.options import AsJson, Device, refuse_existing
+from orienteer.cli.options import AsJson, Device, Overwrite, refuse_existing
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
 from orienteer.errors import FileError, OrienteerError, SettingsError
@@ -46,6 +46,7 @@ def compare(
         Path | None,
         typer.Option("--aligned", metavar="FILE", help="Write the second, turned, here (.mrc or .h5)."),
     ] = None,
+    overwrite: Overwrite = False,
     device: Device = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +54,7 @@ def compare(
     from orienteer.compare.comparison import compare as compare_volumes
     from orienteer.orientation.point_group import PointGroup
 
-    _check_names(out, aligned)
+    _check_names(out, aligned, overwrite)
     where = choose_device(device)
     _check(criterion)
     group = PointGroup(symmetry)
@@ -102,14 +103,14 @@ def open_comparable(path: Path) -> "Volume | Structure":
     return open_volume(path)
 
 
-def _check_names(out: Path | None, aligned: Path | None) -> None:
+def _check_names(out: Path | None, aligned: Path | None, overwrite: bool) -> None:
     """Refuse names of results that could not be written in the end."""
     if out is not None and out.suffix.lower() != ".png":
         raise FileError(
             out, "does not end in .png, which is what is drawn.", "Give a name that ends in .png."
         )
     if aligned is not None:
-        refuse_existing(aligned)
+        refuse_existing(aligned, overwrite)
         name = aligned.name.lower().removesuffix(".gz")
         if not name.endswith((".mrc", ".map", ".ccp4", ".h5", ".hdf5")):
             raise FileError(aligned, "has an ending of no volume format.", "Use .mrc, .map, .ccp4 or .h5.")

@@ -4,7 +4,9 @@ import dataclasses
 import errno
 import json
 import math
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from orienteer.errors import OrienteerError, SettingsError
 from orienteer.run.signals import RunStopped
 
 INTERRUPTED = 130
+STOPPED = (INTERRUPTED, *(128 + number for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)))
 # Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
 UsageError: Any = typer.BadParameter.__base__
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -106,8 +109,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
     try:
         status = command()
         # A command that leaves early (an interrupt, --version) has its exit status as result.
-        if status == INTERRUPTED:
-            messages.print("Stopped.")
+        _say_if_stopped(status)
         return status if isinstance(status, int) else 0
     except UsageError as error:
         _print_error({"error": error.format_message(), "hint": "Try: orienteer --help"}, as_json)
@@ -116,8 +118,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         return int(str(leaving.code))
     except SystemExit as leaving:
         status = leaving.code if isinstance(leaving.code, int) else 0
-        if status == INTERRUPTED:
-            messages.print("Stopped.")
+        _say_if_stopped(status)
         return status
     except OrienteerError as error:
         if debug:
@@ -142,6 +143,13 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         hint = "Please report it with the output of the same command and --debug."
         _print_error({"error": what, "hint": hint}, as_json)
         return 1
+
+
+def _say_if_stopped(status: object) -> None:
+    """A signal has ended a command that has nothing to say about it."""
+    if status in STOPPED:
+        with suppress(OSError):  # the terminal may be gone
+            messages.print("Stopped.")
 
 
 def _stop_behind(error: BaseException | None) -> KeyboardInterrupt | RunStopped | None:

@@ -7,9 +7,10 @@ import typer
 
 from orienteer.cli.console import output, print_json, print_losses
 from orienteer.cli.opening import open_given_geometry, open_patterns
-from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
+from orienteer.cli.options import AsJson, DistanceM, Geometry, Overwrite, WavelengthA, refuse_existing
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
+from orienteer.cli.stopping import telling_what_is_written
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.source.base import Source
 
@@ -34,6 +35,7 @@ def convert(
             "--renumber", metavar="", help="Number the frames from 0 instead of keeping their event ids."
         ),
     ] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Convert patterns, geometries (.geom, Dragonfly) or volumes (.mrc, .h5) to another format.
@@ -42,21 +44,25 @@ def convert(
     """
     if source.exists() and target.exists() and source.samefile(target):
         raise FileError(target, "is also the input.", "Give another name for the output.")
-    kind = kind_of(source)
-    to_detector = kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS)
-    if to is not None:
-        _check_format(to, kind, to_detector)
-    if kind == "volume":
-        report = _convert_volume(source, target)
-    elif to_detector:
-        report = _convert_detector(source, target, to, geometry, wavelength_A, distance_m, kind == "patterns")
-    elif kind == "patterns":
-        patterns = open_patterns(source, geometry, wavelength_A, distance_m)
-        report = _convert_patterns(patterns, target, to, renumber)
-    else:
-        raise FileError(
-            source, "is an atomic structure, which convert does not rewrite.", "Try: orienteer simulate"
-        )
+    with telling_what_is_written(target):
+        kind = kind_of(source)
+        to_detector = kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS)
+        if to is not None:
+            _check_format(to, kind, to_detector)
+        refuse_existing(target, overwrite)
+        if kind == "volume":
+            report = _convert_volume(source, target)
+        elif to_detector:
+            report = _convert_detector(
+                source, target, to, geometry, wavelength_A, distance_m, kind == "patterns"
+            )
+        elif kind == "patterns":
+            patterns = open_patterns(source, geometry, wavelength_A, distance_m)
+            report = _convert_patterns(patterns, target, to, renumber)
+        else:
+            raise FileError(
+                source, "is an atomic structure, which convert does not rewrite.", "Try: orienteer simulate"
+            )
     if as_json:
         print_json(report)
         return

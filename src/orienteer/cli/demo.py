@@ -12,6 +12,7 @@ import typer
 from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device
+from orienteer.cli.stopping import leave, telling_when_stopped
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
 
@@ -60,7 +61,10 @@ def demo(
     begun = time.monotonic()
     settings, frames, run = begin_demo(out, SETTINGS, seed), out / "frames.h5", out / "run"
     common = ["--settings", settings, "--device", device]
-    with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
+    with (
+        telling_when_stopped(*how_a_demo_goes_on(out)),
+        contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext(),
+    ):
         if not frames.exists():
             carry_out("simulate", *common, "--out", frames)
             carry_out("inspect", frames, "--picture", out / "frames.png")
@@ -87,13 +91,20 @@ def begin_demo(out: Path, told: str, seed: int) -> Path:
     return settings
 
 
+def how_a_demo_goes_on(out: Path) -> tuple[str, str]:
+    """What is said of a demo that was stopped between two of its commands."""
+    return f"Stopped; what is done is kept in {out}.", "The same command goes on."
+
+
 def carry_out(command: str, *arguments: object) -> None:
     """Carry out a command as if it had been typed, and show it, so that people can type it themselves."""
     from orienteer.cli.main import app
 
     words = [command, *map(str, arguments)]
     messages.print(f"\n$ orienteer {shlex.join(words)}", style="bold cyan", markup=False, soft_wrap=True)
-    app(words, prog_name="orienteer", standalone_mode=False)
+    # Typer makes an exit status of a Ctrl-C, and would let the next command begin.
+    if status := app(words, prog_name="orienteer", standalone_mode=False):
+        leave(int(status), "Stopped.")
 
 
 def _tell(run: Path, seconds: float, as_json: bool) -> None:

@@ -15,11 +15,14 @@ from orienteer.cli.options import (
     DistanceM,
     Geometry,
     Overrides,
+    Overwrite,
     SettingsFile,
     WavelengthA,
+    refuse_existing,
     with_flags_of,
 )
 from orienteer.cli.progress import track
+from orienteer.cli.stopping import telling_what_is_written
 from orienteer.errors import FileError
 from orienteer.hits.settings import HitSettings
 
@@ -37,6 +40,7 @@ def hits(
         Path | None,
         typer.Option("--table", metavar="FILE", help="Also a table of all shots: .csv, .h5 or .npz."),
     ] = None,
+    overwrite: Overwrite = False,
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     geometry: Geometry = None,
@@ -59,8 +63,12 @@ def hits(
             raise FileError(written, "is also the input.", "Give another name for what is written.")
     if table is not None and table.absolute() == out.absolute():
         raise FileError(out, "cannot hold both hits and table.", "Give the table another name.")
-    source = open_patterns(data, geometry, wavelength_A, distance_m)
-    report = _find(source, asked, out, single, table, wavelength_A or 0.0)
+    for written in (out, table):
+        if written is not None:
+            refuse_existing(written, overwrite)
+    with telling_what_is_written(out, table):
+        source = open_patterns(data, geometry, wavelength_A, distance_m)
+        report = _find(source, asked, out, single, table, wavelength_A or 0.0)
     if as_json:
         print_json(report)
         return

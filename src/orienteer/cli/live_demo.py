@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.cli.console import messages
-from orienteer.cli.demo import begin_demo, carry_out
+from orienteer.cli.demo import begin_demo, carry_out, how_a_demo_goes_on
 from orienteer.cli.live import receive, tell, without_password
+from orienteer.cli.stopping import telling_when_stopped
 
 # Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 250
@@ -72,7 +73,10 @@ def run_demo(
     file = begin_demo(out, SETTINGS, seed)
     settings = load_settings(Settings, file, overrides)
     frames, run = out / "frames.h5", out / "run"
-    with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
+    with (
+        telling_when_stopped(*how_a_demo_goes_on(out)),
+        contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext(),
+    ):
         if not frames.exists():
             carry_out("simulate", "--settings", file, "--device", device, "--out", frames)
         with _replayed(frames) as address:

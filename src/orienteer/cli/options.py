@@ -61,16 +61,19 @@ HangS = Annotated[
 SettingsFile = Annotated[
     Path | None, typer.Option("--settings", metavar="FILE", help="Settings as a TOML file.")
 ]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", metavar="", help="Write over a file that is there; it is lost.")
+]
 Overrides = Annotated[
     list[str], typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; may be repeated.")
 ]
 
 
-def refuse_existing(out: Path) -> None:
-    """Refuse to write over a file that may hold something else."""
-    if out.exists():
+def refuse_existing(out: Path, overwrite: bool = False) -> None:
+    """Refuse to write over a file that may hold something else, unless that is asked for."""
+    if out.exists() and not overwrite:
         raise FileError(
-            out, "exists already and is not written over.", "Give another name, or remove it first."
+            out, "exists already and is not written over.", "Give another name, or --overwrite to lose it."
         )
 
 
@@ -83,13 +86,15 @@ def override(section: str, key: str, value: object) -> str:
     return f"{section}.{key}={json.dumps(str(value))}"
 
 
-def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_flags_of(
+    section_name: str, section: type[Section]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one flag per setting of a section: ``[simulate] frames`` becomes ``--frames``.
 
     The command receives those that were given as ``flags``, a list of ``--set`` texts, so that file,
     ``--set`` and flags are checked by the same definition and fail with the same words.
     """
-    rows = describe_section(name, section)
+    rows = describe_section(section_name, section)
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = [p for p in inspect.signature(command).parameters.values() if p.name != "flags"]
@@ -102,7 +107,9 @@ def with_flags_of(name: str, section: type[Section]) -> Callable[[Callable[..., 
         @functools.wraps(command)
         def with_flags(**arguments: Any) -> Any:
             given = {flag: arguments.pop(flag) for flag in kinds}
-            flags = [_override(name, flag, value) for flag, value in given.items() if value is not None]
+            flags = [
+                _override(section_name, flag, value) for flag, value in given.items() if value is not None
+            ]
             return command(flags=flags, **arguments)
 
         with_flags.__signature__ = inspect.Signature([*own, *added])  # type: ignore[attr-defined]

@@ -9,8 +9,9 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, print_json, print_table
-from orienteer.cli.options import AsJson, refuse_existing
+from orienteer.cli.options import AsJson, Overwrite, refuse_existing
 from orienteer.cli.progress import show_steps
+from orienteer.cli.stopping import telling_what_is_written
 
 
 def pack(
@@ -24,6 +25,7 @@ def pack(
         list[str],
         typer.Option("--with", metavar="PACKAGE", help="Take this installed package along; may be repeated."),
     ] = [],  # noqa: B006 - typer makes a new list for each call
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Pack Python, Orienteer and what it needs into one file, for the disks of nodes."""
@@ -32,10 +34,11 @@ def pack(
 
     path = out or Path(default_name())
     check_name(path)
-    refuse_existing(path)
-    environment = collect(with_)
-    with show_steps("Looking"):
-        packed = write_archive(path, environment)
+    refuse_existing(path, overwrite)
+    with telling_what_is_written(path):
+        environment = collect(with_)
+        with show_steps("Looking"):
+            packed = write_archive(path, environment)
     if as_json:
         print_json(
             {

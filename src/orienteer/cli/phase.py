@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from orienteer.cli.console import Stopped, messages, output, print_result, print_table
+from orienteer.cli.console import messages, output, print_result, print_table
 from orienteer.cli.inspect import save_picture
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.progress import tell
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
@@ -72,30 +73,25 @@ def phase(
     )
     from orienteer.run.intensity import open_intensity
     from orienteer.run.settings import Settings
-    from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
 
     begun = time.monotonic()
     chosen = load_settings(Settings, settings, [*set_, *flags], ("phase",)).phase
     folder = out or folder_for(intensity, model)
-    try:
-        with stopping_at_once(f"Stopped; {what_is_kept(folder)}.", "The same command begins anew."):
-            given = open_intensity(intensity, model, voxel_inv_A)
-            refuse_other_run(folder, given)
-            if "symmetry" not in chosen.model_fields_set and given.symmetry != chosen.symmetry:
-                chosen = chosen.model_copy(update={"symmetry": given.symmetry})
-            used_seed = given.seed if seed is None else seed
-            found = None if restart else already_there(folder, given, chosen, used_seed)
-            if found is None:
-                with to_oneself(folder):
-                    if not restart:  # another process may just have done it
-                        found = already_there(folder, given, chosen, used_seed)
-                    if found is None:
-                        found = _phase(given, chosen, used_seed, device)
-                        save_whole(found, folder)
-    except RunStopped as stopped:
-        messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
-        raise Stopped(stopped.exit_status) from None
+    with telling_when_stopped(f"Stopped; {what_is_kept(folder)}.", "The same command begins anew."):
+        given = open_intensity(intensity, model, voxel_inv_A)
+        refuse_other_run(folder, given)
+        if "symmetry" not in chosen.model_fields_set and given.symmetry != chosen.symmetry:
+            chosen = chosen.model_copy(update={"symmetry": given.symmetry})
+        used_seed = given.seed if seed is None else seed
+        found = None if restart else already_there(folder, given, chosen, used_seed)
+        if found is None:
+            with to_oneself(folder):
+                if not restart:  # another process may just have done it
+                    found = already_there(folder, given, chosen, used_seed)
+                if found is None:
+                    found = _phase(given, chosen, used_seed, device)
+                    save_whole(found, folder)
     drawn, problem = None, None
     if not no_picture:
         try:

@@ -1,14 +1,14 @@
 """``orienteer reconstruct``: from patterns to the intensity, in a folder from which it can go on."""
 
 import shlex
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, cast
 
 import typer
 from rich.markup import escape
 
-from orienteer.cli.console import Stopped, messages, output, print_json, print_table
+from orienteer.cli.console import messages, output, print_json, print_table
 from orienteer.cli.live_display import Step, show_reconstruction
 from orienteer.cli.opening import open_patterns
 from orienteer.cli.options import (
@@ -25,6 +25,7 @@ from orienteer.cli.options import (
     with_flags_of,
 )
 from orienteer.cli.run_report import in_rows, run_report
+from orienteer.cli.stopping import telling_when_stopped
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.signals import NOTICE_S
 from orienteer.run.watch import HANG_S
@@ -85,7 +86,6 @@ def reconstruct(
     from orienteer.run.run import Run
     from orienteer.run.session import how_to_resume
     from orienteer.run.settings import Settings
-    from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
     from orienteer.source.left_out import read_excluded, without_events
 
@@ -95,32 +95,27 @@ def reconstruct(
     chosen = team.by_leader(
         lambda: load_settings(Settings, settings, overrides, (*sections, "run", "cluster"))
     )
-    with stopping_at_once("Stopped.", how_to_resume(out), stop_all(team, out)):
-        try:
-            source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
-            if exclude is not None:
-                whole, excluded = source, team.together(lambda: read_excluded(exclude))
-                source = team.together(lambda: without_events(whole, excluded))
-                if team.leads and source is whole and len(excluded):
-                    words = f"None of the events in {exclude} is among these data: nothing is left out."
-                    messages.print(f"[yellow]note[/] {escape(words)}", soft_wrap=True)
-            run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
-            run.notice_s, run.hang_s = notice_s, hang_s
-            if from_map is not None:
-                from orienteer.online.handover import hand_over
+    with telling_when_stopped("Stopped.", how_to_resume(out), stop_all(team, out)):
+        source = team.together(lambda: open_patterns(data, geometry, wavelength_A, distance_m))
+        if exclude is not None:
+            whole, excluded = source, team.together(lambda: read_excluded(exclude))
+            source = team.together(lambda: without_events(whole, excluded))
+            if team.leads and source is whole and len(excluded):
+                words = f"None of the events in {exclude} is among these data: nothing is left out."
+                messages.print(f"[yellow]note[/] {escape(words)}", soft_wrap=True)
+        run = Run.create(out, source, chosen, seed=seed, device=device, method=method, restart=restart)
+        run.notice_s, run.hang_s = notice_s, hang_s
+        if from_map is not None:
+            from orienteer.online.handover import hand_over
 
-                hand_over(run, from_map)
-            if team.leads and method == "auto":
-                messages.print(escape(run.described["method_because"]), soft_wrap=True)
-            if team.leads and (known := known_orientations_in_words(dict(run.settings))):
-                messages.print(f"[yellow]beware[/] {escape(known)}", soft_wrap=True)
-            with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
-                for step in steps:
-                    show(cast(Step, step))
-        except RunStopped as stopped:
-            with suppress(OSError):  # the terminal may be gone
-                messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
-            raise Stopped(stopped.exit_status) from None
+            hand_over(run, from_map)
+        if team.leads and method == "auto":
+            messages.print(escape(run.described["method_because"]), soft_wrap=True)
+        if team.leads and (known := known_orientations_in_words(dict(run.settings))):
+            messages.print(f"[yellow]beware[/] {escape(known)}", soft_wrap=True)
+        with closing(run.iterate()) as steps, show_reconstruction(f"{data} -> {out}") as show:
+            for step in steps:
+                show(cast(Step, step))
     if not team.leads:
         return
     report = run_report(run)

@@ -2,17 +2,21 @@
 
 import re
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orienteer.cli.console import messages, print_json
+from orienteer.cli.console import Stopped, messages, print_json
 from orienteer.cli.opening import open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
+from orienteer.compute.words import counted
 from orienteer.errors import SettingsError
+from orienteer.run.signals import RunStopped, RunTerminated, stopping_at_once
 
 if TYPE_CHECKING:
+    from orienteer.stream.push import Publisher
     from orienteer.stream.replay import Replay
 
 _PUSH_EVENTS = 64
@@ -56,66 +60,95 @@ def replay(
     from orienteer.stream.replay import Replay
 
     if rate_hz is not None and not rate_hz > 0:
-        raise SettingsError(f"--rate {rate_hz:g}: must be above 0.")
+        raise SettingsError(
+            f"--rate {rate_hz:g}: must be above 0.", "Leave it out to serve events as fast as they are taken."
+        )
     if loop and (follow or once):
-        raise SettingsError("--loop has no end, so it goes with neither --follow nor --once.")
+        raise SettingsError(
+            "--loop has no end, so it goes with neither --follow nor --once.", "Leave out one of them."
+        )
     if (port := re.search(r"^tcp://.*:(\d+)$", to)) and int(port[1]) > 65535:
         raise SettingsError(f"--to {to}: there is no port {port[1]}.", "Give one of 1 to 65535, or 0.")
     source = open_patterns(file, geometry, wavelength_A, distance_m)
     player = Replay(source, rate_hz, loop=loop, follow=follow, dense=dense)
     began = time.monotonic()
-    n_sent, n_malformed = (_push if push else _serve)(player, to, once)
+    sent = (_push if push else _serve)(player, to, once)
     report = {
         "file": str(file),
-        "sent": n_sent,
-        "malformed": n_malformed,
+        "sent": sent.events,
+        "malformed": sent.malformed,
         "seconds": time.monotonic() - began,
     }
     if as_json:
         print_json(report)
     else:
-        messages.print(f"{n_sent:,} events sent.")
+        stopped = "" if sent.stopped is None else f"Stopped. {sent.stopped.hint} "
+        messages.print(f"{stopped}{counted(sent.events, 'event')} sent.", soft_wrap=True)
+    if isinstance(sent.stopped, RunTerminated):  # Ctrl-C is how a server is ended
+        raise Stopped(sent.stopped.exit_status)
 
 
-def _serve(player: "Replay", to: str, once: bool) -> tuple[int, int]:
+@dataclass(frozen=True)
+class _Sent:
+    """What a replay has done.
+
+    events, malformed : how many were sent, and how many requests were not understood.
+    stopped : the signal that has ended it; None: it has come to its end.
+    """
+
+    events: int
+    malformed: int
+    stopped: RunStopped | None
+
+
+def _serve(player: "Replay", to: str, once: bool) -> _Sent:
     from orienteer.stream.server import StreamServer
 
     server = StreamServer(player, to)
-    messages.print(f"Serving {server.name} at {server.address}", markup=False, soft_wrap=True)
+    stopped = None
     try:
-        while not (once and server.has_told_end):
-            server.serve()
-    except KeyboardInterrupt:
-        pass
+        with stopping_at_once("Stopped.", "The same command goes on, and whoever listens loses nothing."):
+            messages.print(f"Serving {server.name} at {server.address}", markup=False, soft_wrap=True)
+            while not (once and server.has_told_end):
+                server.serve()
+    except RunStopped as stop:
+        stopped = stop
     finally:
         server.close()
-    return server.n_sent, server.n_malformed
+    return _Sent(server.n_sent, server.n_malformed, stopped)
 
 
-def _push(player: "Replay", to: str, _: bool) -> tuple[int, int]:
+def _push(player: "Replay", to: str, _: bool) -> _Sent:
     from orienteer.stream.push import Publisher
 
     publisher = Publisher(to, player.source.frame_shape)
-    messages.print(f"Pushing to {publisher.address}", markup=False, soft_wrap=True)
-    first, linger_s = 0, 0.0
+    linger_s, stopped = 0.0, None
     try:
-        while True:
-            batch = player.batch(first, _PUSH_EVENTS)
-            if batch.first == batch.last:
-                if batch.is_end:
-                    break
-                time.sleep(0.005)
-                continue
-            patterns = player.patterns(batch)
-            while not publisher.send(patterns):
-                pass
-            first = batch.last
-        while not publisher.finish():
-            pass
-        linger_s = _LINGER_S
-    except KeyboardInterrupt:
-        pass
+        with stopping_at_once("Stopped.", "The same command begins with the first event again."):
+            messages.print(f"Pushing to {publisher.address}", markup=False, soft_wrap=True)
+            _push_all(player, publisher)
+            linger_s = _LINGER_S
+    except RunStopped as stop:
+        stopped = stop
     finally:
         publisher.close(linger_s)
         player.close()
-    return publisher.n_sent, 0
+    return _Sent(publisher.n_sent, 0, stopped)
+
+
+def _push_all(player: "Replay", publisher: "Publisher") -> None:
+    """Push every event, and then the end."""
+    first = 0
+    while True:
+        batch = player.batch(first, _PUSH_EVENTS)
+        if batch.first == batch.last:
+            if batch.is_end:
+                break
+            time.sleep(0.005)
+            continue
+        patterns = player.patterns(batch)
+        while not publisher.send(patterns):
+            pass
+        first = batch.last
+    while not publisher.finish():
+        pass

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from orienteer.cli.console import output, print_json, print_table
-from orienteer.cli.options import AsJson, refuse_existing
+from orienteer.cli.options import AsJson, Overwrite, refuse_existing
 from orienteer.cli.progress import track
 from orienteer.errors import OrienteerError, SettingsError
 
@@ -34,6 +34,7 @@ def rotations(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the grid: .h5, or text that Dragonfly reads."),
     ] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a grid of orientations, or find the one that a resolution and a particle size need."""
@@ -46,7 +47,7 @@ def rotations(
     except OrienteerError as error:
         raise SettingsError(f"--group {group}: {error.message}", error.hint) from error
     if out is not None:
-        refuse_existing(out)
+        refuse_existing(out, overwrite)
     if level is not None and resolution_A is None and diameter_A is None:
         grid = make_grid(kind, level, group)
     elif level is None and resolution_A is not None and diameter_A is not None:

@@ -11,8 +11,19 @@ from rich.markup import escape
 
 import orienteer
 from orienteer.cli.console import messages, output, print_json, print_losses
-from orienteer.cli.options import AsJson, Device, Geometry, Overrides, SettingsFile, override, with_flags_of
+from orienteer.cli.options import (
+    AsJson,
+    Device,
+    Geometry,
+    Overrides,
+    Overwrite,
+    SettingsFile,
+    override,
+    refuse_existing,
+    with_flags_of,
+)
 from orienteer.cli.progress import show_steps, track
+from orienteer.cli.stopping import telling_what_is_written
 from orienteer.compute.arrays import DeviceName
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
@@ -31,6 +42,7 @@ def simulate(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="Where to write; the ending chooses the format.")
     ] = Path("frames.h5"),
+    overwrite: Overwrite = False,
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     geometry: Geometry = None,
@@ -42,7 +54,8 @@ def simulate(
     """Simulate a single-particle experiment and write its patterns, with the truth beside them."""
     given = [override("particle", "structure", particle)] if particle else []
     given += [override("detector", "geometry", geometry)] if geometry else []
-    report = run_simulation(settings, [*set_, *given, *flags], out, device)
+    with telling_what_is_written(out):
+        report = run_simulation(settings, [*set_, *given, *flags], out, device, overwrite)
     if as_json:
         print_json(report)
         return
@@ -68,7 +81,9 @@ def sampling_remarks(radius_A: float, detector: Detector, wavelength_A: float) -
     ]
 
 
-def run_simulation(path: Path | None, overrides: list[str], out: Path, device: DeviceName) -> dict[str, Any]:
+def run_simulation(
+    path: Path | None, overrides: list[str], out: Path, device: DeviceName, overwrite: bool = False
+) -> dict[str, Any]:
     """Simulate by a settings file and overrides, write ``out`` batch by batch, and say how it went."""
     from orienteer.detector.settings import beam_from_settings, detector_from_settings
     from orienteer.particle.settings import particle_from_settings
@@ -92,6 +107,7 @@ def run_simulation(path: Path | None, overrides: list[str], out: Path, device: D
     if not out.parent.is_dir():  # said now, not after the set-up
         raise FileError(out, "cannot be written: its folder does not exist.", f"Try: mkdir -p {out.parent}")
     writer_for(out, detector=detector)
+    refuse_existing(out, overwrite)
     with show_steps("Preparing the particle"):
         ensemble = particle_from_settings(settings.particle)
         experiment = Experiment(ensemble, beam, detector, settings.simulate, device=device)

@@ -2,17 +2,18 @@
 
 import shlex
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.markup import escape
 
-from orienteer.cli.console import Stopped, messages, output, print_json, print_table
+from orienteer.cli.console import messages, output, print_json, print_table
 from orienteer.cli.live_display import Step, angle_in_words, show_reconstruction, time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
+from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.arrays import DeviceName
 from orienteer.errors import FileError
 from orienteer.run.validation_settings import ValidationSettings
@@ -20,9 +21,9 @@ from orienteer.run.validation_settings import ValidationSettings
 if TYPE_CHECKING:
     from orienteer.phase.settings import PhaseSettings
     from orienteer.run.run import Run
+    from orienteer.validate.halves import Halves
     from orienteer.validate.result import Validation
     from orienteer.validate.states import StateAgreement
-    from orienteer.validate.validation import Halves
 
 
 @with_flags_of("validation", ValidationSettings)
@@ -46,36 +47,30 @@ def validate(
     from orienteer.run.lock import VALIDATION, RunLock
     from orienteer.run.run import Run
     from orienteer.run.settings import Settings
-    from orienteer.run.signals import RunStopped, stopping_at_once
     from orienteer.settings.loading import load_settings
+    from orienteer.validate.halves import begin_halves
     from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
-    from orienteer.validate.validation import begin_halves
     from orienteer.validate.validation import validate as put_to_the_test
 
     begun = time.monotonic()
     chosen = load_settings(Settings, settings, [*set_, *flags], ("validation", "phase"))
-    try:
-        with stopping_at_once("Stopped; what is done is kept.", "The same command goes on."):
-            opened = Run.open(run, data)
-            _check_density(run)
-            with RunLock(run, VALIDATION, "validating this run"):
-                halves = begin_halves(opened, chosen.validation, device, restart)
-                _announce(opened, halves, chosen.validation)
-                with SideBySide() as at_work:
-                    if not halves.finished and can_go_side_by_side(opened, device):
-                        at_work.start(opened, halves, chosen.validation, chosen.phase, device)
-                    else:
-                        _reconstruct(halves)
-                    _phase_whole(opened, chosen.phase, device)
-                    with show_steps("Validating"):
-                        found = put_to_the_test(
-                            opened, chosen.validation, chosen.phase, device=device, halves=halves,
-                            at_work=at_work,
-                        )  # fmt: skip
-    except RunStopped as stopped:
-        with suppress(OSError):  # the terminal may be gone
-            messages.print(f"{escape(stopped.message)} {escape(stopped.hint)}", soft_wrap=True)
-        raise Stopped(stopped.exit_status) from None
+    with telling_when_stopped("Stopped; what is done is kept.", "The same command goes on."):
+        opened = Run.open(run, data)
+        _check_density(run)
+        with RunLock(run, VALIDATION, "validating this run"):
+            halves = begin_halves(opened, chosen.validation, device, restart)
+            _announce(opened, halves, chosen.validation)
+            with SideBySide() as at_work:
+                if not halves.finished and can_go_side_by_side(opened, device):
+                    at_work.start(opened, halves, chosen.validation, chosen.phase, device)
+                else:
+                    _reconstruct(halves)
+                _phase_whole(opened, chosen.phase, device)
+                with show_steps("Validating"):
+                    found = put_to_the_test(
+                        opened, chosen.validation, chosen.phase, device=device, halves=halves,
+                        at_work=at_work,
+                    )  # fmt: skip
     _tell(found, opened, time.monotonic() - begun, as_json)
 
 
@@ -148,10 +143,16 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
     rows = []
     if found.maps is not None:
         by_name = {name: one.resolution_A for name, one in found.maps.resolutions.items()}
-        told = (f"{'-' if value is None else f'{value:.3g} A'} ({name})" for name, value in by_name.items())
-        rows.append(("densities agree to", ", ".join(told)))
+        told = ", ".join(
+            f"{'-' if value is None else f'{value:.3g} A'} ({name})" for name, value in by_name.items()
+        )
+        # Densities of noise agree, too: those that are phased from the same radial mean.
+        is_round = found.resolution_A is None and found.densities_agree_to_A is not None
+        rows.append(("densities agree to", f"nothing but their radial mean: {told}" if is_round else told))
+    # What turning one onto the other brings about by itself is no agreement.
+    alike_A = None if found.speckles_agree_to_A is None else found.intensity.resolution_A
     rows += [
-        ("intensities agree to", _reach(found.intensity.resolution_A, "0.5, about their radial mean")),
+        ("intensities agree to", _reach(alike_A, "0.5, about their radial mean")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
     if found.states:  # each by itself: of what stands above only the first

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from orienteer.compute.words import counted
 from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError
@@ -16,7 +17,7 @@ from orienteer.report.frames import Frames
 from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.picture import Colours, Plane, draw_planes
 from orienteer.report.plain_values import as_number, at
-from orienteer.report.words import NOT_KNOWN, counted, number, with_unit
+from orienteer.report.words import NOT_KNOWN, number, with_unit
 
 KEV_A = 12.398419843  # photon energy in keV times wavelength in Å
 _LARGEST_PICTURE = 512

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from orienteer.compute.words import counted
 from orienteer.report import references
 from orienteer.report.evidence import Evidence
 from orienteer.report.measured import wavelength_in_words
@@ -13,7 +14,7 @@ from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_tables, as_texts, as_words, at
 from orienteer.report.references import Reference
 from orienteer.report.validation_facts import ValidationFacts
-from orienteer.report.words import NOT_KNOWN, counted, listed, number, sentence
+from orienteer.report.words import NOT_KNOWN, listed, number, sentence
 from orienteer.run.frame_use import frame_use
 from orienteer.run.states import occupancies_in_words
 

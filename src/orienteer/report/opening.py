@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.report.evidence import Evidence
 from orienteer.report.frames import TRUTH
@@ -12,7 +13,7 @@ from orienteer.report.markup import Markup, element
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words, at
 from orienteer.report.validation_facts import ValidationFacts
-from orienteer.report.words import counted, number, sentence, with_angstrom
+from orienteer.report.words import number, sentence, with_angstrom
 from orienteer.run.frame_use import frame_use
 from orienteer.run.method import find_method
 from orienteer.run.settings_file import hash_settings, lasting

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from orienteer.compute.words import counted
 from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
 from orienteer.report.evidence import HALVES, MASK, Evidence
 from orienteer.report.figure import facts, missing
@@ -13,7 +14,7 @@ from orienteer.report.markup import Content, Markup, element, joined
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.settings_used import UsedSetting, commands, settings_of
 from orienteer.report.validation_facts import ValidationFacts
-from orienteer.report.words import NOT_KNOWN, counted, listed, moment, number
+from orienteer.report.words import NOT_KNOWN, listed, moment, number
 
 _FILES = {
     DENSITY_MRC: "density",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.report.curves import histogram, radial_charts, step_charts
 from orienteer.report.directions import draw_directions
@@ -17,7 +18,6 @@ from orienteer.report.plain_values import as_number
 from orienteer.report.planes import draw_density, draw_intensity, draw_projections
 from orienteer.report.viewer import draw_surface
 from orienteer.report.words import (
-    counted,
     duration,
     listed,
     moment,

@@ -32,15 +32,6 @@ def with_unit(value: Any, unit: str, digits: int = 3) -> str:
     return text if text == NOT_KNOWN else f"{text} {unit}"
 
 
-def counted(n: int, one: str, several: str = "") -> str:
-    """How many there are.
-
-    >>> counted(1, "frame"), counted(2500, "frame"), counted(0, "class", "classes")
-    ('1 frame', '2,500 frames', '0 classes')
-    """
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
-
-
 def listed(parts: Sequence[str]) -> str:
     """The parts as a sentence names them.
 

@@ -1,0 +1,69 @@
+"""A command that is stopped, by whatever signal, says in one sentence what was kept, and leaves."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from rich.markup import escape
+
+from orienteer.cli.console import Stopped, messages
+from orienteer.run.signals import RunStopped, stopping_at_once
+
+_BEGINS_ANEW = "The same command begins anew."
+
+
+@contextmanager
+def telling_when_stopped(
+    message: str, hint: str, end_job: Callable[[RunStopped], None] | None = None
+) -> Iterator[None]:
+    """Inside the block a signal ends the work at once; what a run in it says of its own stop is said instead.
+
+    end_job : ends all ranks where there are several.
+    """
+    try:
+        with stopping_at_once(message, hint, end_job):
+            yield
+    except RunStopped as stopped:
+        leave(stopped.exit_status, stopped.message, stopped.hint)
+
+
+@contextmanager
+def telling_what_is_written(*paths: Path | None) -> Iterator[None]:
+    """The same for a block that writes files, each whole or not at all: it is told which of them are there.
+
+    None stands for a file that nobody asked for.
+    """
+    before = {path: _stamp(path) for path in paths if path is not None}
+    try:
+        with stopping_at_once("Stopped.", _BEGINS_ANEW):
+            yield
+    except RunStopped as stopped:
+        now = {path: _stamp(path) for path in before}
+        words = ", ".join(f"{path} {_became(before[path], now[path])}" for path in before)
+        is_refused = any(before[path] is None and now[path] is not None for path in before)
+        hint = "With --overwrite the same command begins anew." if is_refused else _BEGINS_ANEW
+        leave(stopped.exit_status, f"Stopped; {words}.", hint)
+
+
+def leave(status: int, message: str, hint: str = "") -> NoReturn:
+    """Say why, and leave with this exit status."""
+    with suppress(OSError):  # the terminal may be gone
+        messages.print(escape(f"{message} {hint}".strip()), soft_wrap=True)
+    raise Stopped(status) from None
+
+
+def _became(before: object, now: object) -> str:
+    """What has become of a file, by its stamps."""
+    if now is None:
+        return "is not written"
+    return "is left as it was" if now == before else "is written"
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells one file under a name from another; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
