@@ -30,6 +30,16 @@ def test_a_plan_fits_its_budget_and_says_so() -> None:
     assert planned(budget_GiB=8.0).batch_frames > planned(budget_GiB=0.05).batch_frames
 
 
+@pytest.mark.parametrize("n_pixels", [16, 4000])
+def test_too_little_memory_is_told_with_the_least_that_is_needed(n_pixels: int) -> None:
+    told = planned(budget_GiB=1e-5, n_pixels=n_pixels).beyond(1e-5)
+    assert "memory_GiB = 1e-05 is too little" in told
+    least = float(told.split("give ")[1].split(" or more")[0])
+    assert planned(budget_GiB=least, n_pixels=n_pixels).beyond(least) == ""
+    assert planned(budget_GiB=least / 4, n_pixels=n_pixels).beyond(least / 4)
+    assert planned(budget_GiB=1.0).beyond(1.0) == planned(budget_GiB=0.0).beyond(0.0) == ""
+
+
 def test_dark_frames_are_lists_and_bright_ones_arrays() -> None:
     assert planned().layout == "sparse"
     assert planned(lit_share=0.9).layout == "dense"

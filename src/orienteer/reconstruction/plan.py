@@ -1,5 +1,6 @@
 """What a run will need before it starts: device, layout, tile, batch, memory, time."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -31,6 +32,8 @@ _LARGER_TILES = {"cpu": 4, "cuda": 2}
 # Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and the
 # slices that these are compared with.  By frame: responsibilities, those of a group, and its weights.
 _BY_PIXEL, _BY_FRAME = 4, 3
+# Of the budget, what the slices of a tile may take.
+_SHARE_OF_TILES = 0.25
 # Bytes of a pixel of the frames that are judged at once, and how many these are at most (frame_fit.py).
 _JUDGED, _JUDGED_AT_ONCE = 34, 1 << 23
 # Bytes of a lit pixel: lists are kept by frame and by pixel.
@@ -128,6 +131,21 @@ class Plan:
             f"{self.batch_frames} frames at a time"
         )
 
+    def beyond(self, budget_GiB: float) -> str:
+        """What is to be said where scores and slices need more than they may take; empty: nothing.
+
+        budget_GiB : that the plan was made for; 0: nobody has set a limit.
+        """
+        needed = (self.memory.scores + self.memory.tiles) / 2**30
+        if self.batch_frames > 1 or not 0 < budget_GiB < needed:
+            return ""
+        least = needed / (1 - _SHARE_OF_TILES)
+        step = 10.0 ** (math.floor(math.log10(least)) - 1)  # two digits, of which the last is rounded up
+        return (
+            f"memory_GiB = {budget_GiB:g} is too little for the scores and slices of a frame, which are made "
+            f"all the same: give {math.ceil(least / step) * step:.2g} or more."
+        )
+
     def to_json(self) -> dict[str, Any]:
         """All numbers by name."""
         return asdict(self)
@@ -156,7 +174,8 @@ def make_plan(
     sparse_is_faster = lit_share / rates["sparse"] < 1 / rates["dense"]
     layout: Layout = "sparse" if is_counts and sparse_is_faster else "dense"
     tile_rows = 8192 if on_gpu else 128 if layout == "sparse" else 512
-    most_rows = max(1, min(n_rows, int(budget / 4 // max(4 * _BY_PIXEL * n_pixels, 1))))
+    most_rows = int(_SHARE_OF_TILES * budget // max(4 * _BY_PIXEL * n_pixels, 1))
+    most_rows = max(1, min(n_rows, most_rows))
     tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES[device] * tile_rows, most_rows)
     # Of a frame: its scores, the tops of tiles and sums of 256 rows, and what it has in a tile.
     score = n_rows * ((2 if on_gpu else 4) + 8 / tile_rows + 8 / 256)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
-from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
+from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh, unlike_asked
 from orienteer.compute.ranks.nccl import card_of_cupy, nccl_of_cupy, why_not
 from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.course.ladder import ladder
@@ -97,6 +97,11 @@ class Preparation:
             self.remarks += [path] if path else []
         # Free memory differs from rank to rank; what is done in one go must not.
         self.plan = mesh.all.bcast(self._plan())
+        too_little = self.plan.beyond(settings.memory_GiB)
+        self.remarks += [too_little] if too_little else []
+        self.remarks += unlike_asked(
+            mesh, settings.mesh, settings.half_sets if settings.halves else "together"
+        )
 
     def first_fluence(self) -> NDArray[np.float64]:
         """Fluences (N,) before there is a model."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orienteer.compute.ranks.comm import Serial, share_of
-from orienteer.compute.ranks.mesh import HalfSets, Mesh
+from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh, unlike_asked
 
 
 class Told(Serial):
@@ -94,3 +94,21 @@ def test_what_a_mesh_holds_of_mpi_is_given_back(run_ranks: Callable[..., str]) -
     """Many runs in one process need room for one mesh."""
     script = Path(__file__).with_name("closing_script.py")
     assert int(run_ranks(2, script)) == 3 * 42
+
+
+@pytest.mark.parametrize(
+    ("machines", "shape", "half_sets", "words"),
+    [
+        ([2], "auto", "auto", ""),
+        ([2, 2], "2x2", "together", ""),
+        ([2], "3x9", "together", "A mesh of 3x9 is for 27 ranks, and there are 2: it is 1x2."),
+        ([1], "3x9", "together", "A mesh of 3x9 is for 27 ranks, and there is 1: it is 1x1."),
+        ([1], "1x1", "apart", "Half sets apart need 2 ranks at least; one process orients both."),
+        ([2], "2x1", "apart", "Half sets apart need a group each, so that a mesh of 2x1 is 1x2."),
+    ],
+)
+def test_a_mesh_that_cannot_be_as_it_was_asked_for_is_told(
+    machines: list[int], shape: str, half_sets: HalfSets, words: str
+) -> None:
+    mesh = SERIAL_MESH if machines == [1] else meshes_of(machines, shape, half_sets)[0]
+    assert " ".join(unlike_asked(mesh, shape, half_sets)) == words

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.ranks.comm import SERIAL, Comm
+from orienteer.compute.words import counted
 from orienteer.errors import SettingsError
 
 HalfSets = Literal["auto", "apart", "together"]
@@ -133,12 +134,36 @@ def n_groups_of(shape: str, n_ranks: int, n_machines: int) -> int:
     >>> n_groups_of("auto", 8, 2), n_groups_of("2x4", 8, 2), n_groups_of("2x4", 3, 1)
     (2, 4, 3)
     """
+    return n_machines if shape == "auto" else min(_asked(shape)[1], n_ranks)
+
+
+def unlike_asked(mesh: Mesh, shape: str, half_sets: HalfSets) -> list[str]:
+    """What of a mesh could not be as it was asked for, in sentences.
+
+    >>> unlike_asked(SERIAL_MESH, "2x4", "together")
+    ['A mesh of 2x4 is for 8 ranks, and there is 1: it is 1x1.']
+    """
+    found, n_ranks = [], mesh.all.size
+    if half_sets == "apart" and n_ranks == 1:
+        found.append("Half sets apart need 2 ranks at least; one process orients both.")
     if shape == "auto":
-        return n_machines
+        return found
+    per_group, n_groups = _asked(shape)
+    if per_group * n_groups != n_ranks:
+        needed = counted(per_group * n_groups, "rank")
+        there = "there is 1" if n_ranks == 1 else f"there are {n_ranks}"
+        found.append(f"A mesh of {shape} is for {needed}, and {there}: it is {mesh.shape}.")
+    elif n_groups != mesh.n_groups:
+        found.append(f"Half sets apart need a group each, so that a mesh of {shape} is {mesh.shape}.")
+    return found
+
+
+def _asked(shape: str) -> tuple[int, int]:
+    """Ranks of a group, and groups, of a mesh in words."""
     asked = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", shape.strip())
     if asked is None:
         raise SettingsError(
             f"a mesh of '{shape}' is not understood.",
             "Say auto, or ranks that share orientations times groups that share frames, such as 2x2.",
         )
-    return min(int(asked[2]), n_ranks)
+    return int(asked[1]), int(asked[2])
