@@ -37,6 +37,6 @@ mask[detector.q_length_inv_A(beam.wavelength_A) > 1 / 4.5] = orienteer.PixelUse.
 mask.reshape(4, N, N)[2, 40:56, :] = orienteer.PixelUse.NEVER
 detector = detector.with_mask(mask)
 
-figure = orienteer.plot_detector(detector, beam.wavelength_A)
+figure = detector.show(wavelength_A=beam.wavelength_A)
 figure.savefig("draw_geometry.png", dpi=110)
 print("draw_geometry.png")

@@ -37,8 +37,7 @@ _HOME = {
     "open_structure": "orienteer.particle.opening",
     "open_volume": "orienteer.volume.opening",
     "phase_intensity": "orienteer.phase.phasing:phase",
-    "plot_density": "orienteer.plot.density",
-    "plot_detector": "orienteer.plot.detector",
+    "show": "orienteer.plot.showing",
     "simulate": "orienteer.simulation.experiment",
     "square_detector": "orienteer.detector.square",
     "validate_run": "orienteer.validate.validation:validate",
@@ -63,8 +62,7 @@ if TYPE_CHECKING:
     from orienteer.phase.phasing import phase as _phase
     from orienteer.phase.result import Phasing as Phasing
     from orienteer.phase.settings import PhaseSettings as PhaseSettings
-    from orienteer.plot.density import plot_density as plot_density
-    from orienteer.plot.detector import plot_detector as plot_detector
+    from orienteer.plot.showing import show as show
     from orienteer.reconstruction.settings import EmcSettings as EmcSettings
     from orienteer.report.page import write_report as write_report
     from orienteer.run.run import Run as Run

@@ -15,6 +15,14 @@ class OrienteerError(Exception):
     ----------
     message : one sentence that says what is wrong, with the values that show it.
     hint : what to do next; empty when nothing useful can be said.
+
+    >>> import orienteer
+    >>> try:
+    ...     orienteer.open("frames.h6")
+    ... except orienteer.OrienteerError as error:
+    ...     print(error)
+    frames.h6: does not exist.
+    Check the path.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

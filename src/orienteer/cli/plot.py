@@ -20,20 +20,10 @@ def plot(
     as_json: AsJson = False,
 ) -> None:
     """Draw a reconstruction: intensity, curves per iteration, directions of the beam, fluence."""
-    from orienteer.plot.run import plot_run
-    from orienteer.run.directory import RunDirectory
     from orienteer.run.run import Run
 
     opened = Run.open(run)
-    has_results = RunDirectory(run).orientations.exists()  # written last, after the intensity
-    figure = plot_run(
-        opened.volumes() if has_results else (),
-        opened.steps,
-        opened.orientations() if has_results else {},
-        str(run),
-        opened.settings.symmetry,
-    )
-    picture = save_picture(figure, out or Path(f"{run.resolve().name}.png"))
+    picture = save_picture(opened.show(str(run)), out or Path(f"{run.resolve().name}.png"))
     if as_json:
         print_json({**run_report(opened), "picture": str(picture)})
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import orienteer
 from orienteer.compute.arrays import to_numpy
 from orienteer.detector.assembly import Assembly, assemble_panels, assemble_pixels
 from orienteer.detector.masks import PixelUse, check_mask
@@ -146,6 +147,10 @@ class Detector:
             f"<Detector '{self.name}': {made_of}, frame {self.frame_shape}, "
             f"{used} of {self.n_pixels} pixels used, {self.distance_m:.4g} m from the sample>"
         )
+
+    def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
+        """The picture of its panels against the beam, with rings of resolution at a wavelength."""
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
 
     @property
     def n_pixels(self) -> int:

@@ -31,7 +31,14 @@ def open_detector(
     distance_m: float | None = None,
     pixel_size_m: float | None = None,
 ) -> Detector:
-    """The detector that a file describes; arguments as for :func:`open_geometry`."""
+    """The detector that a file describes; arguments as for :func:`open_geometry`.
+
+    >>> lines = ["clen = 0.1", "res = 1000", "p0/min_fs = 0", "p0/max_fs = 7", "p0/min_ss = 0"]
+    >>> lines += ["p0/max_ss = 7", "p0/corner_x = -4", "p0/corner_y = -4", "p0/fs = x", "p0/ss = y"]
+    >>> n_characters = Path("detector.geom").write_text("\\n".join(lines))
+    >>> open_detector("detector.geom")
+    <Detector 'detector': 1 panel, frame (8, 8), 64 of 64 pixels used, 0.1 m from the sample>
+    """
     return open_geometry(path, wavelength_A, distance_m, pixel_size_m).detector
 
 

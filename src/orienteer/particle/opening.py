@@ -42,6 +42,12 @@ def open_structure(
     centre : whether to move the centre of the electrons to the origin.
 
     What was left out or decided is told in ``Structure.remarks``.
+
+    >>> from pathlib import Path
+    >>> line = "ATOM      {0}  {1}   GLY A   1      {0}.000   0.000   0.000  1.00 20.00           {1}"
+    >>> n_characters = Path("three.pdb").write_text("\\n".join(map(line.format, (1, 2, 3), "CNO")))
+    >>> open_structure("three.pdb")
+    Structure(3 atoms, 21 electrons, radius 6.8 Å)
     """
     if altloc not in ("highest", "all") and len(altloc) != 1:
         raise OrienteerError(

@@ -44,6 +44,17 @@ def phase(
     intensity : cubic, in reciprocal space, q = 0 at the voxel n // 2, NaN where it was never measured.
     seed : of every random draw; the same seed gives the same result on the same machine.
     progress : hears what is being done, the steps that are done, and the steps in all.
+
+    >>> import numpy as np
+    >>> x = np.arange(-8, 8)
+    >>> body = np.add.outer(np.add.outer(x**2, 2 * x**2), x**2 / 2) < 8  # an ellipsoid, 11 to 32 A across
+    >>> transform = np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(body)))
+    >>> intensity = Volume(abs(transform) ** 2, voxel_size=1 / 64, space="reciprocal")
+    >>> phasing = phase(intensity, PhaseSettings(starts=2, schedule="20*dm 10*er"), seed=1)
+    >>> phasing  # doctest: +ELLIPSIS
+    <Phasing of ... voxels along an edge: ... of 2 starts agree, ...>
+    >>> phasing.density.space
+    'real'
     """
     settings = settings or PhaseSettings()
     tell = progress or _silent

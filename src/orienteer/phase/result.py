@@ -60,6 +60,17 @@ class Phasing:
     further_remarks : what was noticed on the way.
 
     The hand of the density is not known: an intensity is the same for both.
+
+    >>> import numpy as np
+    >>> x = np.arange(-8, 8)
+    >>> body = np.add.outer(np.add.outer(x**2, 2 * x**2), x**2 / 2) < 8  # an ellipsoid, 11 to 32 A across
+    >>> transform = np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(body)))
+    >>> intensity = Volume(abs(transform) ** 2, voxel_size=1 / 64, space="reciprocal")
+    >>> settings = orienteer.PhaseSettings(starts=2, schedule="20*dm 10*er", support_volume_A3=5000)
+    >>> phasing = orienteer.phase_intensity(intensity, settings, seed=1)
+    >>> phasing.clusters.n_starts, phasing.support.shape == phasing.density.shape
+    (2, True)
+    >>> phasing.show("ellipsoid").savefig("density.png")
     """
 
     density: Volume
@@ -135,8 +146,8 @@ class Phasing:
         return said
 
     def show(self, title: str = "") -> Any:
-        """The picture of the density, its curves and its starts; a notebook draws it (``plot_density``)."""
-        return orienteer.plot_density(self, title)  # by its public name: pictures lie downstream
+        """The picture of the density, its curves and its starts."""
+        return orienteer.show(self, title)  # pictures lie downstream
 
     def describe(self) -> dict[str, Any]:
         """Everything but the volumes, as ``phasing.json`` has it."""

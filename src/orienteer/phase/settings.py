@@ -15,7 +15,11 @@ DEFAULT_SCHEDULE = "300*dm 200*raar(0.87) 100*er"
 
 
 class PhaseSettings(Section):
-    """Phase retrieval from many random starts, with a support of a given volume."""
+    """Phase retrieval from many random starts, with a support of a given volume.
+
+    >>> PhaseSettings(starts=50, schedule="500*raar(0.87) 100*er")
+    PhaseSettings(starts=50, schedule='500*raar(0.87) 100*er')
+    """
 
     starts: int = Field(default=20, ge=1, le=10000, description="Random starts that are phased and compared.")
     schedule: str = Field(

@@ -1,6 +1,8 @@
 """Curves of agreement against resolution, and two volumes side by side."""
 
-from typing import TYPE_CHECKING
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,7 @@ from orienteer.compare.phase_randomisation import MaskedFsc
 from orienteer.compute.arrays import to_numpy
 from orienteer.plot.volume import PLANES, draw_slices
 from orienteer.plot.words import plain_text
+from orienteer.validate.result import CRITERION, Validation
 from orienteer.volume.volume import Volume
 
 if TYPE_CHECKING:
@@ -21,11 +24,7 @@ if TYPE_CHECKING:
 
 def plot_comparison(found: Comparison, first: str = "first", second: str = "second") -> "Figure":
     """The curve of a comparison, and slices through both volumes as they lie on each other."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 6.6), layout="constrained", dpi=110)
-    curve, slices = figure.subfigures(1, 2, width_ratios=(1, 1.7), squeeze=False)[0]
-    axes = curve.subplots()
+    figure, axes, rows = _curve_and_rows()
     draw_fsc(axes, found.curve, _name_of_curve(found))
     if found.masked is not None:
         _draw_masked(axes, found.masked)
@@ -33,12 +32,43 @@ def plot_comparison(found: Comparison, first: str = "first", second: str = "seco
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     hand = "" if found.hand is None else f", hand {'kept' if found.hand == 1 else 'mirrored'}"
     axes.set_title(f"correlation {found.correlation:.3f}{hand}", fontsize=11)
-    rows = slices.subfigures(2, 1, squeeze=False)[:, 0]
-    for row, volume, name in zip(rows, (found.reference, found.aligned), (first, second), strict=True):
-        row.suptitle(plain_text(name if volume is found.reference else f"{name}, turned"), fontsize=11)
+    _draw_volumes(rows, (found.reference, found.aligned), (first, f"{second}, turned"))
+    return figure
+
+
+def plot_validation(found: Validation) -> "Figure":
+    """How far two halves agree: the curve of their densities, or else intensities, and both densities."""
+    figure, axes, rows = _curve_and_rows()
+    figure.suptitle(textwrap.fill(plain_text(found.statement), 150), fontsize=11)
+    if found.maps is None:
+        q, correlation = found.intensity.q_inv_A, found.intensity.correlation
+        axes.plot(q, correlation, color="C0", lw=1.8, label="intensities of the halves")
+        axes.set(xlabel="q (1/Å)", ylabel="correlation", ylim=(-0.05, 1.05))
+    else:
+        curves = found.maps.curves
+        draw_fsc(axes, curves.corrected, "corrected for the mask")
+        _draw_masked(axes, curves)
+        level = np.full(len(curves.corrected.q_inv_A), float(CRITERION))
+        draw_threshold(axes, curves.corrected, level, CRITERION, found.maps.resolutions[CRITERION])
+        _draw_volumes(rows, (found.maps.first, found.maps.second), ("first half", "second half, turned"))
+    axes.legend(frameon=False, fontsize=9, loc="lower left")
+    return figure
+
+
+def _curve_and_rows() -> "tuple[Figure, Axes, Sequence[Any]]":
+    """A figure with room for a curve on the left, and for two rows of slices on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(15, 6.6), layout="constrained", dpi=110)
+    curve, slices = figure.subfigures(1, 2, width_ratios=(1, 1.7), squeeze=False)[0]
+    return figure, curve.subplots(), slices.subfigures(2, 1, squeeze=False)[:, 0]
+
+
+def _draw_volumes(rows: Sequence[Any], volumes: Sequence[Volume], names: Sequence[str]) -> None:
+    for row, volume, name in zip(rows, volumes, names, strict=True):
+        row.suptitle(plain_text(name), fontsize=11)
         shown = Volume(to_numpy(volume.values), volume.voxel_size, volume.space, volume.origin)
         draw_slices(row.subplots(1, len(PLANES)), shown)
-    return figure
 
 
 def _draw_masked(axes: "Axes", masked: MaskedFsc) -> None:

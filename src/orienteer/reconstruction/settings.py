@@ -26,7 +26,14 @@ def _mesh(value: Any) -> Any:
 
 
 class EmcSettings(Section):
-    """Blind reconstruction of the 3D intensity by expansion, maximisation and compression."""
+    """Blind reconstruction of the 3D intensity by expansion, maximisation and compression.
+
+    >>> settings = EmcSettings(symmetry="I", resolution_A=20)
+    >>> settings
+    EmcSettings(symmetry='I', resolution_A=20.0)
+    >>> settings.halves
+    True
+    """
 
     may_change: ClassVar[frozenset[str]] = frozenset(
         {"iterations", "memory_GiB", "dragonfly_output", "mesh", "half_sets", "balance"}

@@ -8,6 +8,7 @@ import warnings
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
@@ -32,25 +33,39 @@ from orienteer.report.validation_facts import ValidationFacts, validation_facts
 from orienteer.report.words import moment
 from orienteer.run.directory import RunDirectory
 
+if TYPE_CHECKING:
+    from orienteer.run.run import Run
+
 NAME = "report.html"
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def write_report(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
+def write_report(run: Run | str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
     """Write ``report.html`` about a run, and a script that opens its maps in ChimeraX.
 
     The page holds everything in itself and asks no other site for anything.  Parts of the run that are
     missing or damaged are a sentence in their place; damage is a warning, too.
 
-    path : the folder of the run.
+    run : the run, or its folder.
     out : a folder for the page, the script and copies of the maps; by default that of the run.
     Returns the path of the page.
+
+    >>> import orienteer
+    >>> from orienteer.particle.bodies import sphere
+    >>> beam, detector = orienteer.Beam(wavelength_A=2), orienteer.square_detector(16, 0.005, 0.2)
+    >>> frames = orienteer.SimulateSettings(frames=500, photons_per_frame=300)
+    >>> source = orienteer.simulate(sphere(20), beam, detector, frames, seed=1)
+    >>> settings = orienteer.EmcSettings(iterations=1, level=1, diameter_A=40)
+    >>> run = orienteer.Run.create("ball", source, settings, seed=1)
+    >>> steps = list(run.iterate())
+    >>> print(write_report(run))
+    ball/report.html
     """
-    run = Path(path)
-    evidence = gather(run)
+    home = Path(run.path if hasattr(run, "path") else run)
+    evidence = gather(home)
     for words in evidence.damages:
         warnings.warn(words, stacklevel=2)
-    folder = run if out is None else Path(out)
+    folder = home if out is None else Path(out)
     if out is not None and RunDirectory(folder).is_run:
         raise FileError(folder, "is the folder of a run, whose maps would be lost.", "Give another --out.")
     if out is not None:

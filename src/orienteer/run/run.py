@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+import orienteer
 from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.compute.plain_json import plain
 from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh
@@ -53,11 +54,19 @@ if TYPE_CHECKING:
 class Run:
     """A reconstruction with its settings, input, log, checkpoints and results.
 
-    ::
-
-        run = Run.create("runs/virus", source, settings, seed=1)
-        for step in run.iterate():
-            print(step.iteration)
+    >>> import orienteer
+    >>> from orienteer.particle.bodies import sphere
+    >>> beam, detector = orienteer.Beam(wavelength_A=2), orienteer.square_detector(16, 0.005, 0.2)
+    >>> frames = orienteer.SimulateSettings(frames=500, photons_per_frame=300)
+    >>> source = orienteer.simulate(sphere(30), beam, detector, frames, seed=1)
+    >>> settings = orienteer.EmcSettings(iterations=2, level=1, diameter_A=60)
+    >>> run = Run.create("virus", source, settings, seed=1)
+    >>> for step in run.iterate():
+    ...     print(step.iteration)
+    1
+    2
+    >>> run
+    <Run 'virus': emc, 2 iterations, finished>
 
     The same lines resume a run that was stopped, killed or cut off, and end in the same result.  Everything
     that shows a run reads its directory; see ``directory.py`` for the files.
@@ -151,6 +160,10 @@ class Run:
     def __repr__(self) -> str:
         state = "finished" if self.finished else "running" if self.holder else "not finished"
         return f"<Run '{self.path}': {self.method}, {self.iteration} iterations, {state}>"
+
+    def show(self, title: str = "") -> Any:
+        """The picture of intensity, curves per iteration, directions and fluences, as far as it is."""
+        return orienteer.show(self, title)  # pictures lie downstream
 
     @property
     def method(self) -> str:

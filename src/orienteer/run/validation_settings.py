@@ -6,7 +6,11 @@ from orienteer.settings.section import Section
 
 
 class ValidationSettings(Section):
-    """Two independent runs of the halves of the data, and what their agreement says about the whole."""
+    """Two independent runs of the halves of the data, and what their agreement says about the whole.
+
+    >>> ValidationSettings(sentinels=0.1)
+    ValidationSettings(sentinels=0.1)
+    """
 
     sentinels: float = Field(
         default=0.05, ge=0, lt=0.5, description="Share of frames that neither half sees; both orient them."

@@ -1,5 +1,6 @@
 """A section of settings: one class is the TOML table, the command-line flags and the documentation."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,6 +22,13 @@ class Section(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False
     )
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Only what is not as by default."""
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if value != field.get_default(call_default_factory=True):
+                yield name, value
 
     if not TYPE_CHECKING:  # the types of the arguments are those of the fields
 

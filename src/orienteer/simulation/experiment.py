@@ -59,6 +59,13 @@ class Experiment(FiniteSource):
     ``detector`` and ``mask`` show the dead pixels as "never"; pixels masked so are not simulated: they hold
     no photons, or NaN from an integrating detector.  When such a detector can saturate, the column
     ``frame_mask`` says "never" for each value that it cut off: that value says only "at least this much".
+
+    >>> from orienteer.detector.square import square_detector
+    >>> from orienteer.particle.bodies import sphere
+    >>> detector = square_detector(16, pixel_size_m=0.005, distance_m=0.2)
+    >>> experiment = Experiment(sphere(30), Beam(wavelength_A=2.0), detector, SimulateSettings(frames=5))
+    >>> len(experiment), experiment.format, "truth_orientation" in experiment.column_names
+    (5, 'simulation', True)
     """
 
     format = "simulation"

@@ -9,7 +9,11 @@ from orienteer.settings.section import Section
 
 
 class SimulateSettings(Section):
-    """The simulated experiment; by default an ideal one with Poisson noise."""
+    """The simulated experiment; by default an ideal one with Poisson noise.
+
+    >>> SimulateSettings(frames=500, photons_per_frame=1000, fluence_jitter=0.3)
+    SimulateSettings(frames=500, photons_per_frame=1000.0, fluence_jitter=0.3)
+    """
 
     frames: int = Field(default=1000, ge=1, le=10**12, description="Frames to simulate.")
     seed: int = Field(default=0, ge=0, lt=2**64, description="Seed of every random draw.")

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Source(Protocol):
-    """A set of patterns that is read by batch.  Opening one reads no frames."""
+    """A set of patterns that is read by batch.  Opening one reads no frames.
+
+    >>> import orienteer
+    >>> source = orienteer.open(np.ones((100, 16, 16), dtype=np.uint8))
+    >>> isinstance(source, Source), len(source), source.frame_shape
+    (True, 100, (16, 16))
+    >>> [len(patterns) for patterns in source.batches(40)]
+    [40, 40, 20]
+    """
 
     @property
     def format(self) -> str:
@@ -106,6 +114,10 @@ class Source(Protocol):
 
     def with_detector(self, detector: Detector) -> Source:
         """The same data with this detector, whose mask is combined with that of the data by maximum."""
+        ...
+
+    def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
+        """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
         ...
 
     def close(self) -> None:

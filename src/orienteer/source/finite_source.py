@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import orienteer
 from orienteer.compute.arrays import Array, DeviceName
 from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
@@ -114,6 +115,10 @@ class FiniteSource(ABC):
         storage = "sparse" if self.is_sparse else "dense"
         frames = f"{len(self)} frames of {shape} pixels, {storage}"
         return f"<{self.format} {self.name!r}: {frames}{geometry}{columns}>"
+
+    def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
+        """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
 
     @property
     def name(self) -> str:

@@ -74,6 +74,15 @@ def open(
     data : a path, an array of frames (N, ...), :class:`Patterns` or any other source.
     geometry : a detector or the path of one; it replaces the data's own, whose mask is kept.
     wavelength_A : of all events; a warning tells when the data say something else.
+
+    >>> import numpy as np
+    >>> import orienteer
+    >>> detector = orienteer.square_detector(16, pixel_size_m=0.001, distance_m=0.1)
+    >>> source = orienteer.open(np.ones((100, 16, 16), dtype=np.uint8), detector, wavelength_A=2.0)
+    >>> source
+    <array 'array': 100 frames of 16 x 16 pixels, dense, columns wavelength_A>
+    >>> source.read(slice(3))
+    <Patterns: 3 frames x 256 pixels, dense uint8, columns wavelength_A>
     """
     if isinstance(data, str | PathLike):
         source: Source = _open_path(Path(data))
@@ -118,6 +127,14 @@ def writer_for(
 
     like : a source, whose detector, mask, polarisation, frame shape and metadata hold where none are given.
     options : what only some formats take, such as ``live=True`` of Orienteer's own files.
+
+    >>> import orienteer
+    >>> source = orienteer.open(np.eye(4, dtype=np.uint8).reshape(2, 2, 4))
+    >>> with orienteer.writer_for("frames.h5", like=source) as writer:
+    ...     for patterns in source.batches():
+    ...         writer.append(patterns)
+    >>> orienteer.open("frames.h5")
+    <Orienteer 'frames.h5': 2 frames of 2 x 4 pixels, dense, no geometry>
     """
     common: dict[str, Any] = {
         "detector": detector,

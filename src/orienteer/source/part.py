@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+import orienteer
 from orienteer.compute.arrays import DeviceName
 from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
@@ -38,6 +39,10 @@ class PartOfSource:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
+        """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
 
     @property
     def format(self) -> str:

@@ -111,6 +111,10 @@ class Validation:
     def __repr__(self) -> str:
         return f"<Validation: {self.statement}>"
 
+    def show(self, title: str = "") -> Any:
+        """The picture of how far the two halves agree."""
+        return orienteer.show(self, title)  # pictures lie downstream
+
     @property
     def resolution_A(self) -> float | None:
         """The full period that may be claimed; None: none.

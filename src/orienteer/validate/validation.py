@@ -136,6 +136,18 @@ def validate(
     device : where to compute; by default where the run was.
     halves : those of :func:`begin_halves`, where they are at hand.
     at_work : processes that work on the halves already, with the same settings.
+
+    >>> import orienteer
+    >>> from orienteer.particle.bodies import sphere
+    >>> beam, detector = orienteer.Beam(wavelength_A=2), orienteer.square_detector(16, 0.005, 0.2)
+    >>> frames = orienteer.SimulateSettings(frames=500, photons_per_frame=300)
+    >>> source = orienteer.simulate(sphere(20), beam, detector, frames, seed=1)
+    >>> settings = orienteer.EmcSettings(iterations=1, level=1, diameter_A=40)
+    >>> run = orienteer.Run.create("ball", source, settings, seed=1)
+    >>> steps = list(run.iterate())
+    >>> phasing = PhaseSettings(starts=2, schedule="20*dm 10*er", support_volume_A3=40000)
+    >>> validate(run, ValidationSettings(replicates=0), phasing)  # doctest: +ELLIPSIS
+    <Validation: Two independent halves of ... frames ...>
     """
     whole = run if isinstance(run, Run) else Run.open(run)
     settings, device = settings or ValidationSettings(), whole.device if device is None else device

@@ -65,6 +65,11 @@ def open_volume(
     """One volume from an MRC, HDF5 or Dragonfly file.
 
     model : which one, where the file holds several.  The other arguments are those of :func:`open_volumes`.
+
+    >>> import numpy as np
+    >>> write_volume("models.h5", [Volume(np.zeros((4, 4, 4)), 2.0), Volume(np.ones((4, 4, 4)), 2.0)])
+    >>> float(open_volume("models.h5", model=1).values.mean())
+    1.0
     """
     volumes = open_volumes(path, voxel_size, space)
     if not 0 <= model < len(volumes):
@@ -80,6 +85,11 @@ def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume
     """Put a volume into the format that the name asks for: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5, .bin.
 
     Several volumes (models of one run) go into one file, which only HDF5 can hold.
+
+    >>> import numpy as np
+    >>> write_volume("density.mrc", Volume(np.zeros((4, 4, 5)), voxel_size=2.0))
+    >>> open_volume("density.mrc")
+    <Volume 4 x 4 x 5, real space, voxel 2 A>
     """
     several = [volumes] if isinstance(volumes, Volume) else list(volumes)
     suffix = Path(path).suffix.lower()

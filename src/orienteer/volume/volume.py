@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+import orienteer
 from orienteer.compute.arrays import Array, to_numpy
 from orienteer.errors import OrienteerError
 
@@ -94,6 +95,10 @@ class Volume:
             for start, step, n in zip(self.origin, self.voxel_size, self.shape, strict=True)
         )
         return x, y, z
+
+    def show(self, title: str = "") -> Any:
+        """The picture of its slices through the centre."""
+        return orienteer.show(self, title)  # pictures lie downstream
 
     def with_values(self, values: Array) -> "Volume":
         """The same grid with other values."""
