@@ -1,6 +1,7 @@
 """The command line as a whole: help, exit statuses, errors in one sentence, no traceback."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,14 @@ def test_every_command_has_help(run: Any, command: str) -> None:
     assert "--json" in result.output
     flags = [line for line in result.output.splitlines() if "--" in line and "--help" not in line]
     assert not [line for line in flags if "<bool>" in line]  # a flag takes no value
+
+
+def test_the_help_is_a_table_of_contents_in_the_order_of_the_work(run: Any) -> None:
+    words = run("--help").output
+    commands = re.findall(r"^\W (\w+) {2,}\w", words, re.MULTILINE)
+    in_order = ["demo", "simulate", "hits", "reconstruct", "phase", "validate", "report", "live", "campaign"]
+    assert [command for command in commands if command in in_order] == in_order
+    assert words.index("2. Have data") < words.index("3. Find the intensity") < words.index("4. Find")
 
 
 def test_the_version_is_that_of_the_package(run: Any) -> None:

@@ -111,6 +111,17 @@ def test_the_help_of_every_command_is_in_the_reference() -> None:
     assert sorted(re.findall(r"<!-- help: ([\w ]+) -->", page)) == sorted(name for name in names if name)
 
 
+def test_the_commands_stand_in_the_chapters_of_the_help_text() -> None:
+    from orienteer.cli.main import CHAPTERS
+
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    wanted = []
+    for chapter, modules in CHAPTERS.items():
+        wanted += [f"## {chapter}", *(f"### {module.__name__.rpartition('.')[2]}" for module in modules)]
+    found = [line for line in page.splitlines() if line.startswith("##") and line != "### campaign"]
+    assert found == wanted
+
+
 def test_no_page_links_to_a_missing_file() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):

@@ -1,5 +1,8 @@
 """The picture of a comparison shows the curve, the threshold and where they cross."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -8,7 +11,7 @@ from orienteer.compare.comparison import Comparison
 from orienteer.compare.criteria import resolution_at, threshold_curve
 from orienteer.compare.fsc import Fsc
 from orienteer.compare.phase_randomisation import MaskedFsc
-from orienteer.plot.fsc import draw_fsc, draw_threshold, plot_comparison
+from orienteer.plot.fsc import draw_fsc, draw_threshold, plot_comparison, plot_validation
 from orienteer.volume.volume import Volume
 
 Q = np.arange(9) / 80
@@ -56,3 +59,20 @@ def test_a_comparison_is_one_picture_with_all_its_curves() -> None:
     assert "under the mask" in labels[0]
     assert "masked, random phases" not in labels
     plain.canvas.draw()
+
+
+def test_a_validation_is_one_picture_of_both_halves_or_of_their_intensities() -> None:
+    volume, curves = comparison().reference, MaskedFsc(CURVE, CURVE, CURVE, CURVE, Q[4])
+    maps = SimpleNamespace(
+        curves=curves, resolutions={"0.143": resolution_at(CURVE, "0.143")}, first=volume, second=volume
+    )
+    intensity = SimpleNamespace(q_inv_A=Q, correlation=CURVE.correlation)
+    found: Any = SimpleNamespace(statement="Two halves agree to 12 A.", maps=maps, intensity=intensity)
+    figure = plot_validation(found)
+    assert figure.get_suptitle() == "Two halves agree to 12 A."
+    assert len(figure.axes) == 1 + 6 + 2
+    assert "0.143" in [line.get_label() for line in figure.axes[0].lines]
+    found.maps = None
+    alone = plot_validation(found)
+    assert len(alone.axes) == 1
+    alone.canvas.draw()

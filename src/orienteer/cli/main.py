@@ -53,13 +53,21 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (
-    demo, simulate, inspect, hits, plan, reconstruct, run, submit, status, phase, validate, plot, report,
-    weather, live, replay, serve, compare, convert, rotations, settings, doctor, pack, bench,
-):  # fmt: skip
-    name = module.__name__.rpartition(".")[2]
-    app.command(name)(getattr(module, name))
-app.add_typer(campaign.app, name="campaign")
+# The table of contents of the work, in the order in which people do it.
+_BEAM_TIME = "5. A beam time"
+CHAPTERS = {
+    "1. Begin": (demo, doctor),
+    "2. Have data": (simulate, inspect, convert, hits),
+    "3. Find the intensity": (settings, plan, reconstruct, plot, rotations),
+    "4. Find the density, and trust it": (phase, validate, report, compare),
+    _BEAM_TIME: (live, serve, replay),
+    "6. Many ranks, and a cluster": (run, submit, status, weather, pack, bench),
+}
+for chapter, modules in CHAPTERS.items():
+    for module in modules:
+        name = module.__name__.rpartition(".")[2]
+        app.command(name, rich_help_panel=chapter)(getattr(module, name))
+app.add_typer(campaign.app, name="campaign", rich_help_panel=_BEAM_TIME)
 
 
 def _print_version(wanted: bool) -> None:
