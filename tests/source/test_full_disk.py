@@ -103,13 +103,14 @@ def test_a_file_that_may_not_be_that_large_is_one_sentence(name: str, tmp_path: 
     path = folder_with_old_file(tmp_path, name)
     # NumPy gives no reason for its own files.
     sentence = "" if name.endswith(("npz", "npy")) else ": the disk is full, or no file may be that large"
-    check_said(orienteer_command("convert", tmp_path / "in.h5", path, largest_file=200_000), path, sentence)
+    told = orienteer_command("convert", tmp_path / "in.h5", path, "--overwrite", largest_file=200_000)
+    check_said(told, path, sentence)
 
 
 def test_a_simulation_that_does_not_fit_is_one_sentence(tmp_path: Path) -> None:
     path = folder_with_old_file(tmp_path, "frames.h5")
     options = ("--frames", 3000, "--photons-per-frame", 3000, "--set", "detector.pixels=32", "--out", path)
-    told = orienteer_command("simulate", "sphere", *options, largest_file=300_000)
+    told = orienteer_command("simulate", "sphere", *options, "--overwrite", largest_file=300_000)
     check_said(told, path, ": the disk is full, or no file may be that large")
 
 
@@ -137,7 +138,7 @@ def test_a_full_disk_is_one_sentence_and_exit_status_1(name: str, small_disk: Pa
             writer.append(batch(number, 1000))
     path = small_disk / name
     path.write_bytes(b"the old file")
-    check_said(orienteer_command("convert", frames, path), path, ": the disk is full")
+    check_said(orienteer_command("convert", frames, path, "--overwrite"), path, ": the disk is full")
 
 
 def write_in_place_until_full(path: Path, **options: Any) -> int:

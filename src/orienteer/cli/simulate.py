@@ -90,6 +90,7 @@ def run_simulation(
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
     from orienteer.simulation.experiment import Experiment
+    from orienteer.simulation.room import check_room
     from orienteer.source.opening import writer_for
 
     start = time.perf_counter()
@@ -118,6 +119,9 @@ def run_simulation(
         }
         writer = writer_for(out, like=experiment, metadata=metadata)
         n_photons = experiment.photons_per_hit
+        room = check_room(experiment, out)
+    if room:
+        messages.print(f"[dim]{escape(room)}[/]", soft_wrap=True)
     prepared = time.perf_counter()
     with writer:
         for batch in track(experiment.batches(), "Simulating", settings.simulate.frames, size=len):

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from orienteer.compute.words import in_bytes
 from orienteer.scaling.prediction import Prediction
 from orienteer.scaling.reference_sharing import choose_slices
 
@@ -83,15 +84,3 @@ def prediction_json(found: Prediction, alone: Prediction) -> dict[str, Any]:
         "network": asdict(found.machine.network),
         "rates": found.machine.rates.source,
     }
-
-
-def in_bytes(n: float) -> str:
-    """A number of bytes with a unit that suits it.
-
-    >>> in_bytes(0), in_bytes(1234), in_bytes(5.6e9)
-    ('0 B', '1.23 kB', '5.6 GB')
-    """
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n:.0f} B"
