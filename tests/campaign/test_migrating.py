@@ -165,6 +165,25 @@ def test_a_newer_layout_is_refused_and_not_touched(address: str) -> None:
     database.close()
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("ALTER TABLE run RENAME COLUMN kind TO colour", "its table 'run' has no column 'kind'"),
+        ("ALTER TABLE tag RENAME TO label", "it has no table 'tag'"),
+    ],
+)
+def test_tables_that_somebody_has_changed_are_told_when_the_campaign_is_opened(
+    address: str, change: str, words: str
+) -> None:
+    Campaign.open(address, create=True).close()
+    database = Database(parse_address(address))
+    database.write(lambda connection: connection.execute(text(change)))
+    database.close()
+    with pytest.raises(CampaignError, match=words) as told:
+        Campaign.open(address)
+    assert "a copy" in told.value.hint
+
+
 def test_another_database_is_not_taken_for_a_campaign(address: str) -> None:
     database = Database(parse_address(address))
     database.write(lambda connection: connection.execute(text("CREATE TABLE run (something INTEGER)")))

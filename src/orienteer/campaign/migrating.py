@@ -44,6 +44,11 @@ def migrate(database: Database) -> None:
     _check(database, found)
     if found != newest_version():
         database.write(lambda connection: _migrate(database, connection))
+    elif missing := database.read_now(_missing):
+        raise CampaignError(
+            f"{database}: the layout is that of a campaign, but {missing}.",
+            "Somebody has changed it: take a copy of it from before, or give another file or database.",
+        )
 
 
 def _migrate(database: Database, connection: Connection) -> None:
@@ -85,6 +90,19 @@ def _version(connection: Connection) -> str:
         return ""
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     return str(found or "")
+
+
+def _missing(connection: Connection) -> str:
+    """The first table or column of a campaign that is not there, in words; empty: all are."""
+    found = {name: columns for (_, name), columns in inspect(connection).get_multi_columns().items()}
+    for name, table in metadata.tables.items():
+        if name not in found:
+            return f"it has no table '{name}'"
+        there = {column["name"] for column in found[name]}
+        for column in table.columns:
+            if column.name not in there:
+                return f"its table '{name}' has no column '{column.name}'"
+    return ""
 
 
 def _back_up(path: Path, version: str) -> None:
