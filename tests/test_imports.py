@@ -1,6 +1,6 @@
 """The layering: a folder imports only from folders above it, and the package imports quickly and alone."""
 
-import ast
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -17,17 +17,10 @@ ORDER = [
     "reconstruction", "mtip", "hits", "scaling", "cluster", "run", "online", "validate", "plot", "report",
     "campaign", "live", "dashboard", "cli",
 ]  # fmt: skip
-
-
-def imported_folders(tree: ast.AST) -> set[str]:
-    """First part below ``orienteer`` of every import in the module, function-level imports included."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("orienteer.")} - {"__version__"}
+# First part below ``orienteer`` of every import in a module, function-level imports included.
+imports_of = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "architecture_pictures.py"))[
+    "imports_of"
+]
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -36,7 +29,7 @@ def test_a_folder_imports_only_what_lies_upstream(path: Path) -> None:
     if folder in ("__init__", "__main__"):
         return
     allowed = set(ORDER[: ORDER.index(folder) + 1])
-    assert imported_folders(ast.parse(path.read_text())) <= allowed
+    assert imports_of(path) <= allowed
 
 
 def test_every_folder_has_its_place_in_the_order() -> None:
