@@ -10,9 +10,11 @@ with the particle: the resolution where the Fourier shell correlation falls belo
 last shell that lies wholly inside the edge, with no mask.  Goal for 10 000 frames of 2 000 photons of 3IYF on
 one H200: 30 s from the file to the report, 12.2 A, 0.85 at the edge, for five seeds of five.
 
-Seconds are of the wall clock; ``parts`` are those of the validation.  On a GPU both halves are worked on in
-processes of their own from the beginning, so that the validation only waits for what is left of them.  The
-first run on a GPU also compiles.
+The halves come first, and the run of all frames begins with the map on which they agree
+(orienteer.validate.halves_first).  Seconds are of the wall clock; ``parts`` are those of the validation, and
+``stages`` the iterations and their seconds in every stage of the run and of the halves.  On a GPU each half
+has a process of its own, and the run is phased in another while the halves are compared.  The first run on a
+GPU also compiles.
 """
 
 import argparse
@@ -41,10 +43,11 @@ from orienteer.reconstruction.stopwatch import Stopwatch
 from orienteer.report.page import write_report
 from orienteer.run.run import Run
 from orienteer.simulation.settings import SimulateSettings
-from orienteer.validate.half_phasing import phase_run
-from orienteer.validate.side_by_side import SideBySide
-from orienteer.validate.validation import PARTS, validate
+from orienteer.validate.validation import PARTS
+from orienteer.validate.whole_way import STAGES, go_the_whole_way
 
+# Folders of the halves below that of a run.
+HALVES = ("validation/half_1", "validation/half_2")
 GOAL_SECONDS, GOAL_RESOLUTION_A, GOAL_AT_EDGE = 30.0, 12.2, 0.85
 
 
@@ -81,7 +84,7 @@ def judge(found: Phasing, thing: Object) -> dict[str, Any]:
     }
 
 
-def go_the_whole_way(
+def from_file_to_report(
     frames: Path,
     folder: Path,
     edge_A: float,
@@ -96,24 +99,19 @@ def go_the_whole_way(
         EmcSettings(resolution_A=edge_A, diameter_A=diameter_A, level=level),
         PhaseSettings(diameter_A=diameter_A),
     )
-    with timed(seconds, "begin"):
+    with timed(seconds, "way"), Stopwatch() as watch:
         run = Run.create(folder, orienteer.open(frames), settings, seed=seed, device=device)
-        halves = SideBySide.beginning(run, phasing=phasing, device=device)
-    with halves:
-        with timed(seconds, "reconstruct"):
-            iterations = sum(1 for _ in run.iterate())
-        with timed(seconds, "phase"):
-            found = phase_run(run, phasing, device=device)
-        with timed(seconds, "validate"), Stopwatch() as watch:
-            validation = validate(run, phasing=phasing, device=device, at_work=halves)
+        found, validation = go_the_whole_way(run, phasing=phasing, device=device)
     with timed(seconds, "report"):
         page = write_report(run.path)
     parts = watch.seconds()
     return found, {
         "seconds": sum(seconds.values()),
-        **{f"{name}_seconds": value for name, value in seconds.items()},
+        **{f"{name.replace(' ', '_')}_seconds": parts.get(name, 0.0) for name in STAGES},
+        "report_seconds": seconds["report"],
         "parts": {name: parts.get(name, 0.0) for name in PARTS},
-        "iterations": iterations,
+        "iterations": run.iteration,
+        "stages": {folder: stages_of(Run.open(run.path / folder)) for folder in (".", *HALVES)},
         "voxels": found.density.shape[0],
         "claim": validation.statement,
         "claim_A": validation.resolution_A,
@@ -124,6 +122,15 @@ def go_the_whole_way(
     }
 
 
+def stages_of(run: Run) -> list[tuple[int, float]]:
+    """Iterations of each stage of a run, and the seconds that they took."""
+    steps = run.steps
+    return [
+        (len(own), round(sum(step["seconds"] for step in own), 2))
+        for own in ([step for step in steps if step["stage"] == n + 1] for n in range(steps[-1]["n_stages"]))
+    ]
+
+
 def run_one(thing: Object, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """One experiment from its frames to the verdict."""
     row: dict[str, Any] = {"seed": seed}
@@ -132,7 +139,7 @@ def run_one(thing: Object, seed: int, options: argparse.Namespace) -> dict[str, 
         with timed(row, "simulate_seconds"):
             write_frames(frames, thing, options, seed)
         try:
-            density, told = go_the_whole_way(
+            density, told = from_file_to_report(
                 frames, Path(place) / "run", thing.edge_A, options.diameter, seed, options.device,
                 options.level,
             )  # fmt: skip

@@ -80,7 +80,7 @@ def test_a_process_that_ends_before_it_has_its_order_is_no_error(monkeypatch: py
 
     monkeypatch.setattr(side_by_side, "_PROGRAM", ("true",))
     monkeypatch.setattr(subprocess, "Popen", ended)
-    process, words = side_by_side._started({"cores": 1})
+    process, words = side_by_side._started(side_by_side._PROGRAM, {"cores": 1})
     side_by_side._let_go(process)
     words.close()
     assert process.returncode == 0

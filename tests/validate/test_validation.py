@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orienteer.cli.validate import in_rows
 from orienteer.compare.criteria import Resolution
 from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate import half_phasing, sentinel_poses, validation
+from orienteer.validate.halves import Halves, begin_halves
 from orienteer.validate.identity import identity_of
 from orienteer.validate.result import Validation, read_validation
 from orienteer.validate.sentinel_poses import pose_agreement
-from orienteer.validate.validation import Halves, begin_halves, validate
+from orienteer.validate.validation import validate
 from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
@@ -181,6 +183,20 @@ def test_noise_shows_nothing_beyond_the_first_shells(noise: Validation) -> None:
     assert noise.sentinels is not None
     assert noise.sentinels.median_deg > 0.6 * noise.sentinels.chance_deg
     json.dumps(noise.describe(), allow_nan=False)
+
+
+def test_what_is_said_of_noise_does_not_contradict_itself(noise: Validation, good: Validation) -> None:
+    """Densities that are phased from the same radial mean agree; a table must not call that structure."""
+    rows = dict(in_rows(good, 1.0))
+    assert rows["densities agree to"].split()[1] == "A"
+    maps = noise.maps or good.maps
+    assert maps is not None
+    alike = replace(maps, resolutions={**maps.resolutions, "0.143": Resolution(33.7, 1 / 33.7, False, "")})
+    round_only = replace(noise, maps=alike)
+    assert "radial mean only" in round_only.statement
+    rows = dict(in_rows(round_only, 1.0))
+    assert rows["densities agree to"].startswith("nothing but their radial mean: 33.7 A (0.143), ")
+    assert rows["intensities agree to"].startswith("nothing ")
 
 
 def test_a_half_that_is_opened_again_says_the_same(noise: Validation, noise_run: Run) -> None:

@@ -16,39 +16,36 @@ from typing import Any
 
 from orienteer.compute.machine import limit_cores
 from orienteer.phase.settings import PhaseSettings
-from orienteer.reconstruction.emc import Emc
 from orienteer.run.method import Method
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import half_phase_seed, phase_half
 from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.half_sets import split
-from orienteer.validate.kept_models import keep_model, kept_model
-from orienteer.validate.sentinel_poses import HalfModel, half_model
+from orienteer.validate.halves import said_at_end
+from orienteer.validate.kept_models import kept_model
 
 
 def work_on_half(
-    path: str, half: int, settings: ValidationSettings, phasing: PhaseSettings, device: Any
-) -> None:
+    path: str, half: int, settings: ValidationSettings, phasing: PhaseSettings, device: Any,
+    lead: bool = False,
+) -> None:  # fmt: skip
     """Bring a half, 1 or 2, of a run to its density.
 
     path : of the run of all frames, which need not have come to its end.
+    lead : whether that run waits for the map of this half.
     """
     whole = Run.open(path)
     parts = split(whole.source, settings.sentinels)
     run = Run.open(whole.path / FOLDER / f"half_{half}", parts[half - 1])
     run.device = device
-    said: list[HalfModel] = []
 
     def ask(method: Method) -> None:
-        if isinstance(method, Emc):
-            said.append(half_model(method, parts.sentinels))
+        said_at_end(run, method, parts.sentinels, lead)
 
     run.when_finished = ask
     for _ in run.iterate():
         pass
-    if said:
-        keep_model(run, parts.sentinels, said[0])
     told = kept_model(run, parts.sentinels)
     if told is not None and len(run.volumes()) == 1:  # of several states, all of them say which is which
         phase_half(run, phasing, half_phase_seed(whole.seed, half), device, told.diameter_A)
@@ -57,7 +54,7 @@ def work_on_half(
 def main() -> None:
     """Do what the line on the standard input says."""
     order = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_other, daemon=True).start()
+    threading.Thread(target=end_with_the_other, daemon=True).start()
     limit_cores(int(order["cores"]))
     work_on_half(
         order["path"],
@@ -65,10 +62,12 @@ def main() -> None:
         ValidationSettings(**order["settings"]),
         PhaseSettings(**order["phasing"]),
         order["device"],
+        bool(order["lead"]),
     )
 
 
-def _end_with_the_other() -> None:
+def end_with_the_other() -> None:
+    """Stop this process when the other end of its standard input closes."""
     while os.read(sys.stdin.fileno(), 1):  # not through Python's buffer, whose lock would outlive the others
         pass
     os.kill(os.getpid(), signal.SIGTERM)

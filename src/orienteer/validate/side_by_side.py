@@ -9,7 +9,8 @@ that they can begin with it::
         for step in run.iterate(): ...
         found = validate(run, at_work=halves)
 
-Where they cannot, nothing is started, and :func:`validate` works on one half after the other.
+Where they cannot, nothing is started, and :func:`validate` works on one half after the other.  Halves that
+lead (``halves_first.py``) are not worked on beside the run, but before it: it begins with what they find.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
@@ -32,17 +35,19 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.run.crew import crew
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_settings_for
+from orienteer.validate.halves import Halves, begin_halves
+from orienteer.validate.halves_first import can_begin_with_halves
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
-    from orienteer.validate.validation import Halves
 
 _PROGRAM = (sys.executable, "-m", "orienteer.validate.half_process")
+_PHASING = (sys.executable, "-m", "orienteer.validate.whole_process")
 # Processes at work at the same time, and the fewest cores of which each still has enough.
 _PROCESSES, _FEWEST_CORES = 3, 6
 # Pixels of all frames up to which three runs surely fit on a card; more of them keep it busy anyway.
 _MOST_PIXELS = 5e8
-_PATIENCE_S, _LOOK_EVERY_S = 20.0, 0.5
+_PATIENCE_S, _LOOK_EVERY_S, _GLANCE_EVERY_S = 20.0, 0.5, 0.02
 
 
 class SideBySide:
@@ -55,22 +60,25 @@ class SideBySide:
         self.halves: Halves | None = None
         self._run: Run | None = None
         self._at_work: list[tuple[int, subprocess.Popen[bytes], IO[bytes]]] = []
+        self._phasing: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
+        self._is_phasing = False
 
     @classmethod
     def beginning(
         cls, run: Run, settings: ValidationSettings | None = None, phasing: PhaseSettings | None = None,
-        device: DeviceName | None = None,
+        device: DeviceName | None = None, lead: bool = False,
     ) -> Self:  # fmt: skip
         """Begin with the halves of a run that may still have to be worked on, where that is of use.
 
         settings, phasing, device : those that the validation will be asked for with.
+        lead : the run waits for what the halves find; then one more process makes itself ready to phase it.
         """
-        from orienteer.validate.validation import begin_halves
-
         begun, device = cls(), run.device if device is None else device
         if can_go_side_by_side(run, device):
             settings = settings or ValidationSettings()
-            begun.start(run, begin_halves(run, settings, device, beside=True), settings, phasing, device)
+            lead = lead and can_begin_with_halves(run)
+            halves = begin_halves(run, settings, device, beside=True, lead=lead)
+            begun.start(run, halves, settings, phasing, device)
         return begun
 
     def start(
@@ -85,10 +93,41 @@ class SideBySide:
             "phasing": phase_settings_for(run, phasing).model_dump(mode="json"),
             "device": device,
             "cores": max(1, usable_cores() // _PROCESSES),
+            "lead": halves.lead,
         }
         for number, half in enumerate(halves.runs, start=1):
             if not half.finished:
-                self._at_work.append((number, *_started({**order, "half": number})))
+                self._at_work.append((number, *_started(_PROGRAM, {**order, "half": number})))
+        if halves.lead:
+            self._phasing = _started(_PHASING, order)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether processes were started that have not been waited for."""
+        return bool(self._at_work)
+
+    def wait_until(self, is_there: Callable[[], bool]) -> None:
+        """Wait until something is there that the processes make, or until all of them have ended."""
+        while not is_there() and any(process.poll() is None for _, process, _ in self._at_work):
+            time.sleep(_GLANCE_EVERY_S)
+
+    def phase_whole(self) -> bool:
+        """Let the run of all frames, which has come to its end, be phased beside what comes next.
+
+        Returns whether there is a process that does so.
+        """
+        if self._phasing is not None:
+            _tell_process(self._phasing[0], {})
+            self._is_phasing = True
+        return self._is_phasing
+
+    def wait_for_whole(self) -> None:
+        """Wait until the run of all frames is phased, if it is; what the process has left undone is told."""
+        if self._phasing is not None and self._is_phasing:
+            process, words = self._phasing
+            self._phasing = None
+            process.wait()
+            _end(process, words, "of all frames")
 
     def wait(self) -> None:
         """Wait until the processes have come to their end; what one has left undone is told."""
@@ -100,15 +139,7 @@ class SideBySide:
                 self._tell()
                 continue
             self._at_work.pop(0)
-            _let_go(process)
-            if process.returncode:
-                words.seek(0)
-                said = words.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
-                warnings.warn(
-                    f"The process of half {number} has ended early ({said[-1]}); the rest is done here.",
-                    stacklevel=2,
-                )
-            words.close()
+            _end(process, words, f"of half {number}")
 
     def _tell(self) -> None:
         """Say how far the halves are; as many iterations are expected of each as the run itself took."""
@@ -120,16 +151,18 @@ class SideBySide:
         return self
 
     def __exit__(self, *error: object) -> None:
-        for _, process, _ in self._at_work:
+        left = [(process, words) for _, process, words in self._at_work]
+        left += [] if self._phasing is None else [self._phasing]
+        for process, _ in left:
             _let_go(process)  # which stops it
-        for _, process, words in self._at_work:
+        for process, words in left:
             try:
                 process.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
             words.close()
-        self._at_work = []
+        self._at_work, self._phasing = [], None
 
 
 def can_go_side_by_side(run: Run, device: DeviceName) -> bool:
@@ -146,25 +179,41 @@ def can_go_side_by_side(run: Run, device: DeviceName) -> bool:
     )
 
 
-def _started(order: dict[str, object]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     """A process with its order, and what it says on its standard error."""
     words = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed when the process has ended
     cores, package = str(order["cores"]), str(Path(orienteer.__file__).parents[1])
     paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH", ""))))
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     process = subprocess.Popen(
-        _PROGRAM,
+        program,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=words,
         env={**os.environ, **dict.fromkeys(names, cores), "PYTHONPATH": paths},
         start_new_session=True,
     )
+    _tell_process(process, order)
+    return process, words
+
+
+def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) -> None:
+    """Let go of a process that has ended, and tell what it has left undone."""
+    _let_go(process)
+    if process.returncode:
+        words.seek(0)
+        said = words.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        warnings.warn(
+            f"The process {whose} has ended early ({said[-1]}); the rest is done here.", stacklevel=3
+        )
+    words.close()
+
+
+def _tell_process(process: subprocess.Popen[bytes], order: dict[str, object]) -> None:
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it has ended already; whoever waits for it is told why
         process.stdin.write(json.dumps(order).encode() + b"\n")
         process.stdin.flush()
-    return process, words
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:

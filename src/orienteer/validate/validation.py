@@ -7,41 +7,37 @@ validation that was stopped goes on where it was.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import DeviceName, choose_device, to_device, to_numpy
+from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import FileError, OrienteerError
 from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, inverse
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
-from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.frames.pixels import PixelTable, pixel_table
 from orienteer.reconstruction.stopwatch import part
 from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.measured_intensity import measured_intensity
-from orienteer.run.method import Method
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
 from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
-from orienteer.validate.half_runs import FOLDER, half_runs, iterate_halves
-from orienteer.validate.half_sets import Parts, split
+from orienteer.validate.half_runs import FOLDER, iterate_halves
+from orienteer.validate.halves import Halves, begin_halves, on_device, reach_of, refuse_unfinished
 from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
-from orienteer.validate.kept_models import kept_model
-from orienteer.validate.relative_turn import turn_between, turn_of_tables
+from orienteer.validate.relative_turn import turn_of_tables
 from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
-from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, ask_half, half_model, pose_agreement
+from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, pose_agreement
 from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
 from orienteer.validate.states import StateAgreement, is_distinct, likenesses, only_state, pair_states
 from orienteer.volume.opening import open_volume, write_volume
@@ -57,67 +53,6 @@ PARTS = (
     "halves: reconstruct", "halves: sentinels", "halves: phase", "compare intensities", "compare densities",
     "voxel errors", "coverage", "write",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Halves:
-    """The data of a run in three parts, and the runs of the two halves.
-
-    models : what the halves say that have come to their end in this process, by the name of their folder.
-    """
-
-    parts: Parts
-    runs: tuple[Run, Run]
-    models: dict[str, HalfModel] = field(default_factory=dict)
-
-    @property
-    def finished(self) -> bool:
-        """Whether both runs have come to their end."""
-        return all(run.finished for run in self.runs)
-
-    def ask_when_finished(self) -> None:
-        """Let each half orient the sentinels at its end: opening it again would read all its frames again."""
-
-        def ask(name: str, method: Method) -> None:
-            if isinstance(method, Emc):
-                self.models[name] = half_model(method, self.parts.sentinels)
-
-        for run in self.runs:
-            run.when_finished = partial(ask, run.path.name)
-
-    def asked(self, half: int, device: DeviceName) -> HalfModel:
-        """What a half, 0 or 1, says."""
-        run = self.runs[half]
-        known = self.models.get(run.path.name) or kept_model(run, self.parts.sentinels)
-        return known or ask_half(run, self.parts[half], self.parts.sentinels, device)
-
-
-def begin_halves(
-    run: Run,
-    settings: ValidationSettings | None = None,
-    device: DeviceName | None = None,
-    restart: bool = False,
-    beside: bool = False,
-) -> Halves:
-    """The halves of a finished run, begun or found where they were begun; see :func:`validate`.
-
-    restart : begin anew; everything that the halves have done is lost.
-    beside : the run itself need not have come to its end, because the halves are worked on beside it.
-    """
-    if not beside:
-        _refuse_unfinished(run)
-    parts = split(run.source, (settings or ValidationSettings()).sentinels)
-    halves = Halves(parts, half_runs(run, parts, device=device, restart=restart))
-    halves.ask_when_finished()
-    return halves
-
-
-def _refuse_unfinished(run: Run) -> None:
-    if not run.finished:
-        raise OrienteerError(
-            f"{run.path}: the run has not come to its end, so that there is no result to validate.",
-            "Go on with the command that began it.",
-        )
 
 
 def validate(
@@ -151,7 +86,7 @@ def validate(
     """
     whole = run if isinstance(run, Run) else Run.open(run)
     settings, device = settings or ValidationSettings(), whole.device if device is None else device
-    _refuse_unfinished(whole)
+    refuse_unfinished(whole)
     halves = halves or (at_work.halves if at_work else None) or begin_halves(whole, settings, device)
     folder = whole.path / FOLDER
     with part("voxel errors"):  # first, while others may be at work on the halves
@@ -186,15 +121,17 @@ def validate(
             states.append(StateAgreement.absent(state, own, _share_of(whole, state), diameter_A))
             continue
         told, wrong, found_state = _state(
-            whole, halves.runs, state, own, models, summaries, phasing, settings, device
+            whole, halves, state, own, models, summaries, phasing, settings, device
         )
         states.append(replace(found_state, is_distinct=is_distinct(alike, *own)))
         troubles += wrong
         if first_told is None:
             first_told = told
-            volume = _on(measured_intensity(halves.runs[0], own[0]), device)
+            volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
             poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
     first, summaries = states[0], first_told or summaries
+    if at_work is not None:
+        at_work.wait_for_whole()
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
@@ -235,28 +172,29 @@ def _bring_to_their_end(
 
 
 def _state(
-    whole: Run, runs: tuple[Run, Run], state: int, own: tuple[int, ...], models: list[HalfModel],
+    whole: Run, halves: Halves, state: int, own: tuple[int, ...], models: list[HalfModel],
     summaries: list[HalfSummary], phasing: PhaseSettings, settings: ValidationSettings, device: DeviceName,
 ) -> tuple[list[HalfSummary], tuple[str, ...], StateAgreement]:  # fmt: skip
     """How far the halves agree about a state of the run, from 0, which is model ``own`` in each of them."""
     with part("halves: phase"):
-        phased, told, troubles = _phased(runs, own, phasing, summaries, device)
-    edge = min(model.edge_inv_A for model in models)
+        phased, told, troubles = _phased(halves.runs, own, phasing, summaries, device)
+    edge, diameter_A = reach_of(models)
     with part("compare intensities"):
-        volume = _on(measured_intensity(whole, state), device)
-        halves = [_on(measured_intensity(run, m), device) for run, m in zip(runs, own, strict=True)]
-        size = min(model.diameter_A for model in models), as_point_group(whole.settings.symmetry).order
+        volume = on_device(measured_intensity(whole, state), device)
+        first_half, second_half = (
+            on_device(measured_intensity(run, m), device) for run, m in zip(halves.runs, own, strict=True)
+        )
+        size = diameter_A, as_point_group(whole.settings.symmetry).order
+        intensity = halves.agreement(own, models, device)
         # Frames that two models have oriented tell how these lie to each other; else it is searched for.
-        of_halves = of_whole = None
+        of_whole = None
         if len(whole.volumes()) == 1:
-            within_deg = float(np.degrees(1 / (edge * size[0])))
-            of_halves = turn_between(models[0].poses, models[1].poses, within_deg)
-            of_whole = turn_of_tables(runs[0].orientations(), whole.orientations(), within_deg)
-        intensity = compare_intensities(halves[0], halves[1], *size, edge, of_halves)
-        first = compare_intensities(halves[0], volume, *size, edge, of_whole)
+            within_deg = float(np.degrees(1 / (edge * diameter_A)))
+            of_whole = turn_of_tables(halves.runs[0].orientations(), whole.orientations(), within_deg)
+        first = compare_intensities(first_half, volume, *size, edge, of_whole)
         # How the halves lie to each other, and the first to the whole, tells it of the second.
         near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
-        agreement = worse_of((first, compare_intensities(halves[1], volume, *size, edge, near)))
+        agreement = worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
     with part("compare densities"):
         maps = None
         if len(phased) == 2:
@@ -305,17 +243,16 @@ def _half_maps(
     device: DeviceName,
 ) -> HalfMaps:
     """intensity : how the intensities of the halves lie to each other, and how far they agree."""
-    first, second = (_on(one.density, device) for one in phased)
-    walls = [_on(one.support, device) for one in phased]
+    first, second = (on_device(one.density, device) for one in phased)
+    walls = [on_device(one.support, device) for one in phased]
     edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
         first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A),
         agrees_to_A=intensity.resolution_A or np.inf, order=as_point_group(run.settings.symmetry).order,
         seed=run.seed, n_draws=settings.random_phases, near=intensity.quaternion,
     )  # fmt: skip
-    return replace(
-        maps, first=_on(maps.first, "cpu"), second=_on(maps.second, "cpu"), mask=_on(maps.mask, "cpu")
-    )
+    one, other, mask = (on_device(volume, "cpu") for volume in (maps.first, maps.second, maps.mask))
+    return replace(maps, first=one, second=other, mask=mask)
 
 
 def _sentinels(
@@ -391,9 +328,3 @@ def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
     if phasing.support_volume_A3:
         told.append(f"the volume {phasing.support_volume_A3:.3g} A^3")
     return tuple(told)
-
-
-def _on(volume: Volume, device: DeviceName) -> Volume:
-    """The volume in the memory of a device."""
-    values = to_numpy(volume.values) if choose_device(device) == "cpu" else to_device(volume.values, device)
-    return replace(volume, values=values)

@@ -1,0 +1,56 @@
+"""The map of a half, kept beside its run until the run of all frames has begun with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zipfile import BadZipFile
+
+import numpy as np
+
+from orienteer.compute.atomic import atomic_path
+from orienteer.reconstruction.handing_over import LearntMap
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from orienteer.reconstruction.emc import Emc
+    from orienteer.run.run import Run
+
+FILE = "map.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class HalfMap:
+    """What a half has learnt.  scored_inv_A : pixels up to here have oriented its frames."""
+
+    learnt: LearntMap
+    scored_inv_A: float
+
+
+def place_of_map(run: Run) -> Path:
+    """The file of the map of a half."""
+    return run.path / FILE
+
+
+def keep_map(run: Run, emc: Emc) -> None:
+    """Keep the map of a half that has come to its end."""
+    with atomic_path(place_of_map(run)) as place, place.open("wb") as file:
+        np.savez(
+            file, run_id=np.array(run.described["run_id"]), scored_inv_A=emc.work.stage.scored_inv_A,
+            **LearntMap.of(emc).state(),
+        )  # fmt: skip
+
+
+def kept_map(run: Run) -> HalfMap | None:
+    """The map of a half; None where it has kept none."""
+    place = place_of_map(run)
+    if not place.exists():
+        return None
+    try:
+        with np.load(place, allow_pickle=False) as told:
+            if str(told["run_id"]) != run.described["run_id"]:
+                return None
+            return HalfMap(LearntMap.from_state(told), float(told["scored_inv_A"]))
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None  # cut off: the run of all frames can do without it

@@ -1,0 +1,50 @@
+"""The phasing of a run in a process of its own, which is ready before the run has come to its end.
+
+``python -m orienteer.validate.whole_process`` reads a line of JSON and makes itself ready.  A second line
+says that the run has come to its end: then it is phased, beside whoever compares the halves meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+from orienteer.compute.arrays import choose_device
+from orienteer.compute.machine import limit_cores
+from orienteer.phase.phasing import phase
+from orienteer.phase.settings import PhaseSettings
+from orienteer.run.run import Run
+from orienteer.validate.half_phasing import phase_run
+from orienteer.validate.half_process import end_with_the_other
+from orienteer.volume.volume import Volume
+
+
+def main() -> None:
+    """Do what the lines on the standard input say."""
+    order: dict[str, Any] = json.loads(sys.stdin.readline())
+    limit_cores(int(order["cores"]))
+    device = choose_device(order["device"])
+    if device == "cuda":
+        _warm_up()
+    if not sys.stdin.readline():
+        return  # nobody wants it any more
+    threading.Thread(target=end_with_the_other, daemon=True).start()
+    phase_run(Run.open(order["path"]), PhaseSettings(**order["phasing"]), device)
+
+
+def _warm_up() -> None:
+    """Load what phasing needs of the card by phasing something small."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    body = np.zeros((24, 24, 24))
+    body[8:16, 8:16, 8:16] = rng.uniform(0.5, 1.0, (8, 8, 8))
+    intensity = np.abs(np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(body)))) ** 2
+    settings = PhaseSettings(starts=2, schedule="3*dm 3*raar(0.87) 3*er", diameter_A=100.0)
+    phase(Volume(intensity.astype(np.float32), 1 / 240, "reciprocal"), settings, device="cuda")
+
+
+if __name__ == "__main__":
+    main()
