@@ -12,6 +12,11 @@ from pathlib import Path
 
 import pytest
 
+# Tests run beside each other: threads and ranks that wait for others must leave them the cores meanwhile.
+# The libraries read this when they are loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+
 from orienteer.compute.arrays import import_cupy
 
 
