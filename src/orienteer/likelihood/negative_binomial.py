@@ -7,23 +7,16 @@ import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
-from orienteer.likelihood.base import (
-    MergeLaw,
-    MergeWeights,
-    fluence_of_frames,
-    fluence_steps,
-    sum_log_factorials,
-    sum_over_scored,
-)
-from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
+from orienteer.likelihood.base import sum_log_factorials, sum_over_scored
+from orienteer.likelihood.counts import Counts, slopes_around_reference
+from orienteer.likelihood.expected import Form, SplitOperand, expand_slices
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
-from orienteer.likelihood.poisson import fluence_weighted, slopes_around_reference
 from orienteer.likelihood.score_law import ScoreLaw
 
 
 @dataclass(frozen=True, eq=False)
-class NegativeBinomial:
+class NegativeBinomial(Counts):
     """Poisson counts whose mean has a relative variance eps^2: var K = lambda + eps^2 lambda^2, r = 1/eps^2.
 
     ln P = sum_p K ln(lambda / (r + lambda)) - r ln(1 + lambda/r) + ln Gamma(K + r) - ln Gamma(r) - ln K!.
@@ -55,11 +48,6 @@ class NegativeBinomial:
         """True: the weight of a pixel depends on how bright the frame is."""
         return True
 
-    @property
-    def needs_product_to_merge(self) -> bool:
-        """False: frames are merged at their own fluence."""
-        return False
-
     @cached_property
     def centre(self) -> Array:
         """(S,) float32, the operand of the reference model at unit fluence."""
@@ -82,28 +70,6 @@ class NegativeBinomial:
             form,
         )
 
-    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
-        """Each scored pixel's r ln(1 + lambda / r), float32 (T, S) or (S, T)."""
-        return self.expand(slices, fluence, by_pixel, "offset")[0]
-
-    def scores(
-        self,
-        product: Array,
-        offsets: Array,
-        frames: FrameBatch,
-        *,
-        fluence: float | Array = 1.0,
-        missing: Array | None = None,
-        slopes: Array | None = None,
-        frame_fluence: Array | None = None,
-        out: Array | None = None,
-    ) -> Array:
-        """product - (offset_k - offset of the reference), (T, D) float32, at the fluence of the group."""
-        out = array_namespace(product).empty_like(product) if out is None else out
-        law = self.score_law(offsets, frames, fluence)
-        steps = fluence_steps(frames, float(fluence), frame_fluence)
-        return linear_scores(product, law.per_row, law.per_frame, out, missing, slopes, steps)
-
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
         """The same as a formula of the product."""
         lit = (frames.scored_photons > 0) * 1.0
@@ -120,26 +86,6 @@ class NegativeBinomial:
             - sum_log_factorials(frames, self._scored_dispersion)
             - self._offset_centre(float(fluence))
         )
-
-    def merge_weights(
-        self,
-        responsibilities: Array,
-        frames: FrameBatch,
-        *,
-        fluence: float | Array = 1.0,
-        product: Array | None = None,
-        scores: Array | None = None,
-        offsets: Array | None = None,
-        largest_offset: float | None = None,
-    ) -> MergeWeights:
-        """The mean of counts over fluence, as of Poisson counts: numerator P, denominator P phi."""
-        return fluence_weighted(responsibilities, frames, fluence)
-
-    def merge_law(
-        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
-    ) -> MergeLaw:
-        """Numerator P, denominator P phi."""
-        return MergeLaw(fluence_of_frames(fluence, frames))
 
     @cached_property
     def _scored_dispersion(self) -> Array:

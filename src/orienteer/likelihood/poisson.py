@@ -4,23 +4,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orienteer.compute.arrays import Array, array_namespace
-from orienteer.likelihood.base import (
-    MergeLaw,
-    MergeWeights,
-    fluence_of_frames,
-    fluence_steps,
-    sum_log_factorials,
-    sum_over_scored,
-)
-from orienteer.likelihood.expected import Form, SplitOperand, expand_slices, linear_scores
+from orienteer.likelihood.base import fluence_of_frames, sum_log_factorials, sum_over_scored
+from orienteer.likelihood.counts import Counts, slopes_around_reference
+from orienteer.likelihood.expected import Form, SplitOperand, expand_slices
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.likelihood.pixel_model import PixelModel
 from orienteer.likelihood.score_law import ScoreLaw
-from orienteer.likelihood.weighted_sums import sum_over_frames
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson:
+class Poisson(Counts):
     """ln P = sum_p K ln(lambda) - lambda - ln K!,  lambda = fluence * c W + b.
 
     Without background the fluence leaves the product (K ln phi is the frame's own constant) and the offset is
@@ -33,11 +26,6 @@ class Poisson:
     def needs_fluence_groups(self) -> bool:
         """True with a background: then ln(phi s + b) has to be taken at each fluence."""
         return self.pixels.background is not None
-
-    @property
-    def needs_product_to_merge(self) -> bool:
-        """False: frames are merged at their own fluence."""
-        return False
 
     @cached_property
     def centre(self) -> Array:
@@ -63,29 +51,6 @@ class Poisson:
         return expand_slices(
             "poisson", slices, self.pixels, self.centre, unused, self._expanded_at(fluence), by_pixel, form
         )
-
-    def expand_missing(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array:
-        """Expected photons of each scored pixel, float32 (T, S) or (S, T)."""
-        return self.expand(slices, fluence, by_pixel, "offset")[0]
-
-    def scores(
-        self,
-        product: Array,
-        offsets: Array,
-        frames: FrameBatch,
-        *,
-        fluence: float | Array = 1.0,
-        missing: Array | None = None,
-        slopes: Array | None = None,
-        frame_fluence: Array | None = None,
-        out: Array | None = None,
-    ) -> Array:
-        """product - phi_d (u_k - u of the reference), (T, D) float32; with a background phi is in u."""
-        out = array_namespace(product).empty_like(product) if out is None else out
-        law, steps = self.score_law(offsets, frames, fluence), None
-        if self.needs_fluence_groups:
-            steps = fluence_steps(frames, float(fluence), frame_fluence)
-        return linear_scores(product, law.per_row, law.per_frame, out, missing, slopes, steps)
 
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
         """product - phi_d (u_k - u of the reference); with a background phi is in u."""
@@ -114,52 +79,9 @@ class Poisson:
         some = xp.where(frames.scored_photons > 0, phi, 1.0)  # a dark frame may have fluence 0
         return constant + frames.scored_photons * xp.log(some)
 
-    def merge_weights(
-        self,
-        responsibilities: Array,
-        frames: FrameBatch,
-        *,
-        fluence: float | Array = 1.0,
-        product: Array | None = None,
-        scores: Array | None = None,
-        offsets: Array | None = None,
-        largest_offset: float | None = None,
-    ) -> MergeWeights:
-        """The mean of counts over fluence: numerator P, denominator P phi."""
-        return fluence_weighted(responsibilities, frames, fluence)
-
-    def merge_law(
-        self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
-    ) -> MergeLaw:
-        """Numerator P, denominator P phi."""
-        return MergeLaw(fluence_of_frames(fluence, frames))
-
     def _expanded_at(self, fluence: float) -> float:
         return float(fluence) if self.needs_fluence_groups else 1.0
 
     def _offset_centre(self, fluence: float) -> float:
         signal, background = self._reference_sums
         return fluence * signal + background
-
-
-def slopes_around_reference(
-    pixels: PixelModel, slices: Array, fluence: float, by_pixel: bool, dispersion: Array | float = 0.0
-) -> Array:
-    """sum_p v_p phi (s_kp - reference_p), (T,) float64, v = share of the signal / (1 + dispersion lambda).
-
-    The derivative of ln P by ln(phi) is sum_p v (K - lambda).  With K near lambda it changes between rows by
-    -v phi (difference of s), so the weights may be those of the reference, the same for all rows.
-    """
-    signal = fluence * pixels.scored(pixels.safe_reference)
-    expected = signal + pixels.scored(pixels.background_or_zero)
-    weights = fluence * (signal / expected) / (1.0 + dispersion * expected)
-    return pixels.scored_signal(slices, weights, by_pixel) - (weights @ pixels.scored(pixels.safe_reference))
-
-
-def fluence_weighted(responsibilities: Array, frames: FrameBatch, fluence: float | Array) -> MergeWeights:
-    """Merge weights of counts whose mean is proportional to the fluence of the frame."""
-    phi = fluence_of_frames(fluence, frames)
-    denominator = None
-    if frames.missing is not None:
-        denominator = responsibilities * phi.astype(array_namespace(phi).float32)
-    return MergeWeights(responsibilities, sum_over_frames(responsibilities, phi), denominator, 1.0)
