@@ -15,7 +15,7 @@ def load_kernels(source: Path, options: tuple[str, ...] = ()) -> Any:
     """The compiled CuPy module of a ``.cu`` file; ``module.get_function(name)`` gives a kernel.
 
     Compiler messages name the real file and line.  CuPy keeps the compiled code in its own cache on disk, by
-    the text that it is given: headers beside the file become part of it.
+    the text that it is given: headers become part of it.
     """
     cupy = import_cupy()
     if cupy is None:
@@ -29,6 +29,6 @@ def whole_text(source: Path) -> str:
 
     def header(match: re.Match[str]) -> str:
         next_line = text.count("\n", 0, match.start()) + 2
-        return f'{whole_text(source.with_name(match[1]))}\n#line {next_line} "{source}"'
+        return f'{whole_text(source.parent / match[1])}\n#line {next_line} "{source}"'
 
     return f'#line 1 "{source}"\n{_INCLUDE.sub(header, text)}'

@@ -18,6 +18,8 @@
 //           constants for 4 rows, and reads and writes them as one vector (rows of the operand begin at multiples of 8).
 // By pixel: a thread is one row and walks over the PIXELS_PER_PART pixels of a part; constants are broadcasts.
 
+#include "../compute/half.cuh"
+
 enum { POISSON, NEGATIVE_BINOMIAL, GAUSSIAN };
 enum { SINGLE, HALF, SPLIT, OFFSET };
 enum { THREADS = 256, ROWS = 4, WIDTH = 4, PIXELS_PER_PART = 128 };
@@ -63,37 +65,23 @@ __device__ __forceinline__ void terms(float slice, const Pixel &pixel, float flu
     }
 }
 
-__device__ __forceinline__ unsigned short half_of(float x)
-{
-    unsigned short bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
-    return bits;
-}
-
-__device__ __forceinline__ float float_of(unsigned short bits)
-{
-    float x;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
-    return x;
-}
-
 // high and low are the two outputs; float32 goes to high, and low is not touched unless there are two terms.
 template <int TERMS>
 __device__ __forceinline__ void store(void *high, void *low, long long at, float operand, float offset)
 {
     if (TERMS == SINGLE) static_cast<float *>(high)[at] = operand;
     if (TERMS == OFFSET) static_cast<float *>(high)[at] = offset;
-    if (TERMS == HALF) static_cast<unsigned short *>(high)[at] = half_of(operand);
+    if (TERMS == HALF) static_cast<Half *>(high)[at] = to_half(operand);
     if (TERMS == SPLIT) {
-        const unsigned short first = half_of(operand);
-        static_cast<unsigned short *>(high)[at] = first;
-        static_cast<unsigned short *>(low)[at] = half_of((operand - float_of(first)) * 2048.f);
+        const Half first = to_half(operand);
+        static_cast<Half *>(high)[at] = first;
+        static_cast<Half *>(low)[at] = to_half((operand - from_half(first)) * 2048.f);
     }
 }
 
 __device__ __forceinline__ uint2 packed_halves(const float *x)
 {
-    return make_uint2(half_of(x[0]) | (unsigned)half_of(x[1]) << 16, half_of(x[2]) | (unsigned)half_of(x[3]) << 16);
+    return make_uint2(to_half(x[0]) | (unsigned)to_half(x[1]) << 16, to_half(x[2]) | (unsigned)to_half(x[3]) << 16);
 }
 
 // The same for WIDTH numbers from a multiple of WIDTH on.
@@ -110,7 +98,7 @@ __device__ __forceinline__ void store_vector(void *high, void *low, long long at
     if (TERMS == SPLIT) {
         float rest[WIDTH];
 #pragma unroll
-        for (int i = 0; i < WIDTH; ++i) rest[i] = (operand[i] - float_of(half_of(operand[i]))) * 2048.f;
+        for (int i = 0; i < WIDTH; ++i) rest[i] = (operand[i] - from_half(to_half(operand[i]))) * 2048.f;
         static_cast<uint2 *>(low)[at / WIDTH] = packed_halves(rest);
     }
 }

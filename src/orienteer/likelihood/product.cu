@@ -16,22 +16,9 @@
 #define COUNT_KIND 0
 #endif
 
+#include "../compute/half.cuh"
+
 typedef long long wide;
-typedef unsigned short half_bits;
-
-__device__ __forceinline__ float from_half(half_bits bits)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
-    return value;
-}
-
-__device__ __forceinline__ half_bits to_half(float value)
-{
-    half_bits bits;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-    return bits;
-}
 
 #if COUNT_KIND == 0
 typedef unsigned char count_type;
@@ -40,7 +27,7 @@ __device__ __forceinline__ float photons(count_type count) { return (float)count
 typedef unsigned short count_type;
 __device__ __forceinline__ float photons(count_type count) { return (float)count; }
 #elif COUNT_KIND == 2
-typedef half_bits count_type;
+typedef Half count_type;
 __device__ __forceinline__ float photons(count_type count) { return from_half(count); }
 #else
 typedef float count_type;
@@ -269,7 +256,7 @@ dense_listed_merge(const count_type *__restrict__ counts, wide frame_stride, con
 }
 
 // Eight float16 numbers as one vector.
-__device__ __forceinline__ uint4 packed(const half_bits *x)
+__device__ __forceinline__ uint4 packed(const Half *x)
 {
     return make_uint4(x[0] | (unsigned)x[1] << 16, x[2] | (unsigned)x[3] << 16, x[4] | (unsigned)x[5] << 16,
                       x[6] | (unsigned)x[7] << 16);
@@ -278,7 +265,7 @@ __device__ __forceinline__ uint4 packed(const half_bits *x)
 // x (N, M) times scale into high + low / 2048, both (N, stride) float16, zero beyond M; low may be null.
 // stride is a multiple of 8, and a thread has 8 columns of a row at a time: n_vectors = N stride / 8.
 extern "C" __global__ void split_halves(const float *__restrict__ x, wide n_vectors, int n_columns, int stride,
-                                        float scale, half_bits *__restrict__ high, half_bits *__restrict__ low)
+                                        float scale, Half *__restrict__ high, Half *__restrict__ low)
 {
     const int in_row = stride / 8;
     const bool aligned = n_columns % 4 == 0 && (unsigned long long)x % 16 == 0;
@@ -295,7 +282,7 @@ extern "C" __global__ void split_halves(const float *__restrict__ x, wide n_vect
 #pragma unroll
             for (int i = 0; i < 8; ++i) value[i] = m + i < n_columns ? row[i] : 0.0f;
         }
-        half_bits first[8], rest[8];
+        Half first[8], rest[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             value[i] *= scale;

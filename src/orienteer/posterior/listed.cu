@@ -9,29 +9,14 @@
 // frame_pair[frame_start[d] .. frame_start[d + 1]], rows ascending.
 // One warp per frame, its lanes take the pairs in turn and are joined in a fixed order: the same bits in each run.
 
-typedef unsigned long long Key;
+#include "top_key.cuh"
+
 typedef long long Index;
 
-#define NOTHING (-3e38f)  // below all scores
 #define BINS_PER_NAT 4.f
 #define N_BINS 128
 #define WARPS 8
 #define MINUS_INFINITY __int_as_float(0xff800000)
-
-// A maximum and its row in one number that grows with the maximum and, among equals, for lower rows.
-__device__ __forceinline__ Key key_of(float x, Index row)
-{
-    const unsigned bits = __float_as_uint(x);
-    const unsigned ordered = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-    return ((Key)ordered << 32) | (0xffffffffu - (unsigned)row);
-}
-
-__device__ __forceinline__ float value_of(Key key)
-{
-    if (key == 0) return NOTHING;
-    const unsigned ordered = (unsigned)(key >> 32);
-    return __uint_as_float(ordered & 0x80000000u ? ordered & 0x7fffffffu : ~ordered);
-}
 
 __device__ __forceinline__ double sum_of_warp(double value)
 {

@@ -1,27 +1,10 @@
 // Scores of tiles kept as distances, and thresholds from them: GPU twin of _scores_numba.py.  See tempered.cuh.
 
 #include "tempered.cuh"
+#include "top_key.cuh"
 
-typedef unsigned long long Key;
-
-#define NOTHING (-3e38f)  // below all scores
 #define BINS_PER_NAT 4.f
 #define N_BINS 128
-
-// A maximum and its row in one number that grows with the maximum and, among equals, for lower rows.
-__device__ __forceinline__ Key key_of(float x, int row)
-{
-    const unsigned bits = __float_as_uint(x);
-    const unsigned ordered = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-    return ((Key)ordered << 32) | (0xffffffffu - (unsigned)row);
-}
-
-__device__ __forceinline__ float value_of(Key key)
-{
-    if (key == 0) return NOTHING;
-    const unsigned ordered = (unsigned)(key >> 32);
-    return __uint_as_float(ordered & 0x80000000u ? ordered & 0x7fffffffu : ~ordered);
-}
 
 __device__ __forceinline__ float tempered(float score, float reference, float beta, float log_prior)
 {

@@ -16,23 +16,9 @@
 #define VECTOR 4
 #endif
 
-typedef unsigned short Half;
+#include "../compute/half.cuh"
 
 #define MINUS_INFINITY __int_as_float(0xff800000)
-
-__device__ __forceinline__ Half to_half(float value)
-{
-    Half half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-}
-
-__device__ __forceinline__ float from_half(Half half)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
-    return value;
-}
 
 // Good to 1e-5 of itself wherever it is a normal number: below lies within 87 nats, the rest is as good as 0.
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
