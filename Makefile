@@ -1,10 +1,10 @@
 # Orienteer: `make demo` to see it, `make test` to check it.  Each target makes its own environment in .venv.
-.PHONY: demo test lint docs bench format clean help
+.PHONY: demo test lint docs bench bench-all format clean help
 .DEFAULT_GOAL := help
 VENV := .venv/bin
 
 help:                ## show this list
-	@grep -hE '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 demo:                ## the whole way: simulate a virus, find its density blind, validate, report (five minutes on two cores)
 	@tools/environment
@@ -25,9 +25,16 @@ docs:                ## build the documentation into site/ (warnings are errors)
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
-bench:               ## measure the figures in bench/ here (minutes; not the studies blind and dirt); keeps bench/results/*.json and writes docs/reference/benchmarks.md
+bench:               ## three minutes: ratios of times, and a blind run, beside the kept ones; says what differs
 	@tools/environment dev
-	@for figure in $(filter-out bench/machine.py bench/made_up_logs.py bench/blind.py bench/dirt.py,$(wildcard bench/*.py)); do echo "== $$figure"; $(VENV)/python $$figure --keep || exit 1; done
+	@$(VENV)/python bench/small.py
+
+# Studies that take hours, and what is no figure.
+NO_FIGURES := $(addprefix bench/,machine.py made_up_logs.py small.py blind.py dirt.py)
+
+bench-all:           ## measure the figures in bench/ here (long); keeps bench/results/*.json and writes docs/reference/benchmarks.md
+	@tools/environment dev
+	@for figure in $(filter-out $(NO_FIGURES),$(wildcard bench/*.py)); do echo "== $$figure"; $(VENV)/python $$figure --keep || exit 1; done
 
 format:              ## let ruff rewrite the sources in the house style
 	@tools/environment dev
