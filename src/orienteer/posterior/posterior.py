@@ -28,3 +28,15 @@ class Posterior:
     def perplexity(self) -> Array:
         """Effective number of rows a frame is spread over, (D,) float64."""
         return array_namespace(self.entropy).exp(self.entropy)
+
+    def untempered_evidence(self, beta: Array, log_prior: Array) -> Array:
+        """(D,) float64, ln sum_k w_k exp(S_kd) of the frames, in nats, or what is surely below it.
+
+        The bound of variational inference, sum_k p_kd (S_kd + ln w_k - ln p_kd), with the tempered posterior
+        for p: equal at beta = 1, and never more than the truth.  Unlike the best score it does not grow
+        with the noise of a model, of which one of many poses always fits.
+
+        beta : (D,) inverse temperatures; log_prior : (K,) ln w, which is taken as even around the best row.
+        """
+        divergence = -self.entropy - log_prior[self.best_row].astype(self.entropy.dtype)
+        return self.log_evidence + (1 / beta - 1) * (self.log_evidence + divergence)

@@ -51,7 +51,7 @@ def inverse_temperature_for_perplexity(
     brightness: Array | None = None,
     limit: float = 1.0,
     n_frames: int = 256,
-    tolerance: float = 0.01,
+    tolerance: float = 1e-6,
 ) -> float:
     """The inverse temperature up to ``limit`` at which frames are spread over ``target`` orientations.
 

@@ -12,6 +12,7 @@ from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.reconstruction.course.course import Course
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.compression import Compressed
+from orienteer.reconstruction.model.momentum import Momentum
 from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.model.symmetry import symmetric_start
@@ -55,6 +56,7 @@ class Carried(Preparation):
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
+        self.momentum = Momentum()
         self._found: Compressed
         self._full: Array | None = None
         self.junk: Array | None = None
@@ -122,6 +124,7 @@ class Carried(Preparation):
             zoom = self.work.stage.voxel_inv_A / self.stages[stage].voxel_inv_A
             self.noise.rescale_shells(zoom)
         self.course.enter(stage)
+        self.momentum.forget()
         self.work = Workspace(self, self.stages[stage])
         is_first = is_new and stage == 0 and not self._knows_all
         self.annealing = Annealing(len(self.work.poses), is_first=is_first)
@@ -208,6 +211,7 @@ class Carried(Preparation):
             **self.table.state(),
             **self.annealing.state(),
             **self.growth.state(),
+            **self.momentum.state(),
         }
 
     def _learnt(self) -> dict[str, Any]:
@@ -225,6 +229,7 @@ class Carried(Preparation):
 
     def _take(self, learnt: Mapping[str, Any]) -> None:
         xp = self.xp
+        self.momentum.forget()
         self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
         if self.n_models != len(self.full):
             self.n_models = len(self.full)
@@ -259,6 +264,7 @@ class Carried(Preparation):
         self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
         for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)
+        self.momentum.restore(state, self.xp)
 
 
 def _seed(seed: int, start: int, model: int) -> int:

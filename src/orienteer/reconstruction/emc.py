@@ -42,6 +42,9 @@ from orienteer.reconstruction.stopwatch import batch_stage
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 
+# Iterations at full sharpness after which steps go on in the same direction.
+_STEPS_FROM_START = 5
+
 
 class Emc(Carried):
     """A blind reconstruction, iteration by iteration.
@@ -80,7 +83,7 @@ class Emc(Carried):
             # What looks like something else has no say in how well the others fit.  What is left out later
             # has: likelihoods of the same frames can be compared, from step to step and start to start.
             merged &= self.first_weight > 0
-        now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
+        now = self._progress(work, float(table.log_evidence[merged].mean()), change)
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
@@ -92,7 +95,7 @@ class Emc(Carried):
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
-            now = self._progress(work, float(table.log_likelihood[merged].mean()), change)
+            now = self._progress(work, now.log_likelihood, change)
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
@@ -143,7 +146,11 @@ class Emc(Carried):
         """What the frames of each half leave behind, and the models that it makes."""
         deposits = self.oriented(range(self.n_halves), likelihood, beta)
         with logged("solve"):
-            return deposits, self.solve(deposits)
+            found = self.solve(deposits)
+        # The first steps leave the random start, and nothing goes on in their direction.
+        if self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START:
+            return deposits, self.momentum.carry(self.models, found)
+        return deposits, found
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
@@ -192,7 +199,8 @@ class Emc(Carried):
                 posterior, expected = search.step(
                     likelihood, expander, batch, deposit, work.pixel_weights, states
                 )
-                self.table.note(search.grid, likelihood, batch, posterior, states)
+                beta_of_frames = search.inverse_temperatures(batch)
+                self.table.note(search.grid, likelihood, batch, posterior, beta_of_frames, states)
                 if self.known is not None:
                     self.table.keep_known(batch.places, self.known.quaternion)
                 self.table.note_merge(batch, expected)
@@ -292,6 +300,7 @@ class Emc(Carried):
                 growth.n_tries = 0
                 growth.before = {**self._learnt(), **self.table.state(), "evidence": growth.evidence}
             split_state(self)
+            self.momentum.forget()
             self.course.enter(0)
             self.annealing = Annealing(len(self.work.poses), is_first=False, after_split=True)
             return

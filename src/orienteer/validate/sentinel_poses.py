@@ -121,8 +121,9 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
     tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
     for batch in steps(Batches(stage.keep(np.arange(store.n_frames)), fluence, xp), "Orienting sentinels"):
         kept = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
-        posterior = expect(likelihood, expander, work.rows, batch, xp.ones(len(batch)), kept)
-        table.note(work, likelihood, batch, posterior)
+        untempered = xp.ones(len(batch))
+        posterior = expect(likelihood, expander, work.rows, batch, untempered, kept)
+        table.note(work, likelihood, batch, posterior, untempered)
         model = table.model[batch.places]
         some = np.flatnonzero(model >= 0)
         begun = table.quaternion[batch.places[some]]

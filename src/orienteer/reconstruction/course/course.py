@@ -6,6 +6,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from orienteer.compute.words import counted
+
 # Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
 _SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
 # Change that is still to come when a model has settled, relative to its contrast.
@@ -29,7 +31,7 @@ Turn = Literal["go on", "next stage", "next start", "best start", "judge states"
 class Progress:
     """What an iteration has come to.
 
-    log_likelihood : mean over the merged frames, in nats.
+    log_likelihood : mean over the merged frames, in nats, of their evidence over all poses.
     change : of the model since the iteration before, relative.
     agreement : mean correlation of the halves over the scored shells; None without halves.
     agreement_at_edge : the same, near the radius up to which pixels are scored; None where the next stage
@@ -104,7 +106,9 @@ class Course:
         turn = self._judge(now)
         if self.iteration >= self.most_iterations and turn != "end":
             self.after_limit = turn
-            return self._end(f"The limit of {self.most_iterations} iterations was reached before the end.")
+            return self._end(
+                f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end."
+            )
         return turn
 
     def give_up(self, turn: Turn) -> Turn:

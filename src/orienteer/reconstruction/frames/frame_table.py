@@ -20,6 +20,7 @@ _COLUMNS = (
     "confidence",
     "perplexity",
     "log_likelihood",
+    "log_evidence",
     "expected",
     "merged",
     "weight",
@@ -35,6 +36,7 @@ class FrameTable:
     confidence : (N,) exp(-entropy) of the posterior, 1 when there is one pose only.
     perplexity : (N,) effective number of poses that the frame is spread over.
     log_likelihood : (N,) ln P(frame | likeliest pose), in nats, on the scored pixels.
+    log_evidence : (N,) ln P(frame), over all poses together; see ``Posterior.untempered_evidence``.
     expected : (N,) photons that its poses expect on the scored pixels at unit fluence.
     merged : (N,) bool, whether the frame was merged in this stage.
     weight : (N,) how likely the frame shows the particle: how much it counts in the merge.
@@ -45,7 +47,7 @@ class FrameTable:
         self.quaternion = np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (n_frames, 1))
         self.model = np.zeros(n_frames, dtype=np.int64)
         self.confidence, self.perplexity = np.zeros(n_frames), np.ones(n_frames)
-        self.log_likelihood = np.zeros(n_frames)
+        self.log_likelihood, self.log_evidence = np.zeros(n_frames), np.zeros(n_frames)
         self.weight = np.ones(n_frames)
         self.take_states(n_models)
         self.forget_merge()
@@ -71,11 +73,12 @@ class FrameTable:
         return np.where(self.weight < 0.5, -1, self.model)
 
     def note(
-        self, grid: Grid, likelihood: Likelihood, batch: Batch, posterior: Posterior,
+        self, grid: Grid, likelihood: Likelihood, batch: Batch, posterior: Posterior, beta: Array,
         states: StatePosterior | None = None,
     ) -> None:  # fmt: skip
         """Write down the posteriors of a batch.
 
+        beta : (D,) the inverse temperatures that they have.
         states : of several models; without it the model is that of the likeliest pose.
         """
         places = batch.places
@@ -92,7 +95,10 @@ class FrameTable:
         self.model[places] = np.where(is_junk, -1, row // K)
         self.perplexity[places] = to_numpy(posterior.perplexity)
         self.confidence[places] = np.exp(-to_numpy(posterior.entropy))
-        self.log_likelihood[places] = to_numpy(posterior.best_score) + self.constants(likelihood, batch)
+        constants = self.constants(likelihood, batch)
+        self.log_likelihood[places] = to_numpy(posterior.best_score) + constants
+        evidence = posterior.untempered_evidence(beta, rows.log_prior)
+        self.log_evidence[places] = to_numpy(evidence) + constants
 
     def keep_known(self, places: NDArray[np.int64], known: NDArray[np.float64]) -> None:
         """Poses that were given are as they were: known (N, 4), NaN where there is none."""

@@ -33,6 +33,15 @@ class KnownPoses:
     tile_rows: int
     comm: Comm = SERIAL
 
+    def inverse_temperatures(self, batch: Batch) -> Array:
+        """As :class:`Search` says; known poses need none."""
+        xp = array_namespace(batch.fluence)
+        ones = xp.ones(len(batch))
+        if self.search is None:
+            return ones
+        is_known = xp.asarray(np.isfinite(self.quaternion[batch.places][:, 0]))
+        return xp.where(is_known, ones, self.search.inverse_temperatures(batch))
+
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,

@@ -60,6 +60,10 @@ class Search(Protocol):
         """The rows that posteriors speak of."""
         ...
 
+    def inverse_temperatures(self, batch: Batch) -> Array:
+        """(D,) of the posteriors of a batch."""
+        ...
+
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,
@@ -86,6 +90,10 @@ class WholeGrid:
     below: FineSearch | None = None
     comm: Comm = SERIAL
 
+    def inverse_temperatures(self, batch: Batch) -> Array:
+        """As :class:`Search` says."""
+        return inverse_temperatures(self.beta, batch.fluence)
+
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,
@@ -94,8 +102,7 @@ class WholeGrid:
         rows, xp = self.grid.rows, array_namespace(batch.fluence)
         device: DeviceName = "cuda" if is_on_gpu(batch.fluence) else "cpu"
         store = ScoreStore(len(rows), len(batch), device, self.kept_mass, self.comm)
-        own_beta = inverse_temperatures(self.beta, batch.fluence)
-        posterior = expect(likelihood, expander, rows, batch, own_beta, store)
+        posterior = expect(likelihood, expander, rows, batch, self.inverse_temperatures(batch), store)
         own = deposit
         if self.below is not None:
             own = replace(deposit, row_mass=xp.zeros(len(rows), dtype=np.float64))
@@ -116,12 +123,16 @@ class TwoPasses:
     beta: float
     fine_beta: float
 
+    def inverse_temperatures(self, batch: Batch) -> Array:
+        """As :class:`Search` says."""
+        return inverse_temperatures(self.fine_beta, batch.fluence)
+
     def step(
         self, likelihood: Likelihood, expander: Expander, batch: Batch, deposit: Deposit,
         pixel_weights: Array, states: StatePosterior | None = None,
     ) -> tuple[Posterior, Array]:  # fmt: skip
         """As :class:`Search` says."""
-        first, second = (inverse_temperatures(beta, batch.fluence) for beta in (self.beta, self.fine_beta))
+        first, second = inverse_temperatures(self.beta, batch.fluence), self.inverse_temperatures(batch)
         posterior, expected = self.grid.step(
             likelihood, expander, batch, first, second, deposit, pixel_weights, states
         )

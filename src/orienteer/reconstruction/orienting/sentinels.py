@@ -102,7 +102,7 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
                 states = StatePosterior(emc.n_models, len(batch), emc.xp)
                 states.add_all(store, work.rows)
                 states.join(comm)
-            emc.table.note(work, likelihood, batch, posterior, states)
+            emc.table.note(work, likelihood, batch, posterior, own_beta, states)
             # The likeliest of all ranks are among the likeliest of each: no more are sent.
             best, kept = emc.table.quaternion[batch.places], join_lists(comm, likeliest(store.kept()))
             own_poses[batch.places] = mean_poses(kept, work.quaternions, best, emc.group, reach_deg)

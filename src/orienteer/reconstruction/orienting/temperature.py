@@ -34,6 +34,7 @@ class Annealing:
         temperature 1) is never sharpened.
     iterations_done : iterations since the last target was reached.
     inverse : the last inverse temperature.
+    is_untempered : whether it left the likelihood of every frame as it is.
     """
 
     def __init__(self, n_poses: int, is_first: bool, *, after_split: bool = False) -> None:
@@ -41,6 +42,7 @@ class Annealing:
         self.target = max(share * n_poses, LAST_PERPLEXITY)
         self.iterations_done = 0
         self.inverse = 0.0
+        self.is_untempered = False
 
     @property
     def iterations_left(self) -> int:
@@ -71,7 +73,8 @@ class Annealing:
         )  # fmt: skip
         # Done, too, when all the light is at the limit.
         typical = inverse_temperatures(self.inverse, brightness).mean() if work.is_grouped else self.inverse
-        if self.target <= LAST_PERPLEXITY or typical >= 1:
+        self.is_untempered = bool(typical >= 1)
+        if self.target <= LAST_PERPLEXITY or self.is_untempered:
             self.iterations_done += 1
         self.target = max(LAST_PERPLEXITY, self.target * _RATE)
         return self.inverse
