@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,38 @@ from orienteer.compute.arrays import import_cupy
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests that take more than a minute")
+
+
+# Folders and files whose tests share what is costly and made once; they run in one worker.
+TOGETHER = ("tests/validate/", "tests/cluster/test_real_", "tests/reconstruction/ranks/")
+
+
+def scope_of(nodeid: str) -> str:
+    """The tests with which one runs in the same worker: those of the same scope, in their order."""
+    path = nodeid.partition("::")[0]
+    for start in TOGETHER:
+        if path.startswith(start):
+            return start
+    return path if _has_fixtures_of_its_own(path) else nodeid
+
+
+@cache
+def _has_fixtures_of_its_own(path: str) -> bool:
+    return 'scope="module"' in (Path(__file__).parents[1] / path).read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadgroup``, groups by file: xdist 3.8 does not see marks of groups in pytest 9.2."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class TogetherScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return TogetherScheduling(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ def runnable(page: Path) -> bool:
     return bool(blocks(page, "python") or any("orienteer " in code for code in blocks(page, "bash")))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that the pages speak of, small: a structure, a geometry, hits in CXI."""
     folder = tmp_path_factory.mktemp("samples")
