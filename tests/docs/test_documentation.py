@@ -64,7 +64,7 @@ def run(command: str) -> None:
     assert not leaving.value.code, f"orienteer {command}\n{output.getvalue()}"
 
 
-@pytest.mark.timeout(900)  # the first density takes four minutes on two cores of its own
+@pytest.mark.timeout(900)  # the first density takes two minutes on a core of its own
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_commands_and_the_code_of_a_page_run(
     page: Path, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
