@@ -1,10 +1,11 @@
 // Curves over one axis, with a read-out under the pointer or the arrow keys; charts can be linked and read together.
 
 import { Axis } from "./axis.js";
-import { placeOf, sharpCanvas } from "./canvas.js";
+import { placeOf } from "./canvas.js";
 import { element, fill } from "./elements.js";
 import { drawFrame, drawWords, line } from "./frame.js";
 import { colour, curve } from "./palette.js";
+import { ReadOut } from "./read_out.js";
 import { clock, number } from "./words.js";
 
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3], [12, 3], [4, 2]];
@@ -30,26 +31,21 @@ export class Link {
  * hasCaption : whether the title stands above it, too.
  * also(x) : more words of the read-out, of a place on the x axis.
  */
-export class Chart {
+export class Chart extends ReadOut {
   constructor({
     title, x = {}, y = {}, height = 220, link = null, marks = [], empty = "nothing yet", also = null,
     tellsLast = true, hasCaption = true,
   }) {
-    Object.assign(this, { title, marks, empty, also, tellsLast, curves: [], pointed: null });
+    super({ title, height, hasCaption });
+    Object.assign(this, { marks, empty, also, tellsLast, curves: [] });
     this.x = new Axis(x);
     this.y = new Axis(y);
     this.link = link ?? new Link();
     this.link.charts.add(this);
-    const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
-    Object.assign(this, { canvas, redraw });
-    this.readOut = element("p", { class: "read-out" });
-    const caption = hasCaption && element("figcaption", {}, title);
-    this.whole = element("figure", { class: "chart" }, caption, canvas, this.readOut);
-    canvas.addEventListener("pointermove", (event) => this.follow(event));
-    canvas.addEventListener("pointerdown", (event) => this.follow(event));
-    canvas.addEventListener("pointerleave", () => this.link.point(null));
-    canvas.addEventListener("blur", () => this.link.point(null));
-    canvas.addEventListener("keydown", (event) => this.step(event));
+  }
+
+  leave() {
+    this.link.point(null);
   }
 
   /** Show these curves. */

@@ -1,10 +1,11 @@
 // Bars over bins, several kinds on top of each other.
 
 import { Axis } from "./axis.js";
-import { placeOf, sharpCanvas } from "./canvas.js";
+import { placeOf } from "./canvas.js";
 import { element, fill } from "./elements.js";
 import { drawFrame, drawWords } from "./frame.js";
 import { colour } from "./palette.js";
+import { ReadOut } from "./read_out.js";
 import { count, moment, number } from "./words.js";
 
 /**
@@ -13,22 +14,13 @@ import { count, moment, number } from "./words.js";
  * x : what Axis takes.
  * y : what is counted.
  */
-export class Histogram {
+export class Histogram extends ReadOut {
   constructor({ title, x = {}, y = "shots", height = 220, empty = "nothing yet", hasCaption = true }) {
-    Object.assign(this, { title, empty, edges: [], kinds: [], pointed: null });
+    super({ title, height, hasCaption });
+    Object.assign(this, { empty, edges: [], kinds: [] });
     this.x = new Axis(x);
     this.counted = y;
     this.setLog(false);
-    const { canvas, redraw } = sharpCanvas((...args) => this.draw(...args), { height, label: title });
-    Object.assign(this, { canvas, redraw });
-    this.readOut = element("p", { class: "read-out" });
-    const caption = hasCaption && element("figcaption", {}, title);
-    this.whole = element("figure", { class: "chart" }, caption, canvas, this.readOut);
-    canvas.addEventListener("pointermove", (event) => this.follow(event));
-    canvas.addEventListener("pointerdown", (event) => this.follow(event));
-    canvas.addEventListener("pointerleave", () => this.point(null));
-    canvas.addEventListener("blur", () => this.point(null));
-    canvas.addEventListener("keydown", (event) => this.step(event));
   }
 
   /**
