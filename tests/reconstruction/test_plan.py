@@ -128,3 +128,10 @@ def test_the_memory_planned_is_the_memory_held(
     peak, plan = held_by(tiny, frames, **settings)
     assert plan.memory.total == pytest.approx(peak, rel=0.25)
     assert plan.memory_GiB == plan.memory.total / 2**30
+
+
+@pytest.mark.parametrize("largest_square", [1.0, 1e9])
+def test_a_deterministic_plan_rounds_alike_whatever_the_frames_are(largest_square: float) -> None:
+    made = planned(device="cuda", largest_square=largest_square, free_GiB=100.0, is_deterministic=True)
+    assert made.precision == "two-term"
+    assert planned(device="cpu", is_deterministic=True).precision == "single"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from orienteer.likelihood.matrix_cuda import LOW_SCALE, aligned_rows, half_terms
 from orienteer.likelihood.photon_lists import Blocks, PhotonLists, launch
 from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
 
-Precision: TypeAlias = Literal["half", "split", "tf32", "single"]
+Precision: TypeAlias = Literal["half", "split", "two-term", "tf32", "single"]
 Terms: TypeAlias = list[tuple[Array, float]]
 
 # Numbers of frames made ready at once, and kept ready, on the CPU and on the GPU.
@@ -35,10 +35,11 @@ class DenseProduct:
     Operands are (T, n_scored or more) float32, merges (T, P).
 
     precision : on the GPU, how the numbers enter the tensor cores; sums and results are float32 always.
-        "half": operand as one float16 (5e-4 of each number); "split": as two float16 terms (2e-7); "tf32":
+        "half": operand as one float16 (5e-4 of each number); "split": as two float16 terms (2e-7), unless one
+        is said to be enough; "two-term": as two in any case, so that no number decides; "tf32":
         one TF32 term (1e-3, cut and not rounded); "single": float32, without tensor cores.  Whole counts are
         exact in all of them: those above 2048 take a second term, those from 2^22 single precision.  Other
-        signal takes two terms.  Merges use one term for "half" and "split": the rounding of a weight is
+        signal takes two terms.  Merges use one term for all of these: the rounding of a weight is
         random and averages out.  Tensor cores are fastest when P and n_scored are multiples of 8.
         On the CPU everything is single; unlike lists of photons, BLAS may round otherwise with another
         number of threads.
@@ -49,8 +50,8 @@ class DenseProduct:
     def __init__(self, frames: FrameBatch, precision: Precision = "split") -> None:
         if frames.dense is None:
             raise OrienteerError("a dense product needs dense frames.", "Use a SparseProduct.")
-        if precision not in ("half", "split", "tf32", "single"):
-            raise OrienteerError(f"precision '{precision}' is not one of half, split, tf32 and single.")
+        if precision not in get_args(Precision):
+            raise OrienteerError(f"precision '{precision}' is not one of {', '.join(get_args(Precision))}.")
         self.frames = frames
         self.precision: Precision = precision
 
@@ -60,6 +61,11 @@ class DenseProduct:
         if not self.frames.is_on_gpu or self._single or self.precision == "tf32":
             return "single"
         return "half" if self.precision == "half" else "split"
+
+    @property
+    def may_take_one_term(self) -> bool:
+        """Whether one term of an operand may be taken where that is enough."""
+        return self.precision == "split" and self.operand_form == "split"
 
     def scores(self, operand: Array, out: Array | None = None) -> Array:
         """(T, D) float32: sum over the scored pixels p of operand[k, p] * K[d, p].
@@ -200,7 +206,7 @@ class DenseProduct:
         elif self.frames.is_on_gpu and operand.dtype == np.float16:
             terms = [(operand, 1.0)]
         elif self.frames.is_on_gpu:
-            terms = self._terms(operand[:, :n], 2 if self.precision == "split" else 1)
+            terms = self._terms(operand[:, :n], 1 if self.precision == "half" else 2)
         else:
             terms = [(operand.astype(np.float32, copy=False), 1.0)]
         if terms[0][0].ndim != 2 or terms[0][0].shape[1] < n:

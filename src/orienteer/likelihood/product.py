@@ -25,6 +25,7 @@ class Product(Protocol):
 
     by_pixel : the layout of operands and merges: (pixels, rows) when true, (rows, pixels) when false.
     operand_form : in which operands need no more conversion; see ``Likelihood.expand``.
+    may_take_one_term : whether one float16 term of an operand may be taken where that is enough.
     """
 
     frames: FrameBatch
@@ -33,6 +34,11 @@ class Product(Protocol):
     @property
     def operand_form(self) -> Form:
         """The form of operands."""
+        ...
+
+    @property
+    def may_take_one_term(self) -> bool:
+        """Whether operands may have one term."""
         ...
 
     def scores(self, operand: Array, out: Array | None = None) -> Array:

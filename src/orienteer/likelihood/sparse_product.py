@@ -25,6 +25,7 @@ class SparseProduct:
     """
 
     by_pixel = True
+    may_take_one_term = False
 
     def __init__(self, frames: FrameBatch) -> None:
         if frames.photons is None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName, import_cupy
 from orienteer.compute.machine import memory_GiB, usable_cores
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import Layout
 from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
@@ -111,7 +112,7 @@ class Plan:
             ("frames are kept", self._where_frames_are),
             ("precision", self.precision),
             ("orientations", f"{self.n_rotations:,} at the finest grid, {self.tile_rows:,} at a time"),
-            ("batch", f"{self.batch_frames:,} frames at a time"),
+            ("batch", f"{counted(self.batch_frames, 'frame')} at a time"),
             ("volume", f"{self.edge_voxels}^3 voxels"),
             ("memory", f"{self.memory_GiB:.2f} GiB"),
             ("an iteration", f"about {self.seconds_per_iteration:.2g} s at the finest grid"),
@@ -155,7 +156,7 @@ def make_plan(
     device: DeviceName, n_frames: int, n_pixels: int, n_rows: int, edge_voxels: int, lit_share: float,
     largest_count: float, is_counts: bool, budget_GiB: float = 0.0, frames_in_memory: bool = True,
     largest_square: float = np.inf, *, n_models: int = 1, n_halves: int = 1, stored_bytes: int = 0,
-    n_ranks: int = 1, n_local: int = 1, free_GiB: float | None = None,
+    n_ranks: int = 1, n_local: int = 1, free_GiB: float | None = None, is_deterministic: bool = False,
 ) -> Plan:  # fmt: skip
     """Choose layout, tile and batch such that everything fits in the budget.
 
@@ -166,6 +167,8 @@ def make_plan(
     stored_bytes : of the frames as they were read, if they stay in the memory of the device.
     n_ranks, n_local : ranks that share the work, and of them those that share the memory of this device.
     free_GiB : memory of the device; None: what is free here and now.
+    is_deterministic : whether rounding must not depend on what other frames there are.  One term of float16
+        lets a change of the last bit grow to the error that is allowed to scores, ranks then drift apart.
     """
     on_gpu = device == "cuda"
     rates = _GPU_RATES if on_gpu else {k: v * usable_cores() for k, v in _CPU_RATES.items()}
@@ -203,6 +206,7 @@ def make_plan(
         judging=_JUDGED * min(at_once * n_pixels, _JUDGED_AT_ONCE),
     )
     precision = "split" if largest_square > LARGEST_HALF_SQUARE else "half"
+    precision = "two-term" if is_deterministic else precision
     precision = precision if on_gpu else "single"
     seconds = (products + moves) / n_ranks
     return Plan(

@@ -129,4 +129,5 @@ class Preparation:
             stored_bytes=self.frames.nbytes if self.device == "cpu" else 0,
             n_ranks=self.mesh.all.size,
             n_local=self.mesh.all.n_local if self.device == "cpu" else self.mesh.all.n_per_card,
+            is_deterministic=self.settings.deterministic,
         )  # fmt: skip

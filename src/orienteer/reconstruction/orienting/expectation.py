@@ -67,7 +67,7 @@ def _score_tile(
         if operand is None or likelihood.needs_fluence_groups:
             with part("expand"):
                 form = group.product.operand_form
-                form = "half" if form == "split" and one_term else form
+                form = "half" if group.product.may_take_one_term and one_term else form
                 operand, offsets = likelihood.expand(slices, group.fluence, by_pixel, form)
         with part("score"):
             product = group.product.scores(operand)
@@ -134,9 +134,9 @@ def _one_term_is_enough(
 ) -> bool:
     """Whether one float16 term does for the operands of all frames, at the temperature that they have now.
 
-    Two terms cost twice as much.  The first rows of a tile are tried; False where there are no two terms.
+    Two terms cost twice as much.  The first rows of a tile are tried; False where there is no choice.
     """
-    if not any(group.product.operand_form == "split" for group in batch.groups):
+    if not any(group.product.may_take_one_term for group in batch.groups):
         return False
     slices = expander.slices(rows, _beginning(tile, N_ROWS), batch.by_pixel)
     xp = array_namespace(batch.fluence)
