@@ -131,11 +131,14 @@ def test_processes_lead_a_run_and_phase_it(
     good_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(side_by_side, "can_go_side_by_side", lambda *_: True)
+    warnings.simplefilter("error", UserWarning)  # a process that failed would be told
+    warnings.filterwarnings("ignore", message="(?!The process)")
     run = fresh(good_run, tmp_path / "run")
     density, found = go_the_whole_way(run, SETTINGS, PHASING, device="cpu")
     assert run.steps[0]["stage"] == run.steps[0]["n_stages"]
     assert density.density.shape == Phasing.open(run.path).density.shape
     assert found.belongs_to["density"]
+    assert found.errors is not None
     assert found.resolution_A is not None
 
 
@@ -152,8 +155,8 @@ def test_a_process_that_nobody_asks_to_phase_ends(
     monkeypatch.setattr(side_by_side, "can_go_side_by_side", lambda *_: True)
     run = fresh(short_run, tmp_path / "run")
     with SideBySide.beginning(run, SETTINGS, PHASING, "cpu", lead=True) as at_work:
-        assert at_work._phasing is not None
-        process = at_work._phasing[0]
+        processes = [process for _, process, _ in at_work._on_whole]
+        assert len(processes) == 2
         at_work.wait_for_whole()
-    assert process.returncode is not None
+    assert all(process.returncode is not None for process in processes)
     assert not (run.path / DESCRIPTION).exists()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
 
 _PROGRAM = (sys.executable, "-m", "orienteer.validate.half_process")
-_PHASING = (sys.executable, "-m", "orienteer.validate.whole_process")
+_ON_WHOLE = (sys.executable, "-m", "orienteer.validate.whole_process")
 # Processes at work at the same time, and the fewest cores of which each still has enough.
 _PROCESSES, _FEWEST_CORES = 3, 6
 # Pixels of all frames up to which three runs surely fit on a card; more of them keep it busy anyway.
@@ -54,14 +54,15 @@ class SideBySide:
     """Processes that work on the halves of a run; leaving the ``with`` block ends those that are left.
 
     halves : what they work on; None where nothing was started.
+    is_on_whole : whether processes are at work on the run of all frames, which has come to its end.
     """
 
     def __init__(self) -> None:
         self.halves: Halves | None = None
         self._run: Run | None = None
         self._at_work: list[tuple[int, subprocess.Popen[bytes], IO[bytes]]] = []
-        self._phasing: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
-        self._is_phasing = False
+        self._on_whole: list[tuple[str, subprocess.Popen[bytes], IO[bytes]]] = []
+        self.is_on_whole = False
 
     @classmethod
     def beginning(
@@ -71,7 +72,7 @@ class SideBySide:
         """Begin with the halves of a run that may still have to be worked on, where that is of use.
 
         settings, phasing, device : those that the validation will be asked for with.
-        lead : the run waits for what the halves find; then one more process makes itself ready to phase it.
+        lead : the run waits for what the halves find; two more processes make themselves ready for its end.
         """
         begun, device = cls(), run.device if device is None else device
         if can_go_side_by_side(run, device):
@@ -99,7 +100,8 @@ class SideBySide:
             if not half.finished:
                 self._at_work.append((number, *_started(_PROGRAM, {**order, "half": number})))
         if halves.lead:
-            self._phasing = _started(_PHASING, order)
+            works = ("density", "errors") if settings.replicates else ("density",)
+            self._on_whole = [(work, *_started(_ON_WHOLE, {**order, "work": work})) for work in works]
 
     @property
     def is_at_work(self) -> bool:
@@ -111,23 +113,23 @@ class SideBySide:
         while not is_there() and any(process.poll() is None for _, process, _ in self._at_work):
             time.sleep(_GLANCE_EVERY_S)
 
-    def phase_whole(self) -> bool:
+    def go_on_with_whole(self) -> bool:
         """Let the run of all frames, which has come to its end, be phased beside what comes next.
 
-        Returns whether there is a process that does so.
+        The errors of its voxels are found there, too.  Returns whether there are processes that do so.
         """
-        if self._phasing is not None:
-            _tell_process(self._phasing[0], {})
-            self._is_phasing = True
-        return self._is_phasing
+        for _, process, _ in self._on_whole:
+            _tell_process(process, {})
+            self.is_on_whole = True
+        return self.is_on_whole
 
     def wait_for_whole(self) -> None:
-        """Wait until the run of all frames is phased, if it is; what the process has left undone is told."""
-        if self._phasing is not None and self._is_phasing:
-            process, words = self._phasing
-            self._phasing = None
-            process.wait()
-            _end(process, words, "of all frames")
+        """Wait until that is done; what a process has left undone is told."""
+        if self.is_on_whole:
+            for work, process, words in self._on_whole:
+                process.wait()
+                _end(process, words, f"of the {work} of the run")
+            self._on_whole, self.is_on_whole = [], False
 
     def wait(self) -> None:
         """Wait until the processes have come to their end; what one has left undone is told."""
@@ -151,8 +153,7 @@ class SideBySide:
         return self
 
     def __exit__(self, *error: object) -> None:
-        left = [(process, words) for _, process, words in self._at_work]
-        left += [] if self._phasing is None else [self._phasing]
+        left = [(process, words) for _, process, words in (*self._at_work, *self._on_whole)]
         for process, _ in left:
             _let_go(process)  # which stops it
         for process, words in left:
@@ -162,7 +163,7 @@ class SideBySide:
                 process.kill()
                 process.wait()
             words.close()
-        self._at_work, self._phasing = [], None
+        self._at_work, self._on_whole = [], []
 
 
 def can_go_side_by_side(run: Run, device: DeviceName) -> bool:

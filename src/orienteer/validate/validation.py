@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import FileError, OrienteerError
@@ -19,14 +18,12 @@ from orienteer.orientation.point_group import as_point_group
 from orienteer.orientation.quaternion import compose, inverse
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
-from orienteer.reconstruction.frames.pixels import PixelTable, pixel_table
+from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.reconstruction.stopwatch import part
-from orienteer.run.checkpoint import load_checkpoint
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
-from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
 from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
@@ -36,22 +33,20 @@ from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
 from orienteer.validate.relative_turn import turn_of_tables
-from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation, VoxelErrors
+from orienteer.validate.result import KNOWN_ORIENTATIONS, HalfSummary, Validation
 from orienteer.validate.sentinel_poses import HalfModel, PoseAgreement, pose_agreement
 from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
 from orienteer.validate.states import StateAgreement, is_distinct, likenesses, only_state, pair_states
-from orienteer.volume.opening import open_volume, write_volume
+from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
-# The merge of all frames at their poses, without a filter, and the standard deviation of its voxels.
-MERGED, ERRORS = "intensity_merged.h5", "intensity_error.h5"
 # What a stopwatch tells of a validation.
 PARTS = (
     "halves: reconstruct", "halves: sentinels", "halves: phase", "compare intensities", "compare densities",
-    "voxel errors", "coverage", "write",
+    "sentinels", "wait for the density", "voxel errors", "coverage", "write",
 )  # fmt: skip
 
 
@@ -89,8 +84,9 @@ def validate(
     refuse_unfinished(whole)
     halves = halves or (at_work.halves if at_work else None) or begin_halves(whole, settings, device)
     folder = whole.path / FOLDER
-    with part("voxel errors"):  # first, while others may be at work on the halves
-        errors = _errors(whole, folder, settings, device)
+    if at_work is None or not at_work.is_on_whole:
+        with part("voxel errors"):  # first, while others may be at work on the halves
+            errors = voxel_errors(whole, settings, device)
     with part("halves: reconstruct"):
         _bring_to_their_end(whole, halves, settings, phasing, device, at_work)
     phasing = phase_settings_for(whole, phasing)
@@ -127,11 +123,15 @@ def validate(
         troubles += wrong
         if first_told is None:
             first_told = told
-            volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
-            poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
+            with part("sentinels"):
+                volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
+                poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
     first, summaries = states[0], first_told or summaries
-    if at_work is not None:
-        at_work.wait_for_whole()
+    if at_work is not None and at_work.is_on_whole:
+        with part("wait for the density"):
+            at_work.wait_for_whole()
+        with part("voxel errors"):  # which were found beside
+            errors = voxel_errors(whole, settings, device)
     found = Validation(
         run_id=whole.described["run_id"],
         iteration=whole.iteration,
@@ -284,36 +284,6 @@ def _coverage(run: Run, found: Validation) -> Coverage:
         weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction,
         group=run.settings.symmetry,
     )  # fmt: skip
-
-
-def _errors(run: Run, folder: Path, settings: ValidationSettings, device: DeviceName) -> VoxelErrors | None:
-    """The errors of all frames merged at their poses; those that were found before are taken."""
-    if not settings.replicates:
-        return None
-    made_from: dict[str, Any] = {
-        "replicates": settings.replicates, "seed": run.seed, "run_id": run.described["run_id"],
-        "iteration": run.iteration,
-    }  # fmt: skip
-    places = folder / MERGED, folder / ERRORS
-    kept = [open_volume(place) for place in places if place.exists()]
-    if len(kept) < 2 or any(dict(volume.metadata) != made_from for volume in kept):
-        pixels = pixel_table(run.source)
-        found = bootstrap_intensity(
-            run.source, only_state(run.orientations(), 0), run.volumes()[0], pixels,
-            group=run.settings.symmetry, background=_background(run, pixels),
-            replicates=settings.replicates, seed=run.seed, device=device,
-        )  # fmt: skip
-        kept = [replace(volume, metadata=made_from) for volume in (found.intensity, found.error)]
-        for place, volume in zip(places, kept, strict=True):
-            write_volume(place, volume)
-    return VoxelErrors(settings.replicates, run.seed, *relative_error(*kept))
-
-
-def _background(run: Run, pixels: PixelTable) -> NDArray[np.float64] | None:
-    """Photons per shot (U,) that the run has taken for background; None: none."""
-    checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
-    values = np.zeros(0) if checkpoint is None else np.asarray(checkpoint.state.get("noise/background", []))
-    return values.astype(np.float64) if len(values) == len(pixels) else None
 
 
 def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:

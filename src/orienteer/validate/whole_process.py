@@ -1,7 +1,7 @@
-"""The phasing of a run in a process of its own, which is ready before the run has come to its end.
+"""The density of a run, or the errors of its voxels, in a process that is ready before the run has ended.
 
 ``python -m orienteer.validate.whole_process`` reads a line of JSON and makes itself ready.  A second line
-says that the run has come to its end: then it is phased, beside whoever compares the halves meanwhile.
+says that the run has come to its end: then it works, beside whoever compares the halves meanwhile.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from orienteer.compute.machine import limit_cores
 from orienteer.phase.phasing import phase
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
+from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_run
 from orienteer.validate.half_process import end_with_the_other
+from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
 
 
@@ -31,7 +33,11 @@ def main() -> None:
     if not sys.stdin.readline():
         return  # nobody wants it any more
     threading.Thread(target=end_with_the_other, daemon=True).start()
-    phase_run(Run.open(order["path"]), PhaseSettings(**order["phasing"]), device)
+    run = Run.open(order["path"])
+    if order["work"] == "density":
+        phase_run(run, PhaseSettings(**order["phasing"]), device)
+    else:
+        voxel_errors(run, ValidationSettings(**order["settings"]), device)
 
 
 def _warm_up() -> None:

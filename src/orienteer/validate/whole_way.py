@@ -57,7 +57,7 @@ def go_the_whole_way(
             for _ in run.iterate():
                 pass
         with part("phase"):
-            if not at_work.phase_whole():
+            if not at_work.go_on_with_whole():
                 phase_run(run, phasing, device)
         with part("validate"):
             found = validate(run, settings, phasing, device=device, halves=halves, at_work=at_work)
