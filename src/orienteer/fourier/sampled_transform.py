@@ -214,21 +214,18 @@ def _choose_kernel(error: float, width: int | None, extent: float) -> Interpolat
     """
     if width is not None and width not in WIDTHS:
         raise OrienteerError(f"the width is {width} taps; it must be one of {', '.join(map(str, WIDTHS))}.")
-    kernels = {w: kernel_for_error(w, 0.4 * error) for w in (WIDTHS if width is None else [width])}
-    sizes = {
-        w: 8 * (2 * extent * kernel.oversampling + w + 3) ** 3
-        for w, kernel in kernels.items()
-        if kernel is not None
-    }
+    kernels: dict[int, InterpolationKernel] = {}
+    sizes: dict[int, float] = {}
+    for w in WIDTHS if width is None else [width]:
+        if (kernel := kernel_for_error(w, 0.4 * error)) is not None:
+            kernels[w], sizes[w] = kernel, 8 * (2 * extent * kernel.oversampling + w + 3) ** 3
+            if sizes[w] <= _CACHE_BYTES:  # wider ones need not be made, which takes long
+                return kernel
     if not sizes:
         raise OrienteerError(
             f"no interpolation kernel of width {width} has an error of {error:g}.", "Give a larger width."
         )
-    fitting = [w for w, size in sizes.items() if size <= _CACHE_BYTES]
-    chosen = kernels[min(fitting) if fitting else min(sizes, key=lambda w: sizes[w] * w**3)]
-    if chosen is None:  # unreachable, and tells the type checker so
-        raise RuntimeError
-    return chosen
+    return kernels[min(sizes, key=lambda w: sizes[w] * w**3)]
 
 
 def _precision(error: float) -> np.dtype[Any]:
