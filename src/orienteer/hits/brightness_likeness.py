@@ -34,10 +34,14 @@ class BrightnessLikeness:
         below, above = (middle - low) / _QUARTER, (high - middle) / _QUARTER
         return cls(middle, max(below, _LEAST_SPREAD), max(above, _LEAST_SPREAD))
 
+    def deviation(self, hits: Evidence) -> NDArray[np.float64]:
+        """(N,) from the middle, in standard deviations to its side; negative where fainter."""
+        rest = _logarithm(hits) - self.middle
+        return np.asarray(rest / np.where(rest < 0, self.below, self.above))
+
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
         """(N,) squared distance from the middle, in standard deviations to its side."""
-        rest = _logarithm(hits) - self.middle
-        return np.asarray((rest / np.where(rest < 0, self.below, self.above)) ** 2)
+        return self.deviation(hits) ** 2
 
 
 def _logarithm(hits: Evidence) -> NDArray[np.float64]:

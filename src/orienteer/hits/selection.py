@@ -19,9 +19,9 @@ from orienteer.hits.brightness_likeness import BrightnessLikeness
 from orienteer.hits.evidence import Evidence
 from orienteer.hits.fringe_likeness import FringeLikeness
 from orienteer.hits.kinds import HitKind
-from orienteer.hits.neighbours import Neighbours
 from orienteer.hits.profile_likeness import ProfileLikeness, ring_groups
 from orienteer.hits.size_likeness import SizeLikeness
+from orienteer.hits.suspicion import Suspicion
 
 # Hits from which a particle can be learned.
 FEWEST_HITS = 60
@@ -37,8 +37,8 @@ _CENTRES = 300
 # Fringes so many standard deviations too strong, beyond this part of the diameter, mean several particles.
 _FRINGES, _BEYOND = 4.0, 0.6
 # Hits so many standard deviations brighter or fainter than most are not of the particle: while it is learned,
-# and later.
-_ODD_WHILE_LEARNING, _ODD = 3.2, 2.6
+# and later, when their looks have a say as well.
+_ODD_WHILE_LEARNING, _ODD = 3.2, 4.0
 # Shares of the particle's distances that tell how their tail goes on.
 _LOWER, _UPPER = 0.5, 0.9
 
@@ -49,7 +49,7 @@ class Selection:
 
     profile, fringe, size, brightness : four tests of likeness.
     limits : (4,) distances up to which hits are alike.
-    neighbours : recent hits, by which those that pass all tests are judged; None while learning.
+    suspicion : how likely hits that pass all tests are junk; None while learning.
     """
 
     profile: ProfileLikeness
@@ -57,7 +57,7 @@ class Selection:
     size: SizeLikeness
     brightness: BrightnessLikeness
     limits: NDArray[np.float64]
-    neighbours: Neighbours | None = None
+    suspicion: Suspicion | None = None
 
     @classmethod
     def learn(cls, hits: Evidence, keep: float) -> "Selection | None":
@@ -85,10 +85,11 @@ class Selection:
         wider = 1 + 6 * learned / len(inner.size_A)
         limits = np.append(selection.limits[:3] * factors * wider, _ODD**2)
         selection = replace(selection, limits=limits)
-        distance = selection.distances(hits)
-        looks_alike, is_as_bright = np.asarray(distance[:, :3].max(axis=1) <= 1), distance[:, 3] <= 1
-        neighbours = Neighbours.of(selection.features(hits), looks_alike, is_as_bright)
-        return replace(selection, neighbours=neighbours)
+        alike = hits.of(np.asarray((selection.distances(hits)[:, :3] <= 1).all(axis=1)))
+        return replace(
+            selection,
+            suspicion=Suspicion.of(selection.features(alike), selection.brightness.deviation(alike)),
+        )
 
     @classmethod
     def _of(cls, core: Evidence) -> "Selection":
@@ -120,8 +121,9 @@ class Selection:
     def passes(self, hits: Evidence) -> NDArray[np.bool_]:
         """(N,) which hits all tests take for the particle."""
         alike = (self.distances(hits) <= 1).all(axis=1) & (hits.significance > FAINTEST)
-        if self.neighbours is not None:
-            alike[alike] = self.neighbours.trust(self.features(hits.of(alike)))
+        if self.suspicion is not None:
+            found = hits.of(alike)
+            alike[alike] = self.suspicion.trust(self.features(found), self.brightness.deviation(found))
         return np.asarray(alike)
 
     def kinds(self, hits: Evidence, separation_A: NDArray[np.float64]) -> NDArray[np.uint8]:

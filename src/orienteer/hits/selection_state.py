@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from orienteer.hits.brightness_likeness import BrightnessLikeness
 from orienteer.hits.fringe_likeness import FringeLikeness
-from orienteer.hits.neighbours import Neighbours
 from orienteer.hits.profile_likeness import ProfileLikeness
 from orienteer.hits.selection import Selection
 from orienteer.hits.size_likeness import SizeLikeness
+from orienteer.hits.suspicion import Suspicion
 
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
-_NEIGHBOURS = ("middle", "spread", "places", "suspicion")
+_SUSPICION = ("middle", "spread", "marks", "heights", "junk")
 # Of brightness (middle and two spreads) and of size (diameter and first bin).
 _NUMBERS = 5
 
@@ -24,10 +24,9 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
     """A selection as arrays."""
     state = {f"profile_{name}": np.array(getattr(selection.profile, name)) for name in _PROFILE}
     state |= {f"fringe_{name}": np.array(getattr(selection.fringe, name)) for name in _FRINGE}
-    if selection.neighbours is not None:
-        near = selection.neighbours
-        state |= {f"near_{name}": np.array(getattr(near, name)) for name in _NEIGHBOURS}
-        state["near_limit"] = np.array([near.limit])
+    if selection.suspicion is not None:
+        state |= {f"suspicion_{name}": np.array(getattr(selection.suspicion, name)) for name in _SUSPICION}
+        state["suspicion_limit"] = np.array([selection.suspicion.limit])
     brightness, size = selection.brightness, selection.size
     numbers = (brightness.middle, brightness.below, brightness.above, size.size_A, size.first)
     return state | {
@@ -39,15 +38,13 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
 
 def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
     """The selection of these arrays; None where they hold none, or one that was made of other tests."""
-    if len(state.get("numbers", ())) != _NUMBERS:
+    if len(state.get("numbers", ())) != _NUMBERS or "suspicion_marks" not in state:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
     fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
     middle, below, above, size_A, first = (float(number) for number in state["numbers"])
     size = SizeLikeness(size_A, first, np.array(state["size_density"]))
     brightness = BrightnessLikeness(middle, below, above)
-    neighbours = None
-    if "near_places" in state:
-        arrays = {name: np.array(state[f"near_{name}"]) for name in _NEIGHBOURS}
-        neighbours = Neighbours(**arrays, limit=float(state["near_limit"][0]))
-    return Selection(profile, fringe, size, brightness, np.array(state["limits"]), neighbours)
+    known = {name: np.array(state[f"suspicion_{name}"]) for name in _SUSPICION}
+    suspicion = Suspicion(**known, limit=float(state["suspicion_limit"][0]))
+    return Selection(profile, fringe, size, brightness, np.array(state["limits"]), suspicion)

@@ -1,0 +1,142 @@
+"""How likely a hit that looks like the particle is junk: junk comes in all brightnesses, the particle in one.
+
+Debris that looks like the particle from some side cannot be told from it by that hit alone.  But among hits
+that look so, some are far too bright or too faint for the particle, and they tell which looks are suspicious.
+Of hits that look like x the brightness, y standard deviations above that of the particle, is distributed as
+
+    (1 - π(x)) N(y) + π(x) g(y),        ln π / (1 - π) = h₀ + Σ h_m exp(-|x - x_m|² / 2 w²),
+
+N normal for the particle, and g, a wider one, for junk.  The heights h of the bells, and g, are found by
+expectation maximisation: the chance of each hit to be junk from π and g, then the logistic regression of
+these chances on looks, with the Gaussian process prior of the bells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+# Hits around which bells stand, at most; half of them at those that are oddly bright.
+_MARKS = 150
+# Width of a bell, in typical distances of two features; how little the log odds vary before there are hits.
+_WIDTH, _STIFFNESS = 1.4, 0.1
+_ROUNDS, _STEPS = 12, 2
+# A hit is oddly bright beyond so many standard deviations.
+_ODD = 2.6
+# To begin with: chances of hits with odd and with usual brightness, and log odds of looks.
+_ODD_CHANCE, _USUAL_CHANCE, _FIRST_ODDS = 0.9, 0.05, -2.0
+# Brightness of junk varies at least by so much; without any junk it would be as after so many hits of it.
+_LEAST_SPREAD, _FIRST_SPREAD, _FIRST_HITS = 2.5, 3.0, 3.0
+# A hit is taken for the particle while it is less likely junk than this; and by so much more, divided by the
+# number of hits, where chances are known from few.
+_TAKEN_UP_TO, _MORE_OF_FEW, _NEVER_TAKEN = 0.25, 30.0, 0.9
+_FARTHEST, _BRIGHTEST, _LARGEST_ODDS = 6.0, 8.0, 12.0
+_JITTER = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Suspicion:
+    """What is known of junk that looks like the particle, in F features of how hits look.
+
+    middle, spread : (F,) of the features of the particle.
+    marks : (M, F) features of some hits in standard deviations from the middle: bells stand around them.
+    heights : (M + 1,) a constant, and the heights of the bells.
+    junk : (2,) mean and standard deviation of the brightness of junk, in standard deviations of that of the
+        particle from its middle.
+    limit : chance to be junk up to which a hit is taken for the particle.
+    """
+
+    middle: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    marks: NDArray[np.float64]
+    heights: NDArray[np.float64]
+    junk: NDArray[np.float64]
+    limit: float
+
+    @classmethod
+    def of(cls, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> "Suspicion":
+        """Learned from hits that look like the particle.
+
+        features : (n, F) of how they look.
+        brightness : (n,) in standard deviations from that of the particle.
+        """
+        is_odd = np.abs(brightness) > _ODD
+        usual = features[~is_odd] if (~is_odd).any() else features
+        middle, spread = np.median(usual, axis=0), np.maximum(usual.std(axis=0), 1e-9)
+        places = _placed(features, middle, spread)
+        odd = _some(np.flatnonzero(is_odd), _MARKS // 2)
+        marks = places[np.concatenate([odd, _some(np.flatnonzero(~is_odd), _MARKS - len(odd))])]
+        bells = _bells(places, marks)
+        prior = np.zeros((bells.shape[1], bells.shape[1]))
+        prior[1:, 1:] = _STIFFNESS * (_bells(marks, marks)[:, 1:] + _JITTER * np.eye(len(marks)))
+        heights = np.zeros(bells.shape[1])
+        heights[0] = _FIRST_ODDS
+        chance, junk = np.where(is_odd, _ODD_CHANCE, _USUAL_CHANCE), np.array([0.0, _FIRST_SPREAD])
+        for _ in range(_ROUNDS):
+            for _ in range(_STEPS):
+                heights = _regression_step(bells, chance, prior, heights)
+            chance = expit(_log_odds(bells, heights) + _log_ratio(brightness, junk))
+            junk = _brightness_of_junk(brightness, chance)
+        limit = min(_TAKEN_UP_TO + _MORE_OF_FEW / len(brightness), _NEVER_TAKEN)
+        return cls(middle, spread, marks, heights, junk, limit)
+
+    def trust(self, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(N,) which of these hits are taken for the particle."""
+        return np.asarray(self.chance(features, brightness) <= self.limit)
+
+    def chance(self, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(N,) probability that hits that look like the particle are junk.
+
+        features : (N, F) of how they look.
+        brightness : (N,) in standard deviations from that of the particle.
+        """
+        bells = _bells(_placed(features, self.middle, self.spread), self.marks)
+        return np.asarray(expit(_log_odds(bells, self.heights) + _log_ratio(brightness, self.junk)))
+
+
+def _some(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most so many of the rows, spread over all."""
+    return rows[:: max(1, -(-len(rows) // max(most, 1)))][:most]
+
+
+def _placed(
+    features: NDArray[np.float64], middle: NDArray[np.float64], spread: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    return np.clip((features - middle) / spread, -_FARTHEST, _FARTHEST)
+
+
+def _bells(places: NDArray[np.float64], marks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N, M + 1) ones, and exp(-|x - x_m|² / 2 w²)."""
+    square = (places**2).sum(axis=1)[:, None] + (marks**2).sum(axis=1) - 2 * places @ marks.T
+    return np.column_stack([np.ones(len(places)), np.exp(-square / (2 * _WIDTH**2 * places.shape[1]))])
+
+
+def _log_odds(bells: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) ln π / (1 - π) of looks."""
+    return np.clip(bells @ heights, -_LARGEST_ODDS, _LARGEST_ODDS)
+
+
+def _log_ratio(brightness: NDArray[np.float64], junk: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) ln g(y) / N(y)."""
+    y = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST)
+    return np.asarray(y**2 / 2 - ((y - junk[0]) / junk[1]) ** 2 / 2 - np.log(junk[1]))
+
+
+def _brightness_of_junk(brightness: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(2,) mean and standard deviation of g, each hit counting by its chance to be junk."""
+    y, n = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST), chance.sum() + _FIRST_HITS
+    middle = (chance * y).sum() / n
+    square = ((chance * (y - middle) ** 2).sum() + _FIRST_HITS * _FIRST_SPREAD**2) / n
+    return np.array([middle, max(np.sqrt(square), _LEAST_SPREAD)])
+
+
+def _regression_step(
+    bells: NDArray[np.float64], chance: NDArray[np.float64], prior: NDArray[np.float64],
+    heights: NDArray[np.float64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """Newton's step of the logistic regression of chances (n,) on bells (n, M + 1)."""
+    p = expit(_log_odds(bells, heights))
+    curvature = (bells * (p * (1 - p))[:, None]).T @ bells + prior + 1e-6 * np.eye(len(heights))
+    slope = bells.T @ (chance - p) - prior @ heights
+    return np.asarray(heights + np.linalg.solve(curvature, slope))
