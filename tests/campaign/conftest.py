@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
-pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
+pytest.importorskip("alembic", reason="needs alembic: pip install 'orienteer[campaign]'")
 
 from orienteer.campaign.campaign import Campaign
 
@@ -31,7 +31,7 @@ def server() -> Iterator[Any]:
     postgres = _load("postgres_server")
     if reason := postgres.why_not():
         pytest.skip(reason)
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install orienteer[postgres]")
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'orienteer[postgres]'")
     with postgres.running_server() as running:
         yield running
 

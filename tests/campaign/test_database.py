@@ -10,7 +10,7 @@ from orienteer.campaign.campaign import Campaign
 
 
 def test_a_server_that_does_not_answer_is_away() -> None:
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install orienteer[postgres]")
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'orienteer[postgres]'")
     with socket.socket() as taken:  # a port at which nobody listens
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

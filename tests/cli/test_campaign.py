@@ -2,7 +2,11 @@
 
 import csv
 import json
+import math
+import os
 import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,10 @@ import h5py
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
-pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+from orienteer.run import signals
+
+pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
+pytest.importorskip("alembic", reason="needs alembic: pip install 'orienteer[campaign]'")
 
 ADDRESS = "campaign.db"
 
@@ -124,6 +130,9 @@ def test_shots_and_runs_are_exported(made: Any) -> None:
     assert made("campaign", "export", ADDRESS, "runs.csv").status == 0
     assert "'=cmd()" in Path("runs.csv").read_text()  # which a spreadsheet does not compute
     assert made("campaign", "export", ADDRESS, "runs.xlsx").status == 1
+    again = ("campaign", "export", ADDRESS, "runs.csv")
+    assert "not written over" in made(*again).errors
+    assert made(*again, "--overwrite").output.startswith("runs.csv: 1 run\n")
 
 
 def test_rules_are_made_listed_switched_and_removed(made: Any) -> None:
@@ -194,6 +203,30 @@ def test_what_is_not_there_is_said_in_one_sentence(run: Any) -> None:
     assert "no run 'r9'" in run("campaign", "show", ADDRESS, "r9").errors
     assert run("campaign", "add", ADDRESS, "missing.h5").status == 1
     assert "no database that a campaign" in run("campaign", "init", "mysql://host/name").errors
+
+
+def test_one_is_one(made: Any, frames: Path) -> None:
+    made("campaign", "add", ADDRESS, str(frames))
+    assert "1 run, 0 shots, 0 hits" in made("campaign", "list", ADDRESS).output
+    assert made("campaign", "note", ADDRESS, "frames", "steady").output == "frames: 1 note\n"
+    assert made("campaign", "note", ADDRESS, "frames", "and bright").output == "frames: 2 notes\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_worker_that_is_stopped_says_what_goes_on(
+    made: Any, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    def stop(*_: Any) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(signals, "_heard_at_s", -math.inf)
+    monkeypatch.setattr("orienteer.campaign.worker.Worker.work", stop)
+    told = made("campaign", "work", ADDRESS)
+    assert told.status == 128 + number
+    assert told.errors == (
+        "Stopped; steps that are at work go on. The same command looks after them again.\n"
+    )
 
 
 def test_a_worker_carries_out_the_steps_of_a_rule(made: Any, frames: Path) -> None:

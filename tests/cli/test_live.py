@@ -102,7 +102,7 @@ def test_a_file_is_received_to_its_end_and_the_counters_add_up(frames: Path, tmp
 
 
 def test_ctrl_c_keeps_what_was_received_and_the_same_command_goes_on(frames: Path, tmp_path: Path) -> None:
-    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
     with served(frames, rate=50) as address:
         words = ("--source", address, "--out", tmp_path / "run", "--no-map", "--json")
         process = start("live", *words)
@@ -153,7 +153,7 @@ def test_a_folder_with_other_things_is_left_alone(frames: Path, tmp_path: Path) 
 
 
 def test_a_run_can_be_given_its_time(frames: Path, tmp_path: Path) -> None:
-    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
     words = ("--out", tmp_path / "run", "--no-map", "--json", "--seconds", 8)
     with served(frames, rate=20) as address:
         status, output, messages = live("--source", address, *words)
@@ -203,7 +203,7 @@ def test_a_wrong_command_line_starts_nothing_and_is_told_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in ("sqlalchemy", "zmq"):
-        pytest.importorskip(name, reason=f"needs {name}: pip install orienteer[live,campaign]")
+        pytest.importorskip(name, reason=f"needs {name}: pip install 'orienteer[live,campaign]'")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["orienteer", "live", *words, "--out", "run", "--no-map"])
     with pytest.raises(SystemExit) as left:
@@ -215,8 +215,8 @@ def test_a_wrong_command_line_starts_nothing_and_is_told_once(
 
 
 def test_a_campaign_gets_every_shot_the_sample_and_the_tags(frames: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
-    pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+    pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
+    pytest.importorskip("alembic", reason="needs alembic: pip install 'orienteer[campaign]'")
     from orienteer.campaign.campaign import Campaign
 
     database, run = tmp_path / "campaign.db", tmp_path / "run"

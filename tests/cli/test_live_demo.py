@@ -27,7 +27,7 @@ SMALL = {
 def test_the_demo_goes_from_a_simulated_stream_to_a_map(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
     settings = live_demo.SETTINGS
     for large, small in SMALL.items():
         assert settings.count(large) == 1

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the page needs: pip install orienteer[web]")
+pytest.importorskip("uvicorn", reason="the page needs: pip install 'orienteer[web]'")
 
 import httpx
 from typer.testing import CliRunner
@@ -50,11 +50,11 @@ def test_missing_libraries_are_named_with_the_extra(run: Any, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = run("serve")
     assert result.status == 1
-    assert "pip install orienteer[web]" in result.errors
+    assert "pip install 'orienteer[web]'" in result.errors
 
 
 def test_an_address_without_a_campaign_is_refused_before_anything_is_served(tmp_path: Path) -> None:
-    pytest.importorskip("sqlalchemy", reason="campaigns need: pip install orienteer[campaign]")
+    pytest.importorskip("sqlalchemy", reason="campaigns need: pip install 'orienteer[campaign]'")
 
     def refusal(address: object) -> str:
         done = CliRunner().invoke(app, ["serve", str(tmp_path), "--port", "0", "--campaign", str(address)])

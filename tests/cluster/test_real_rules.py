@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
-pytest.importorskip("alembic", reason="needs alembic: pip install orienteer[campaign]")
+pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
+pytest.importorskip("alembic", reason="needs alembic: pip install 'orienteer[campaign]'")
 
 from orienteer.campaign.campaign import Campaign
 from orienteer.cluster.records import read_records

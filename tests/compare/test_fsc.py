@@ -98,7 +98,7 @@ def test_wrong_densities_are_told() -> None:
         fourier_shell_correlation(cube, noise(8, 1))
     holed = cube.copy()
     holed[1, 2, 3] = np.nan
-    with pytest.raises(OrienteerError, match="1 voxels of the second"):
+    with pytest.raises(OrienteerError, match="1 voxel of the second"):
         fourier_shell_correlation(cube, holed)
     with pytest.raises(OrienteerError, match="no size"):
         fourier_shell_correlation(cube, cube, 0.0)

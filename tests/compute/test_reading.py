@@ -38,6 +38,18 @@ def test_every_trouble_becomes_a_file_error_with_name_and_reason(error: Exceptio
     with pytest.raises(FileError, match=words) as caught, reading("x.dat"):
         raise error
     assert "x.dat" in str(caught.value)
+    assert caught.value.hint  # what to do next
+
+
+def test_a_reason_without_advice_gets_some_and_advice_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "x.dat").touch()
+    for hint, told in (("", "Is it a whole list of shots?"), ("Give another.", "Give another.")):
+        with pytest.raises(FileError) as caught, reading("x.dat", "list of shots"):
+            raise FileError("x.dat", "is odd.", hint)
+        assert caught.value.hint.startswith(told)
+    with pytest.raises(FileError, match="is empty") as caught:
+        read_head(tmp_path / "x.dat")
+    assert "copy" in caught.value.hint
 
 
 def test_a_defect_of_the_program_is_not_disguised() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("fastapi", reason="the page needs: pip install orienteer[web]")
-pytest.importorskip("uvicorn", reason="the page needs: pip install orienteer[web]")
+pytest.importorskip("fastapi", reason="the page needs: pip install 'orienteer[web]'")
+pytest.importorskip("uvicorn", reason="the page needs: pip install 'orienteer[web]'")
 
 import httpx
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="campaigns need: pip install orienteer[campaign]")
+pytest.importorskip("sqlalchemy", reason="campaigns need: pip install 'orienteer[campaign]'")
 
 from orienteer.campaign.campaign import Campaign
 from orienteer.dashboard import campaign_book
@@ -115,7 +115,7 @@ def test_without_a_campaign_it_is_said(root: Path, made_up: SimpleNamespace) -> 
 
 
 def test_a_server_of_databases_that_is_away_is_told_and_may_come_back() -> None:
-    pytest.importorskip("psycopg", reason="needs psycopg: pip install orienteer[postgres]")
+    pytest.importorskip("psycopg", reason="needs psycopg: pip install 'orienteer[postgres]'")
     assert "refused" in CampaignBook("postgresql://nobody@127.0.0.1:1/campaign").check()
     assert CampaignBook("").check() == ""
 

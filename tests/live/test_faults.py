@@ -21,8 +21,8 @@ def load_bench() -> Any:
 
 @pytest.mark.timeout(600)
 def test_no_event_is_lost_or_counted_twice_whatever_is_killed(tmp_path: Path) -> None:
-    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
-    pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install orienteer[campaign]")
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
+    pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
     faults = load_bench().LiveFaults(tmp_path, 5000, 200.0)
     try:
         found = faults.suffer(["source", "worker", "supervisor", "database"], 6, random.Random(3), print)

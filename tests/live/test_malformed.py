@@ -18,7 +18,7 @@ N_EVENTS, N_MALFORMED = 400, 10_000
 
 
 def test_ten_thousand_malformed_messages_are_counted_and_no_event_is_lost(tmp_path: Path) -> None:
-    pytest.importorskip("zmq", reason="needs pyzmq: pip install orienteer[live]")
+    pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
     from orienteer.stream.push import Publisher, PushSource
     from orienteer.stream.sockets import send
 

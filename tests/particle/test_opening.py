@@ -181,7 +181,7 @@ def test_one_model_is_taken(pdb) -> None:
         (ATOMS[0].replace("   1.000", "     nan").encode(), "line 1 has no valid coordinates"),
         (ATOMS[0].replace("   1.000", "   1.0x0").encode(), "line 1 has no valid coordinates"),
         (ATOMS[0].replace("  1.00 20.00", " -1.00 20.00").encode(), "no valid occupancy, such as 'N' of MSE"),
-        (ATOMS[0].replace("N\n", "Q\n").encode(), "1 atoms are of no known element, such as 'N' of MSE 1"),
+        (ATOMS[0].replace("N\n", "Q\n").encode(), "1 atom is of no known element, such as 'N' of MSE 1"),
         (ATOMS[0].replace(" N\n", "FM\n").encode(), "no form factor is tabulated for 'Fm'"),
         ("".join(ATOMS[-2:]).encode(), "no atoms left"),
     ],
@@ -202,7 +202,7 @@ def test_a_cif_without_numbers_for_coordinates_is_refused(pdb, tmp_path: Path) -
     assert "2.5 " in text
     for wrong in ("? ", "2.x5 ", "1e99 "):
         cif.write_text(text.replace("2.5 ", wrong, 1))
-        with pytest.raises(FileError, match="lack valid coordinates, such as 'CA' of MSE 1"):
+        with pytest.raises(FileError, match="lacks valid coordinates, such as 'CA' of MSE 1"):
             open_structure(cif)
 
 

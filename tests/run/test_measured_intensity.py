@@ -78,5 +78,5 @@ def test_without_a_detector_nothing_is_known_of_the_shadow(tmp_path: Path) -> No
 
 
 def test_a_model_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(OrienteerError, match="1 models"):
+    with pytest.raises(OrienteerError, match="1 model;"):
         measured_intensity(a_run(tmp_path, 5), 1)

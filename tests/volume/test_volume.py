@@ -36,7 +36,7 @@ def test_missing_voxels_are_kept_and_counted() -> None:
     values[0, 1, 2] = np.nan
     volume = Volume(values, 1.0)
     assert volume.n_missing == 1
-    assert "1 voxels missing" in repr(volume)
+    assert "1 voxel missing" in repr(volume)
 
 
 @pytest.mark.parametrize(

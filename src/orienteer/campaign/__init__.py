@@ -11,5 +11,5 @@ from orienteer.errors import OrienteerError
 if find_spec("sqlalchemy") is None or find_spec("alembic") is None:
     raise OrienteerError(
         "campaigns need SQLAlchemy and alembic, which are not installed.",
-        "Install them: pip install orienteer[campaign]",
+        "Install them: pip install 'orienteer[campaign]'",
     )

@@ -44,7 +44,7 @@ def parse_address(address: str | PathLike[str]) -> URL:
         except ImportError:
             raise CampaignError(
                 "campaigns on a PostgreSQL server need psycopg.",
-                "Install it: pip install orienteer[postgres]",
+                "Install it: pip install 'orienteer[postgres]'",
             ) from None
         return url.set(drivername="postgresql+psycopg")
     raise SettingsError(f"{url.drivername} is no database that a campaign can be kept in.", _EXAMPLES)

@@ -94,7 +94,10 @@ class Bins:
             plain = zlib.decompressobj().decompress(counts, 8 * MOST_BINS)
             found = np.frombuffer(plain, "<i8").astype(np.int64)
         except (zlib.error, ValueError) as error:
-            raise CampaignError("a histogram of the campaign is damaged.") from error
+            raise CampaignError(
+                "a histogram of the campaign is damaged.",
+                "Take a copy of the database from before, or add the run again under another name.",
+            ) from error
         return cls(exponent, first, found)
 
 

@@ -36,4 +36,7 @@ def feed(campaign: Campaign, run: str | int, read: Reader, at_most: int = AT_MOS
         if campaign.add_shots(run, columns, segment=f"from {first}"):
             added += n
         elif campaign.n_shots(run) == first:
-            raise CampaignError(f"the shots from {first} on were added before, but are not counted.")
+            raise CampaignError(
+                f"the shots from {first} on were added before, but are not counted.",
+                "Somebody has changed the database: add the run again under another name.",
+            )

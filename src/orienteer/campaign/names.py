@@ -58,7 +58,9 @@ def checked_note(text: str) -> str:
     """The note without what a terminal would take for a command, or a refusal."""
     text = "".join(letter for letter in text if letter.isprintable() or letter in "\n\t").strip()
     if not text or len(text) > MOST_OF_A_NOTE:
-        raise SettingsError(f"a note has between 1 and {MOST_OF_A_NOTE} characters.")
+        raise SettingsError(
+            f"a note has between 1 and {MOST_OF_A_NOTE} characters.", "Say it in several notes."
+        )
     return text
 
 

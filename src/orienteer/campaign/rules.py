@@ -70,10 +70,15 @@ def read_rules(path: Path) -> dict[str, Rule]:
     except OSError as error:
         raise FileError(path, f"cannot be read ({error.strerror}).", "Check the path.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path}: not valid TOML: {error}.") from None
+        raise SettingsError(
+            f"{path}: not valid TOML: {error}.", "Mend the line that it names; texts stand in quotes."
+        ) from None
     tables = tree.get("rule")
     if set(tree) != {"rule"} or not isinstance(tables, dict) or not tables:
-        raise SettingsError(f"{path}: a file of rules has tables [rule.NAME] and nothing else.")
+        raise SettingsError(
+            f"{path}: a file of rules has tables [rule.NAME] and nothing else.",
+            "Put every key under a line such as [rule.routine].",
+        )
     if wrong := [name for name, table in tables.items() if not isinstance(table, dict)]:
         raise SettingsError(f"{path}: '{wrong[0]}' is no rule.", "Write a table: [rule.NAME]")
     return {name: Rule(**table) for name, table in tables.items()}
@@ -138,7 +143,10 @@ def _check_step(step: str | list[str]) -> None:
             )
         return
     if not step or not re.fullmatch(r"[a-z]+", step[0]):
-        raise SettingsError("a step that is a list begins with a command of orienteer, such as convert.")
+        raise SettingsError(
+            "a step that is a list begins with a command of orienteer, such as convert.",
+            'For example: ["convert", "{data}", "{folder}/hits.cxi"]',
+        )
     for place in re.findall(r"\{(\w*)\}", " ".join(step)):
         if place not in PLACES:
             raise SettingsError(

@@ -20,6 +20,7 @@ from orienteer.campaign.bins import Bins
 from orienteer.campaign.database import dialect_insert, insert_new
 from orienteer.campaign.histogram import kept_bins
 from orienteer.campaign.schema import run, segment, shot, shot_column
+from orienteer.compute.words import counted
 
 Columns = Mapping[str, NDArray[Any]]
 _INTEGERS = ("is_hit", "kind", "fate")
@@ -54,7 +55,10 @@ def read_shots(connection: Connection, run_id: int, names: Sequence[str]) -> dic
     """Columns (N,) of all shots of a run in the order of arrival; NaN where nothing is known."""
     unknown = set(names) - {"event_id", *NAMED} - set(_other_names(connection, run_id))
     if unknown:
-        raise CampaignError(f"no shot of this run has a column '{sorted(unknown)[0]}'.")
+        raise CampaignError(
+            f"no shot of this run has a column '{sorted(unknown)[0]}'.",
+            "See what it has: orienteer campaign show",
+        )
     stored = [name for name in names if name == "event_id" or name in NAMED]
     others = [name for name in names if name not in stored]
     wanted = [shot.c[name] for name in (*stored, *(("more",) if others else ()))]
@@ -91,7 +95,10 @@ def _length(columns: Columns) -> int:
     n = lengths["event_id"]
     for name, length in lengths.items():
         if length != n:
-            raise CampaignError(f"there are {n} shots, but the column '{name}' has {length} values.")
+            raise CampaignError(
+                f"there are {counted(n, 'shot')}, but the column '{name}' has {counted(length, 'value')}.",
+                "Give every column one value for each shot.",
+            )
     return n
 
 

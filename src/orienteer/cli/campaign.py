@@ -11,7 +11,9 @@ from orienteer.cli.campaign_options import Address, RunName, open_campaign
 from orienteer.cli.campaign_rule import rule
 from orienteer.cli.campaign_words import in_rows, job_rows, run_rows, sums
 from orienteer.cli.console import messages, output, print_json, print_table
-from orienteer.cli.options import AsJson
+from orienteer.cli.options import AsJson, Overwrite, refuse_existing
+from orienteer.cli.stopping import telling_what_is_written, telling_when_stopped
+from orienteer.compute.words import counted
 
 if TYPE_CHECKING:
     from orienteer.campaign.campaign import Campaign
@@ -138,7 +140,7 @@ def note(
     if as_json:
         print_json({"run": run, "notes": notes})
     else:
-        output.print(f"{run}: {len(notes)} notes", markup=False, soft_wrap=True)
+        output.print(f"{run}: {counted(len(notes), 'note')}", markup=False, soft_wrap=True)
 
 
 app.command()(rule)
@@ -169,11 +171,10 @@ def work(
     with open_campaign(address) as campaign:
         if again:
             campaign.database.write(jobs.retry_failed)
-        try:
+        with telling_when_stopped(
+            "Stopped; steps that are at work go on.", "The same command looks after them again."
+        ):
             Worker(campaign, at_once, tell).work(once, every_s)
-        except KeyboardInterrupt:
-            tell("Steps that are at work go on; start again to look after them.")
-            raise
         told = campaign.overview()["jobs"]
     if as_json:
         print_json({"jobs": told})
@@ -197,18 +198,20 @@ def export(
         ),
     ],
     run: Annotated[str, typer.Option("--run", metavar="RUN", help="Its shots; otherwise all runs.")] = "",
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the runs of a campaign, or the shots of a run, as a file."""
     from orienteer.campaign.exporting import export_runs, export_shots
 
-    with open_campaign(address) as campaign:
+    refuse_existing(out, overwrite)
+    with telling_what_is_written(out), open_campaign(address) as campaign:
         n = export_shots(campaign, run, out) if run else export_runs(campaign, out)
     told: dict[str, Any] = {"file": str(out), "shots" if run else "runs": n}
     if as_json:
         print_json(told)
     else:
-        output.print(f"{out}: {n} {'shots' if run else 'runs'}", markup=False, soft_wrap=True)
+        output.print(f"{out}: {counted(n, 'shot' if run else 'run')}", markup=False, soft_wrap=True)
 
 
 def _sums(campaign: "Campaign") -> dict[str, Any]:

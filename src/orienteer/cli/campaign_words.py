@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from orienteer.compute.words import counted
+
 _SHOWN = ("name", "sample", "kind", "data", "folder", "created", "modified")
 
 
 def sums(told: Mapping[str, Any]) -> str:
     """How much there is in a campaign, in words."""
-    return f"{told['n_runs']:,} runs, {told['n_shots']:,} shots, {told['n_hits']:,} hits"
+    return ", ".join(counted(told[f"n_{what}s"], what) for what in ("run", "shot", "hit"))
 
 
 def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[str, ...]]:

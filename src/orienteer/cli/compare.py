@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
 from orienteer.cli.inspect import save_picture
@@ -168,7 +169,7 @@ def _print(report: dict[str, Any], found: "Comparison") -> None:
     )
     print_table(rows)
     for remark in report["remarks"]:
-        messages.print(f"[yellow]note[/] {remark}", soft_wrap=True)
+        messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     for name in ("picture", "aligned"):
         if name in report:
             output.print(f"Open   {report[name]}", style="bold", markup=False, soft_wrap=True)

@@ -12,6 +12,7 @@ from orienteer.cli.console import output, print_json, print_table
 from orienteer.cli.options import AsJson
 from orienteer.compute.arrays import import_cupy
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
+from orienteer.compute.words import counted
 
 REQUIRED = (
     "numpy",
@@ -71,7 +72,7 @@ def examine() -> list[Finding]:
     """Everything worth knowing about this machine, in the order in which it is shown."""
     return [
         Finding("Python", True, f"{platform.python_version()} ({platform.system()} {platform.machine()})"),
-        Finding("processor", True, f"{processor_name()}, {usable_cores()} cores usable"),
+        Finding("processor", True, f"{processor_name()}, {counted(usable_cores(), 'core')} usable"),
         Finding("memory", True, "{:.1f} GiB, {:.1f} GiB free".format(*memory_GiB())),
         Finding(
             "disk", True, f"{shutil.disk_usage(Path.cwd()).free / 2**30:.0f} GiB free in the current folder"

@@ -23,6 +23,7 @@ from orienteer.cli.options import (
 )
 from orienteer.cli.progress import track
 from orienteer.cli.stopping import telling_what_is_written
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.hits.settings import HitSettings
 
@@ -72,7 +73,8 @@ def hits(
     if as_json:
         print_json(report)
         return
-    found = f"{report['hits']:,} hits in {report['shots']:,} shots ({100 * report['hit_rate']:.3g} %)"
+    hits, shots = (counted(report[f"{what}s"], what) for what in ("hit", "shot"))
+    found = f"{hits} in {shots} ({100 * report['hit_rate']:.3g} %)"
     kinds = ", ".join(f"{n:,} {kind}" for kind, n in report["kinds"].items() if n)
     output.print(f"{found}: {kinds}" if kinds else found, soft_wrap=True)
     if report["size_A"]:

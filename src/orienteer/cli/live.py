@@ -176,7 +176,9 @@ def receive(
         folder.log.append("stopped" if stop.is_requested else "finished", given_up=given_up)
         for role, words in given_up.items():
             if role == "worker":
-                raise OrienteerError(f"nothing can be received: {words}")
+                raise OrienteerError(
+                    f"nothing can be received: {words}", "When that is mended, the same command goes on."
+                )
             messages.print(f"[yellow]note[/] {role}: {escape(words)}", soft_wrap=True)
         if stop.is_requested:
             stopped = stop.exception(

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orienteer.cli.console import messages
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def in_one_line(summary: dict[str, Any]) -> str:
         f"{counters[name]:,} {name}" for name in ("duplicates", "malformed", "gaps", "late") if counters[name]
     ]
     rates = f"{now['frames_per_s']:,.0f} frames/s, {now['hits_per_s']:,.1f} hits/s"
-    return ", ".join([*parts, *beside]) + f"; {summary['hits']:,} hits; {rates}"
+    return ", ".join([*parts, *beside]) + f"; {counted(summary['hits'], 'hit')}; {rates}"
 
 
 def picture(title: str, summary: dict[str, Any], words: dict[str, str]) -> Group:

@@ -12,6 +12,7 @@ from orienteer.cli.console import messages, print_json, print_table
 from orienteer.cli.options import AsJson, Overwrite, refuse_existing
 from orienteer.cli.progress import show_steps
 from orienteer.cli.stopping import telling_what_is_written
+from orienteer.compute.words import counted
 
 
 def pack(
@@ -54,7 +55,11 @@ def pack(
         [
             ("archive", str(path)),
             ("size", f"{packed.packed / 1e6:,.0f} MB, {packed.unpacked / 1e6:,.0f} MB unpacked"),
-            ("holds", f"{packed.n_files:,} files of Python and {len(environment.distributions)} packages"),
+            (
+                "holds",
+                f"{counted(packed.n_files, 'file')} of Python and "
+                f"{counted(len(environment.distributions), 'package')}",
+            ),
             ("in a job", f"orienteer submit RUN.toml --environment {shlex.quote(str(path))}"),
             ("by hand", f"tar -xf {shlex.quote(str(path))} -C FOLDER && FOLDER/bin/orienteer --version"),
         ]

@@ -13,6 +13,7 @@ from rich.markup import escape
 
 from orienteer.cli.console import Stopped, messages
 from orienteer.cli.reconstruct import reconstruct
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError, SettingsError
 
 Ranks = Annotated[
@@ -78,7 +79,7 @@ def run(
     def start() -> Ending:
         now = available_ranks(ranks)
         if now.lost_nodes:
-            _say(f"Without {', '.join(now.lost_nodes)}: {now.n_ranks} ranks.")
+            _say(f"Without {', '.join(now.lost_nodes)}: {counted(now.n_ranks, 'rank')}.")
         ending = launch(program, now.n_ranks, now.lost_nodes)
         if _run_id(folder) not in (None, run_before):  # what was begun anew goes on
             program[:] = [word for word in program if word != "--restart"]

@@ -56,7 +56,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise OrienteerError(
             f"the page needs {error.name}, which is not installed.",
-            "Install it with: pip install orienteer[web]",
+            "Install it with: pip install 'orienteer[web]'",
         ) from error
     from orienteer.dashboard.access_log import default_path
     from orienteer.dashboard.campaign_book import CampaignBook

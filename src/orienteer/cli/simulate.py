@@ -25,6 +25,7 @@ from orienteer.cli.options import (
 from orienteer.cli.progress import show_steps, track
 from orienteer.cli.stopping import telling_what_is_written
 from orienteer.compute.arrays import DeviceName
+from orienteer.compute.words import counted
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError
 from orienteer.simulation.settings import SimulateSettings
@@ -60,8 +61,8 @@ def simulate(
         print_json(report)
         return
     rate = f"{report['frames_per_second']:,.0f} frames/s after {report['setup_seconds']:.1f} s of set-up"
-    made = f"{report['frames']:,} frames of {report['photons_per_frame']:,.4g} photons on {report['device']}"
-    output.print(f"{made}: {rate}")
+    made = f"{counted(report['frames'], 'frame')} of {report['photons_per_frame']:,.4g} photons"
+    output.print(f"{made} on {report['device']}: {rate}")
     for remark in report["remarks"]:
         messages.print(f"[dim]{escape(remark)}[/]")
     print_losses(report["lost"])

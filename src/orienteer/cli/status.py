@@ -10,6 +10,7 @@ from rich.markup import escape
 from orienteer.cli.console import messages, output, print_json, print_table
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson
+from orienteer.compute.words import counted
 
 if TYPE_CHECKING:
     from orienteer.cluster.job_state import JobState
@@ -145,7 +146,7 @@ def _said(record: "JobRecord", job: "JobState | None") -> str:
         return "is not known to Slurm any more"
     if not job.is_working:
         return job.words
-    where = f" on {job.nodes}" if job.nodes else f" on {record.nodes} nodes"
+    where = f" on {job.nodes}" if job.nodes else f" on {counted(record.nodes, 'node')}"
     left = "" if job.seconds_left is None else f", {time_in_words(job.seconds_left)} of its time left"
     return f"{job.words}{where}{left}"
 

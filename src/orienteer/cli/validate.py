@@ -15,6 +15,7 @@ from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_
 from orienteer.cli.progress import show_steps
 from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.arrays import DeviceName
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.run.validation_settings import ValidationSettings
 
@@ -93,7 +94,7 @@ def _announce(run: "Run", halves: "Halves", settings: ValidationSettings) -> Non
     took = sum(step.get("seconds") or 0.0 for step in run.steps)
     left = sum(0.5 for one in halves.runs if not one.finished)
     when = f"about {time_in_words(left * took)}" if left else "done already"
-    drawn = f", and {settings.replicates} draws of the frames" if settings.replicates else ""
+    drawn = f", and {counted(settings.replicates, 'draw')} of the frames" if settings.replicates else ""
     messages.print(
         f"Two independent runs of {sizes} frames ({when}; {len(halves.parts.sentinels):,} frames are in "
         f"neither), the phasing of each, their comparison{drawn}.",
@@ -106,7 +107,7 @@ def _reconstruct(halves: "Halves") -> None:
     for number, run in enumerate(halves.runs, start=1):
         if run.finished:
             continue
-        title = f"half {number}: {len(halves.parts[number - 1]):,} frames -> {run.path}"
+        title = f"half {number}: {counted(len(halves.parts[number - 1]), 'frame')} -> {run.path}"
         with closing(run.iterate()) as steps, show_reconstruction(title) as show:
             for step in steps:
                 show(cast(Step, step))
@@ -159,7 +160,7 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         rows = [(f"state {one.state}", _state(one)) for one in found.states]
     if found.sentinels is not None:
         poses = found.sentinels
-        words = f"agree to {angle_in_words(poses.median_deg)} ({poses.frames:,} frames"
+        words = f"agree to {angle_in_words(poses.median_deg)} ({counted(poses.frames, 'frame')}"
         rows.append(("poses of unseen frames", f"{words}; by chance {poses.chance_deg:.0f} deg)"))
     if found.coverage is not None:
         share = f"{found.coverage.empty_share:.1%} of directions without data"

@@ -152,4 +152,8 @@ def _compressed(path: Path, ending: str) -> Iterator[IO[bytes]]:
                 program.stderr.close()
                 status = program.wait()
             if status:
-                raise FileError(path, f"could not be packed: {said or 'zstd failed'}.")
+                raise FileError(
+                    path,
+                    f"could not be packed: {said or 'zstd failed'}.",
+                    "Look for room on the disk, or write a .tar.gz, which needs no zstd.",
+                )

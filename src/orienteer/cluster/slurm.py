@@ -46,7 +46,10 @@ def call(program: str, *arguments: str, given: str | None = None, patience_s: fl
             f"Slurm did not answer '{program}' within {patience_s:.0f} s.", "Try again in a few minutes."
         ) from None
     if done.returncode:
-        raise SlurmError(f"{program}: {complaint(done.stderr or done.stdout)}")
+        raise SlurmError(
+            f"{program}: {complaint(done.stderr or done.stdout)}",
+            "Try the same by hand, or ask who runs Slurm here.",
+        )
     return done.stdout
 
 
@@ -67,9 +70,15 @@ def submit(script: str, options: Sequence[str] = ()) -> str:
     except SlurmError as error:
         if error.message.startswith("sbatch: "):
             words = error.message.removeprefix("sbatch: ")
-            raise SlurmError(f"Slurm does not take this job: {words}.".replace("..", ".")) from None
+            raise SlurmError(
+                f"Slurm does not take this job: {words}.".replace("..", "."),
+                "Change what is asked for under [cluster], and look at the script with --dry-run.",
+            ) from None
         raise
     number = said.strip().partition(";")[0]
     if not number.isdigit():
-        raise SlurmError(f"sbatch has said '{said.strip():.200}', which is no number of a job.")
+        raise SlurmError(
+            f"sbatch has said '{said.strip():.200}', which is no number of a job.",
+            "See by hand whether it was taken: squeue --me",
+        )
     return number

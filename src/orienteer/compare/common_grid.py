@@ -86,12 +86,14 @@ def _checked(volume: Volume, what: str, remarks: list[str]) -> Volume:
     values = volume.values
     if volume.n_missing:
         if volume.n_missing == values.size:
-            raise OrienteerError(f"{what} holds no number at all.")
+            raise OrienteerError(f"{what} holds no number at all.", "Give a map with values.")
         remarks.append(f"{volume.n_missing} voxels of {what} hold no number and were taken as 0.")
         xp = array_namespace(values)
         values = xp.where(xp.isnan(values), xp.asarray(0, dtype=values.dtype), values)
     if _is_constant(values):
-        raise OrienteerError(f"{what} is the same everywhere: there is nothing to compare.")
+        raise OrienteerError(
+            f"{what} is the same everywhere: there is nothing to compare.", "Give a map that shows something."
+        )
     return volume.with_values(values)
 
 

@@ -164,7 +164,10 @@ def _compare_intensities(
     known = [radial_mean(xp.astype(~xp.isnan(v.values), xp.float64)) for v in (first, second)]
     common = np.flatnonzero(np.minimum(*known)[1:] > 0.5) + 1
     if not len(common):
-        raise OrienteerError("there is no shell on which both intensities were measured.")
+        raise OrienteerError(
+            "there is no shell on which both intensities were measured.",
+            "Compare intensities that overlap in resolution.",
+        )
     found = align_intensities(
         first.values, second.values, first_shell=int(common[0]), last_shell=int(common[-1]), near=near
     )
@@ -255,5 +258,7 @@ def _given_mask(found: DensityAlignment, mask: Volume) -> Array:
     values = xp.where(xp.isnan(values), xp.asarray(0, dtype=values.dtype), values)
     values = resample(values, mask.voxel_size, found.reference.shape[0], found.fsc.voxel_size_A)
     if not bool(xp.any(values > 0)):
-        raise OrienteerError("the mask is 0 everywhere in the box of the densities.")
+        raise OrienteerError(
+            "the mask is 0 everywhere in the box of the densities.", "Give another mask, or --mask auto."
+        )
     return xp.astype(xp.clip(values, 0.0, 1.0), xp.float32)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from orienteer.compare.shells import n_shells
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.kernels import load_kernels
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 _THREADS = 256
@@ -87,9 +88,8 @@ def check_density(values: Array, what: str = "the density") -> int:
     xp = array_namespace(values)
     wrong = int(xp.sum(xp.astype(~xp.isfinite(values), xp.int64)))
     if wrong:
-        raise OrienteerError(
-            f"{wrong} voxels of {what} hold no number.", "Set voxels without a value to 0 first."
-        )
+        voxels = counted(wrong, f"voxel of {what} holds", f"voxels of {what} hold")
+        raise OrienteerError(f"{voxels} no number.", "Set voxels without a value to 0 first.")
     return int(values.shape[0])
 
 

@@ -61,17 +61,22 @@ def _at(values: Array, step: float, n: int) -> Array:
 
 def _checked(volume: Volume, what: str) -> Volume:
     if volume.space != "reciprocal":
-        raise OrienteerError(f"{what} is a density, not an intensity.")
+        raise OrienteerError(
+            f"{what} is a density, not an intensity.", "Compare two densities, or two intensities."
+        )
     sizes = volume.voxel_size
     if len(set(volume.shape)) != 1 or max(sizes) - min(sizes) > _SAME * max(sizes):
         raise OrienteerError(
             f"{what} has {' x '.join(map(str, volume.shape))} voxels of "
-            f"{' x '.join(f'{size:.4g}' for size in sizes)} 1/A; a cube of cubes is needed."
+            f"{' x '.join(f'{size:.4g}' for size in sizes)} 1/A; a cube of cubes is needed.",
+            "Write it again on a grid of equal steps and as many voxels along each axis.",
         )
     if volume.n_missing == volume.values.size:
-        raise OrienteerError(f"{what} holds no number at all.")
+        raise OrienteerError(f"{what} holds no number at all.", "Give a map with values.")
     xp = array_namespace(volume.values)
     known = volume.values[~xp.isnan(volume.values)]
     if bool(xp.max(known) == xp.min(known)):
-        raise OrienteerError(f"{what} is the same everywhere: there is nothing to compare.")
+        raise OrienteerError(
+            f"{what} is the same everywhere: there is nothing to compare.", "Give a map that shows something."
+        )
     return volume

@@ -77,7 +77,10 @@ def _parting_level(values: Array) -> float:
     above = below[-1] - below
     parts = (below > 0) & (above > 0)
     if not parts.any():
-        raise OrienteerError("the density is the same everywhere, so there is nothing to mask.")
+        raise OrienteerError(
+            "the density is the same everywhere, so there is nothing to mask.",
+            "Give a map that shows something.",
+        )
     apart = np.zeros(len(middle))
     mean_below = total[parts] / below[parts]
     mean_above = (total[-1] - total[parts]) / above[parts]

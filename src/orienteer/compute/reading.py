@@ -56,9 +56,11 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
             # A named pipe would wait for ever, and a device has no end.
             raise FileError(file, "is not a regular file.", "Give the path of a file.")
         yield file
-    except FileError:
+    except FileError as error:
+        error.hint = error.hint or _advice(what)
         raise
     except OrienteerError as error:
+        error.hint = error.hint or _advice(what)
         if str(file) in error.message:
             raise
         if isinstance(error, GeometryMismatch):
@@ -66,7 +68,11 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
         raise FileError(file, error.message, error.hint) from error
     except FileNotFoundError as error:
         if error.filename not in (None, str(file)):
-            raise FileError(file, f"needs '{error.filename}', which does not exist.") from error
+            raise FileError(
+                file,
+                f"needs '{error.filename}', which does not exist.",
+                "Put that file there.",
+            ) from error
         raise FileError(file, "does not exist.", "Check the path.") from error
     except PermissionError as error:
         raise FileError(
@@ -79,7 +85,7 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
             file, f"cannot be read ({one_line(error)}).", "The file may be damaged or incomplete."
         ) from error
     except _DAMAGE as error:
-        raise FileError(file, f"is damaged or no {what} ({one_line(error)}).") from error
+        raise FileError(file, f"is damaged or no {what} ({one_line(error)}).", _advice(what)) from error
 
 
 @contextmanager
@@ -102,8 +108,13 @@ def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool =
         with open_unpacked(file) if unpack else file.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
         if not head:
-            raise FileError(file, "is empty.")
+            raise FileError(file, "is empty.", "Write or copy it again: that has not come to its end.")
     return head
+
+
+def _advice(what: str) -> str:
+    """What to do about a file whose content cannot be right, where nothing better is known."""
+    return f"Is it a whole {what}? Copy it again from where it was made, or give another file."
 
 
 def is_hdf5(head: bytes) -> bool:

@@ -6,6 +6,8 @@ def counted(n: int, one: str, several: str = "") -> str:
 
     >>> counted(1, "frame"), counted(2500, "frame"), counted(0, "class", "classes")
     ('1 frame', '2,500 frames', '0 classes')
+    >>> counted(1, "frame is", "frames are") + " lost"
+    '1 frame is lost'
     """
     return f"{n:,} {one if n == 1 else several or one + 's'}"
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.words import counted
 from orienteer.dashboard.roots import Roots
 from orienteer.errors import FileError, OrienteerError
 from orienteer.report.plain_values import as_count, as_number, as_texts, as_words, at
@@ -90,7 +91,7 @@ def _live_row(roots: Roots, path: Path) -> dict[str, Any]:
         if working_host(path)
         else ("finished" if counters.get("is_finished") is True else "stopped")
     )
-    words = f"{processed or 0:,} shots processed"
+    words = f"{counted(processed or 0, 'shot')} processed"
     if hits is not None:
         words += f", {hits:,} of them hits"
     source = as_words(described.get("source"))
@@ -130,7 +131,11 @@ def _frame_tags(roots: Roots, path: Path) -> list[str]:
 
 def in_words(standing: Standing) -> str:
     """Where a run stands, in one sentence."""
-    where = f"after {standing.iteration} iterations" if standing.iteration else "before its first iteration"
+    where = (
+        f"after {counted(standing.iteration, 'iteration')}"
+        if standing.iteration
+        else "before its first iteration"
+    )
     if standing.stage and standing.n_stages:
         where += f", stage {standing.stage} of {standing.n_stages}"
     if standing.agrees_to_A:

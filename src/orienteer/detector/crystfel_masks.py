@@ -139,7 +139,8 @@ def apply_mask(detector: Detector, reference: MaskReference, values: ArrayLike) 
     if np.size(values) != detector.n_pixels:
         raise GeometryMismatch(
             f"the mask at {reference.location} is {np.shape(values)}, but detector '{detector.name}' has "
-            f"frames of {detector.frame_shape}."
+            f"frames of {detector.frame_shape}.",
+            "Give the mask file that belongs to this geometry.",
         )
     return detector.with_mask(combine_masks(detector.mask, mask_levels(detector, reference, values)[0]))
 
@@ -169,7 +170,8 @@ def apply_mask_files(
             path = next((p for p in (folder / reference.file, Path(reference.file)) if p.is_file()), None)
             if path is None or "%" in reference.location:
                 warnings.warn(
-                    f"the mask {reference.location} of {reference.file} was not found.", stacklevel=2
+                    f"the mask {reference.location} of {reference.file} was not found and masks nothing.",
+                    stacklevel=2,
                 )
                 continue
             detector = apply_mask(detector, reference, _read_mask(path, reference.location))

@@ -158,7 +158,9 @@ def _frame_shape(path: str | PathLike[str], detector: Detector) -> tuple[int, ..
         if len(shape) >= 2 and prod(shape) == n_pixels and all(_is_slab(panel, shape) for panel in panels):
             return shape
     raise FileError(
-        path, f"the panels of '{detector.name}' are not stored as slabs, as a .geom file needs them."
+        path,
+        f"the panels of '{detector.name}' are not stored as slabs, as a .geom file needs them.",
+        "Write .h5 or .dat, which hold any detector.",
     )
 
 

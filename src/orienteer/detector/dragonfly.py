@@ -145,7 +145,8 @@ def _to_fields(
     flat_areas_m2 = areas_m2[detector.covered] / np.abs(detector.directions[detector.covered, 2])
     if not detector.covered.any() or detector.distance_m <= 0:
         raise OrienteerError(
-            f"detector '{detector.name}' does not stand behind the sample, as Dragonfly's must."
+            f"detector '{detector.name}' does not stand behind the sample, as Dragonfly's must.",
+            "Write .h5 or .geom, which hold any detector.",
         )
     detd = detector.distance_m / float(np.sqrt(np.median(flat_areas_m2)))
     radius = detd if ewald_radius_voxels is None else float(ewald_radius_voxels)

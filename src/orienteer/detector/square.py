@@ -40,7 +40,9 @@ def square_detector(
     """
     n_slow, n_fast = (n_pixels, n_pixels) if isinstance(n_pixels, int | np.integer) else n_pixels
     if min(n_slow, n_fast) < 1:
-        raise OrienteerError(f"a detector of {n_slow} x {n_fast} pixels has no pixels.")
+        raise OrienteerError(
+            f"a detector of {n_slow} x {n_fast} pixels has no pixels.", "Give at least 1 x 1."
+        )
     pixel_size_m, distance_m = _size_and_distance(
         min(n_slow, n_fast) / 2, pixel_size_m, distance_m, edge_resolution_A, wavelength_A
     )
@@ -78,7 +80,8 @@ def _size_and_distance(
     if sum(value is not None for value in given.values()) != 2:
         names = [field for field, value in given.items() if value is not None]
         raise OrienteerError(
-            f"a square detector is set by two of {', '.join(given)}; given: {', '.join(names) or 'none'}."
+            f"a square detector is set by two of {', '.join(given)}; given: {', '.join(names) or 'none'}.",
+            "Leave out the others, or name two of them.",
         )
     if pixel_size_m is not None and distance_m is not None:
         return float(pixel_size_m), float(distance_m)

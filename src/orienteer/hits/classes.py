@@ -69,7 +69,9 @@ def classify(
     q_max_inv_A : edge of what is looked at; by default 90 % of the light beyond the background lies inside.
     """
     if n_classes < 1 or iterations < 1 or len(hits) == 0:
-        raise OrienteerError("classes need at least one hit, one class and one iteration.")
+        raise OrienteerError(
+            "classes need at least one hit, one class and one iteration.", "Give more hits, or fewer classes."
+        )
     if background is not None and np.shape(background) != (detector.n_pixels,):
         raise GeometryMismatch(
             f"the background has shape {np.shape(background)}, but the detector has "

@@ -32,7 +32,9 @@ class Rings:
         correction = detector.correction(polarisation)
         self.pixels = np.flatnonzero((detector.mask < PixelUse.NEVER) & (correction > 0))
         if len(self.pixels) < 2:
-            raise OrienteerError("fewer than two pixels of the detector may be used, which shows no hit.")
+            raise OrienteerError(
+                "fewer than two pixels of the detector may be used, which shows no hit.", "Mask fewer pixels."
+            )
         self.n_pixels = detector.n_pixels
         self.q_inv_A = detector.q_length_inv_A(wavelength_A)[self.pixels]
         self.correction = correction[self.pixels] / correction[self.pixels].mean()

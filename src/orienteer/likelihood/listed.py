@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.dense_product import DenseProduct
 from orienteer.likelihood.frames import FrameBatch
@@ -88,7 +89,8 @@ def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Ar
         )
     ends = int(block_start[0]), int(pair_start[0]), int(pair_start[-1])
     if ends[0] < 0 or ends[1:] != (0, len(frame)):
-        raise OrienteerError(f"pairs run from {ends[1]} to {ends[2]}, but {len(frame)} frames are listed.")
+        n_listed = counted(len(frame), "frame is", "frames are")
+        raise OrienteerError(f"pairs run from {ends[1]} to {ends[2]}, but {n_listed} listed.")
     if bool((block_start[1:] < block_start[:-1]).any()) or bool((pair_start[1:] < pair_start[:-1]).any()):
         raise OrienteerError("the starts of blocks and of pairs must not descend.")
     if not is_on_gpu(frame) and len(frame) and not 0 <= int(frame.min()) <= int(frame.max()) < len(frames):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.live.folder import LiveFolder
 from orienteer.live.given import load_filter, open_detector, open_sources
@@ -74,7 +75,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
         for name in worker.set_aside:
             folder.log.append("damaged", reason=f"segment {name} is damaged; its events are received again.")
         received = worker.summary.counters.received
-        again = f", and goes on behind {received} events" if received else ""
+        again = f", and goes on behind {counted(received, 'event')}" if received else ""
         _say(f"receives from {described['source']}{again}")
         if worker.run(lambda: not stop.is_requested, lambda: time.time() >= until_s):
             _say("has received everything")
@@ -163,7 +164,7 @@ def feed_campaign(folder: LiveFolder, stop: StopRequests) -> int:
             tags.hand_on(lambda found: campaign.put_frame_tags(run, found))
             if is_over and not stop.is_requested:
                 campaign.close_run(run)
-                _say(f"has all {campaign.n_shots(run)} shots")
+                _say(f"has all {counted(campaign.n_shots(run), 'shot')}")
                 return DONE
             if n == 0:
                 _pause(_LOOK_EVERY_S, stop)
@@ -299,7 +300,7 @@ def _leave_with_parent() -> None:
 
 def _say_step(step: Any) -> None:
     agrees = f", halves agree to {step.agrees_to_A:.1f} A" if step.agrees_to_A else ""
-    _say(f"round {step.iteration} with {step.n_hits} hits{agrees}")
+    _say(f"round {step.iteration} with {counted(step.n_hits, 'hit')}{agrees}")
 
 
 def _say(words: str) -> None:

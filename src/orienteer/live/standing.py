@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.live.folder import LiveFolder
 from orienteer.run.events import read_events
@@ -27,6 +28,7 @@ def read_live_standing(path: Path) -> Standing:
         "working" if holder else "finished" if is_finished else "stopped",
         "live",
         frames=int(counters.get("hits", 0)),
-        reason=f"{counters.get('received', 0):,} events received, {counters.get('hits', 0):,} hits",
+        reason=f"{counted(counters.get('received', 0), 'event')} received, "
+        f"{counted(counters.get('hits', 0), 'hit')}",
         host=holder.host if holder else "",
     )

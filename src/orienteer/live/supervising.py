@@ -128,7 +128,10 @@ class Supervisor:
                     start_new_session=True,  # a Ctrl-C at the terminal is ours to pass on
                 )
         except OSError as error:
-            raise OrienteerError(f"the {child.role} cannot be started ({error.strerror}).") from error
+            raise OrienteerError(
+                f"the {child.role} cannot be started ({error.strerror}).",
+                "Does this machine run out of memory or processes? The same command goes on.",
+            ) from error
         child.n_starts += 1
         child.begun_s, child.state = time.monotonic(), "working"
         self._folder.log.append("started", role=child.role, pid=child.process.pid)

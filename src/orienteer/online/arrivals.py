@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns
@@ -74,7 +75,7 @@ class Arrivals:
             keep = np.array(self._select(columns))
             if keep.shape != rows.shape or keep.dtype.kind != "b":
                 raise OrienteerError(
-                    f"the choice of hits gave {keep.dtype} of shape {keep.shape} for {len(rows)} hits.",
+                    f"the choice of {counted(len(rows), 'hit')} gave {keep.dtype} of shape {keep.shape}.",
                     "It should give one yes or no for each.",
                 )
         for i in np.flatnonzero(keep):

@@ -60,7 +60,9 @@ def grid_for_resolution(
     """
     for name, value in (("resolution_A", resolution_A), ("diameter_A", diameter_A)):
         if not (np.isfinite(value) and value > 0):
-            raise OrienteerError(f"{name} is {value}; it must be a positive length in Å.")
+            raise OrienteerError(
+                f"{name} is {value}; it must be a positive length in Å.", "Give one such as 200."
+            )
     n_speckles = diameter_A / resolution_A
     if n_speckles > MOST_DIVISIONS:
         raise OrienteerError(

@@ -19,7 +19,9 @@ _MOST_POSES = 100_000_000
 def super_fibonacci(n_poses: int) -> PoseGrid:
     """A grid of exactly n_poses rotations along two interleaved spirals on the 3-sphere."""
     if not 1 <= n_poses <= _MOST_POSES:
-        raise OrienteerError(f"a super-Fibonacci grid has 1 to {_MOST_POSES} poses, not {n_poses}.")
+        raise OrienteerError(
+            f"a super-Fibonacci grid has 1 to {_MOST_POSES} poses, not {n_poses}.", "Give another --level."
+        )
     step = np.arange(n_poses) + 0.5
     inner, outer = np.sqrt(step / n_poses), np.sqrt(1 - step / n_poses)
     alpha, beta = 2 * np.pi * step / _PHI, 2 * np.pi * step / _PSI

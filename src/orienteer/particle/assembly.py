@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.particle.deposited_atoms import FARTHEST_A, DepositedAtoms
 from orienteer.particle.structure import Structure
@@ -56,7 +57,11 @@ def build_assembly(
             shift = np.array(operator.transform.vec.tolist())
             rigid = np.allclose(matrix @ matrix.T, np.eye(3), atol=0.01) and np.isfinite(shift).all()
             if not (rigid and np.abs(shift).max() < FARTHEST_A):
-                raise FileError(path, f"an operator of assembly '{name}' is not a rotation and a shift.")
+                raise FileError(
+                    path,
+                    f"an operator of assembly '{name}' is not a rotation and a shift.",
+                    "Build without an assembly, or download the file again.",
+                )
             parts.append(members)
             positions.append(structure.positions_A[members] @ matrix.T + shift)
             chains.append(_copied_names(atoms.labels.chain[members], copies))
@@ -66,7 +71,9 @@ def build_assembly(
         )
     built = structure.selected(np.concatenate(parts))
     if len(built) != len(structure):
-        remarks.append(f"Assembly {name} has {len(built)} atoms, from {len(structure)} in the file.")
+        remarks.append(
+            f"Assembly {name} has {counted(len(built), 'atom')}, from {len(structure)} in the file."
+        )
     labels = replace(built.labels, chain=np.concatenate(chains)) if built.labels is not None else None
     return replace(built, positions_A=np.concatenate(positions), labels=labels)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.particle.labels import AtomLabels
 
@@ -59,7 +60,9 @@ class DepositedAtoms:
         if misplaced.any():
             raise FileError(
                 path,
-                f"{misplaced.sum()} atoms lack valid coordinates, such as {name_atoms(labels, misplaced)}.",
+                f"{counted(misplaced.sum(), 'atom lacks', 'atoms lack')} valid coordinates, such as "
+                f"{name_atoms(labels, misplaced)}.",
+                "Mend or leave out these lines of the file.",
             )
         water_column, hetero_column = np.array(flags, dtype=bool).T
         return DepositedAtoms(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.particle.assembly import build_assembly
 from orienteer.particle.deposited_atoms import DepositedAtoms, choose_alternates, name_atoms
@@ -56,7 +57,11 @@ def open_structure(
         )
     deposited = read_structure_file(path)
     if not 1 <= model <= len(deposited):
-        raise FileError(path, f"has no model {model}; its models are numbered 1 to {len(deposited)}.")
+        raise FileError(
+            path,
+            f"has no model {model}; its models are numbered 1 to {len(deposited)}.",
+            "Give one of these.",
+        )
     remarks: list[str] = []
     if len(deposited) > 1:
         remarks.append(f"Model {model} of {len(deposited)} was taken.")
@@ -73,12 +78,18 @@ def open_structure(
             remarks.append(f"{count} {what} atom{'s were' if count > 1 else ' was'} left out.")
             keep &= ~unwanted
     if not keep.any():
-        raise FileError(path, "has no atoms left after the choice of waters, hydrogens and hetero atoms.")
+        raise FileError(
+            path,
+            "has no atoms left after the choice of waters, hydrogens and hetero atoms.",
+            "Keep some of them: see [particle] in orienteer settings.",
+        )
     atoms = _checked(path, atoms.selected(keep), occupancies, b_factors, remarks)
     if altloc != "all":
         chosen, merged_occupancy = choose_alternates(atoms, altloc)
         if dropped := len(atoms) - len(chosen):
-            remarks.append(f"{dropped} alternate locations were left out.")
+            remarks.append(
+                f"{counted(dropped, 'alternate location was', 'alternate locations were')} left out."
+            )
         atoms = replace(atoms, occupancy=merged_occupancy).selected(chosen)
     if not occupancies:
         atoms = replace(atoms, occupancy=np.ones(len(atoms)))
@@ -109,11 +120,12 @@ def _checked(
         if used and wrong.any():
             raise FileError(
                 path,
-                f"{wrong.sum()} atoms have no valid {what}, such as {name_atoms(atoms.labels, wrong)}.",
+                f"{counted(wrong.sum(), 'atom has', 'atoms have')} no valid {what}, such as "
+                f"{name_atoms(atoms.labels, wrong)}.",
                 "Turn occupancies or B factors off to open the file without them.",
             )
-    if negative := np.count_nonzero(b_factor < 0):
-        remarks.append(f"{negative} negative B factors were taken as 0.")
+    if negative := int(np.count_nonzero(b_factor < 0)):
+        remarks.append(f"{counted(negative, 'negative B factor was', 'negative B factors were')} taken as 0.")
     return replace(atoms, b_factor_A2=np.maximum(b_factor, 0))
 
 
@@ -122,7 +134,8 @@ def _as_structure(path: str | os.PathLike[str], atoms: DepositedAtoms) -> Struct
     if unknown.any():
         raise FileError(
             path,
-            f"{unknown.sum()} atoms are of no known element, such as {name_atoms(atoms.labels, unknown)}.",
+            f"{counted(unknown.sum(), 'atom is', 'atoms are')} of no known element, such as "
+            f"{name_atoms(atoms.labels, unknown)}.",
             "Write the elements into columns 77-78 (PDB) or _atom_site.type_symbol (mmCIF).",
         )
     elements, kind = np.unique(atoms.elements, return_inverse=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import normalise, to_matrix
 from orienteer.particle.base import scattering_vectors
@@ -70,7 +71,8 @@ class Structure:
         return len(self.positions_A)
 
     def __repr__(self) -> str:
-        return f"Structure({len(self)} atoms, {self.n_electrons:.0f} electrons, radius {self.radius_A:.1f} Å)"
+        atoms, electrons = counted(len(self), "atom"), f"{self.n_electrons:.0f} electrons"
+        return f"Structure({atoms}, {electrons}, radius {self.radius_A:.1f} Å)"
 
     def __add__(self, other: "Structure") -> "Structure":
         """All scatterers of both."""
@@ -134,7 +136,7 @@ class Structure:
             keep = np.arange(len(self))[keep]
         except IndexError as error:
             raise OrienteerError(
-                f"atoms cannot be chosen from {len(self)} atoms: {error}.",
+                f"atoms cannot be chosen from {counted(len(self), 'atom')}: {error}.",
                 f"Give indices below {len(self)}, or true and false for each atom.",
             ) from error
         return Structure(

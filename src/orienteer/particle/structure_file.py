@@ -60,7 +60,9 @@ def _parse_pdb(path: str | os.PathLike[str], text: bytes) -> Any:
     try:
         return gemmi.read_pdb_string(text)
     except Exception as error:  # gemmi raises several kinds, all of which say what is wrong with the text
-        raise FileError(path, f"is not a valid PDB file ({one_line(error)}).") from error
+        raise FileError(
+            path, f"is not a valid PDB file ({one_line(error)}).", "Download it again, or give it as mmCIF."
+        ) from error
 
 
 def _check_pdb_columns(path: str | os.PathLike[str], text: bytes) -> None:
@@ -78,7 +80,9 @@ def _check_pdb_columns(path: str | os.PathLike[str], text: bytes) -> None:
         if not valid:
             shown = line[30:66].decode("ascii", "replace").strip()
             raise FileError(
-                path, f"line {number} has no valid coordinates, occupancy and B factor: '{shown}'."
+                path,
+                f"line {number} has no valid coordinates, occupancy and B factor: '{shown}'.",
+                "Mend the line, or download the file again.",
             )
 
 
@@ -94,5 +98,7 @@ def _parse_cif(path: str | os.PathLike[str], text: bytes) -> Any:
         ]
         structure = gemmi.make_structure_from_block(blocks[0] if blocks else document[0])
     except Exception as error:  # as above
-        raise FileError(path, f"is not a valid mmCIF file ({one_line(error)}).") from error
+        raise FileError(
+            path, f"is not a valid mmCIF file ({one_line(error)}).", "Download it again, or give it as PDB."
+        ) from error
     return structure

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import import_cupy
 from orienteer.compute.machine import memory_GiB
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.phase.course import Course
 from orienteer.phase.data import PhasingData
@@ -60,7 +61,7 @@ def refuse_too_many_starts(data: PhasingData, starts: int) -> float:
     needed = starts * each
     if needed > free:
         raise OrienteerError(
-            f"{starts} starts of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when they are compared, "
+            f"{counted(starts, 'start')} of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when compared, "
             f"and {free / 2**30:.3g} GiB may be used here.",
             f"Ask for up to {int(free / each)} starts, or phase to a coarser resolution.",
         )

@@ -187,9 +187,15 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
         )
     n, voxel = intensity.shape[0], intensity.voxel_size[0]
     if max(intensity.voxel_size) - min(intensity.voxel_size) > 1e-4 * voxel:
-        raise OrienteerError(f"phasing needs cubic voxels, not voxels of {intensity.voxel_size} 1/A.")
+        raise OrienteerError(
+            f"phasing needs cubic voxels, not voxels of {intensity.voxel_size} 1/A.",
+            "Write the intensity again on a grid of equal steps.",
+        )
     if n < LEAST_VOXELS:
-        raise OrienteerError(f"a cube of {n} voxels is too small to phase; it needs {LEAST_VOXELS} and more.")
+        raise OrienteerError(
+            f"a cube of {n} voxels is too small to phase; it needs {LEAST_VOXELS} and more.",
+            "Give an intensity on a larger grid.",
+        )
     if np.abs(np.asarray(intensity.origin) + n // 2 * voxel).max() > 0.05 * voxel:
         raise OrienteerError(
             f"q = 0 must lie at voxel {n // 2} of each axis, but the origin of the volume says otherwise.",
@@ -198,13 +204,20 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
     values = to_numpy(intensity.values).astype(np.float64)
     known = np.isfinite(values)
     if not known.any():
-        raise OrienteerError("all voxels of the intensity are NaN: nothing was measured.")
+        raise OrienteerError(
+            "all voxels of the intensity are NaN: nothing was measured.",
+            "Give another model, or reconstruct with more frames.",
+        )
     if known.sum() < 0.05 * np.pi / 6 * n**3:
         raise OrienteerError(
-            f"only {known.sum()} of {n**3} voxels of the intensity were measured; that is too few to phase."
+            f"only {known.sum()} of {n**3} voxels of the intensity were measured; that is too few to phase.",
+            "Reconstruct with more frames, or to a coarser resolution.",
         )
     if not (values[known] > 0).any():
-        raise OrienteerError("the intensity is nowhere positive: there is nothing to phase.")
+        raise OrienteerError(
+            "the intensity is nowhere positive: there is nothing to phase.",
+            "Give another model, or look at it with: orienteer inspect",
+        )
     return values, voxel
 
 

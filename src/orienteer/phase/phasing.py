@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.phase.batches import refuse_too_many_starts, run_batches, starts_at_once
 from orienteer.phase.conclusion import conclude
@@ -127,7 +128,7 @@ def phase_starts(
     phases = parse_schedule(settings.schedule)
     total = settings.starts * sum(phase.count for phase in phases)
     needed_GiB = refuse_too_many_starts(course.data, settings.starts)
-    what = f"Phasing {settings.starts} starts of {course.data.n}^3 voxels in {needed_GiB:.2g} GiB"
+    what = f"Phasing {counted(settings.starts, 'start')} of {course.data.n}^3 voxels in {needed_GiB:.2g} GiB"
     volumes = np.full(settings.starts, volume)
     numbers = range(settings.starts)
     return _joined(

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.phase.half_grid import shell_sums
 
@@ -77,7 +78,9 @@ class Prtf:
         if self.n_starts == 1:
             return "One start was averaged, so nothing tells whether its phases repeat."
         if self.floor >= THRESHOLD:
-            return f"{self.n_starts} averaged starts are too few to tell how far their phases repeat."
+            return (
+                f"{counted(self.n_starts, 'averaged start')} are too few to tell how far their phases repeat."
+            )
         if self.resolution_A is None:
             return "The phases repeat nowhere from start to start: there is no density to believe."
         if self.reaches_the_edge:

@@ -40,7 +40,10 @@ def r_factor(
     given = xp.where(measured, amplitudes, 0)
     products, squares = (float(shell_sums(part, measured).sum()) for part in (found * given, found * found))
     if not squares > 0:
-        raise OrienteerError("the density is zero wherever something was measured, so it explains nothing.")
+        raise OrienteerError(
+            "the density is zero wherever something was measured, so it explains nothing.",
+            "Phase again with another seed, or to a coarser resolution.",
+        )
     difference = xp.abs(found * (products / squares) - given)
     wrong, whole = (to_numpy(shell_sums(part, measured)) for part in (difference, given))
     seen = whole > 0

@@ -16,6 +16,7 @@ from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.compute.plain_json import plain, read_described
 from orienteer.compute.reading import reading
+from orienteer.compute.words import counted
 from orienteer.phase.ensemble import Cluster, Clusters
 from orienteer.phase.prtf import Prtf
 from orienteer.phase.r_factor import RFactor
@@ -94,7 +95,7 @@ class Phasing:
     further_remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        chosen = f"{len(self.clusters.clusters[0])} of {self.clusters.n_starts} starts agree"
+        chosen = f"{len(self.clusters.clusters[0])} of {counted(self.clusters.n_starts, 'start')} agree"
         return f"<Phasing of {self.density.shape[0]} voxels along an edge: {chosen}, {self.prtf.in_brief()}>"
 
     @property

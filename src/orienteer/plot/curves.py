@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.run.pose_agreement import pose_agreement_deg
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
         say_instead(axes, "nothing yet")
         return
     if np.ptp(fluence) <= 1e-6 * fluence.max():
-        say_instead(axes, f"all {len(fluence):,} frames have the same fluence")
+        say_instead(axes, f"all {counted(len(fluence), 'frame')} have the same fluence")
         return
     n_bins = min(60, max(10, len(fluence) // 10))
     if spans_decades(fluence):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.words import counted
 from orienteer.phase.ensemble import Clusters
 from orienteer.phase.prtf import THRESHOLD, Prtf
 from orienteer.phase.r_factor import RFactor
@@ -56,7 +57,7 @@ def in_a_line(phasing: Phasing) -> str:
     """What matters most, in one line."""
     chosen, all_starts = len(phasing.clusters.clusters[0]), phasing.clusters.n_starts
     repeats = phasing.prtf.in_brief().replace(" A", " Å")
-    return f"{chosen} of {all_starts} starts agree, {repeats}, R = {phasing.r_factor.overall:.2f}"
+    return f"{chosen} of {counted(all_starts, 'start')} agree, {repeats}, R = {phasing.r_factor.overall:.2f}"
 
 
 def draw_density_slices(places: "Sequence[Axes]", phasing: Phasing) -> "AxesImage":
@@ -156,7 +157,7 @@ def draw_scores(axes: "Axes", clusters: Clusters) -> None:
     axes.axvline(chosen.threshold, color="0.3", lw=0.8, ls=":")
     axes.set(xlim=(min(0.0, float(np.nanmin(with_leader))) - 0.03, 1.03))
     axes.set(xlabel="agreement with the best averaged start", ylabel="free log-likelihood per voxel")
-    axes.set_title(f"{len(chosen)} of {clusters.n_starts} starts are averaged", fontsize=9)
+    axes.set_title(f"{len(chosen)} of {counted(clusters.n_starts, 'start')} are averaged", fontsize=9)
     axes.legend(frameon=False, fontsize=SMALL, loc="best")
     _finish(axes)
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse
 from orienteer.plot.words import plain_text
 from orienteer.source.base import Source
@@ -27,7 +28,8 @@ def plot_summary(summary: Summary) -> "Figure":
     figure = Figure(figsize=(13, 7.6), layout="constrained", dpi=110)
     name = plain_text(source.path.name) if source.path else "in memory"
     figure.suptitle(
-        f"{name}    {len(source):,} frames of {' x '.join(map(str, source.frame_shape))} pixels", fontsize=12
+        f"{name}    {counted(len(source), 'frame')} of {' x '.join(map(str, source.frame_shape))} pixels",
+        fontsize=12,
     )
     halves: Any = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     top, bottom = halves

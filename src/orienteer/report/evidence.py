@@ -173,7 +173,9 @@ def _settings(directory: RunDirectory) -> dict[str, Any] | None:
 def _events(directory: RunDirectory) -> list[dict[str, Any]] | None:
     events = read_events(directory.events)
     if not events and directory.events.exists():
-        raise FileError(directory.events, "holds no line that can be read.")
+        raise FileError(
+            directory.events, "holds no line that can be read.", "Copy the folder of the run again."
+        )
     return events or None
 
 
@@ -182,7 +184,7 @@ def _real_volume(path: Path) -> Volume:
     volume = open_volume(path, space="real")
     values = np.asarray(volume.values)
     if not np.isfinite(values).any():
-        raise FileError(path, "has no voxel with a value.")
+        raise FileError(path, "has no voxel with a value.", "Reconstruct again with more frames.")
     return volume
 
 

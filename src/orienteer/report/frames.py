@@ -53,7 +53,9 @@ def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames 
     if not isinstance(path, str) or not isinstance(given, dict):
         return None
     if hash_file(Path(path)) != given.get("data"):
-        raise FileError(path, "has changed since the run was begun.")
+        raise FileError(
+            path, "has changed since the run was begun.", "Put back the data that the run was begun with."
+        )
     with warnings.catch_warnings():  # what the data say was told when the run was begun
         warnings.simplefilter("ignore")
         source = open_source(path)

@@ -67,7 +67,7 @@ def _data(evidence: Evidence) -> list[str]:
         n_used = int((detector.mask < 2).sum())
         said.append(
             f"The detector stood {number(detector.distance_m * 1e3, 4)} mm from the sample; {n_used:,} of "
-            f"its {detector.n_pixels:,} pixels were used."
+            f"its {counted(detector.n_pixels, 'pixel')} were used."
         )
     if frames is not None and len(frames.photons):
         said.append(

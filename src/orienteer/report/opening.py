@@ -186,7 +186,7 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
     models = len(evidence.intensities.value or ())
     if models > 1:
         how = "as many as the data tell apart" if emc.get("models") == "auto" else "as it was told"
-        found.append(f"The frames were shared among {models} models, {how}.")
+        found.append(f"The frames were shared among {counted(models, 'model')}, {how}.")
     if emc.get("halves") is False:
         found.append("Frames were oriented by a model that they are part of: noise can look like signal.")
     return found

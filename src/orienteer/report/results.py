@@ -124,7 +124,7 @@ def _draw_frames(evidence: Evidence) -> Markup:
     parts.append(chart_figure(chart, "As found from the frames; relative to the mean."))
     flat = None
     if len(fluence) and parts[-1] is None:
-        flat = element("p", f"All {len(fluence):,} frames have the same fluence.", class_="quiet")
+        flat = element("p", f"All {counted(len(fluence), 'frame')} have the same fluence.", class_="quiet")
     return joined(part for part in (figures(*parts), flat) if part is not None)
 
 

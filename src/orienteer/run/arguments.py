@@ -34,7 +34,9 @@ def as_seed(seed: int) -> int:
     """A seed, which is a whole number from 0 on."""
     number = _whole(seed)
     if number is None or number < 0:
-        raise OrienteerError(f"a seed is a whole number from 0 on, and {seed!r:.80} is none.")
+        raise OrienteerError(
+            f"a seed is a whole number from 0 on, and {seed!r:.80} is none.", "Give one such as 1."
+        )
     return number
 
 
@@ -42,7 +44,10 @@ def as_count(n_steps: int | None) -> int | None:
     """A number of steps; None: all that are left."""
     number = _whole(n_steps)
     if n_steps is not None and (number is None or number < 0):
-        raise OrienteerError(f"a number of steps is a whole number from 0 on, and {n_steps!r:.80} is none.")
+        raise OrienteerError(
+            f"a number of steps is a whole number from 0 on, and {n_steps!r:.80} is none.",
+            "Give one such as 100.",
+        )
     return number
 
 

@@ -122,7 +122,11 @@ def load_checkpoint(directory: Path, run_id: str) -> tuple[Checkpoint | None, st
         try:
             checkpoint = read_checkpoint(path)
             if checkpoint.run_id != run_id:
-                raise FileError(path, "belongs to another run.")
+                raise FileError(
+                    path,
+                    "belongs to another run.",
+                    "Put back the checkpoint of this run, or begin anew with --restart.",
+                )
         except FileError as error:
             damaged.append(error)
             continue

@@ -10,6 +10,7 @@ import numpy as np
 
 import orienteer
 from orienteer.compute.arrays import DeviceName, choose_device
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.crew import Crew
 from orienteer.source.base import Source
@@ -40,8 +41,8 @@ def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
     _compare(crew, {"device": chosen}, "Say --device cpu for all, or leave out nodes that have no GPU.")
     if source.n_frames is not None and source.n_frames < crew.size:
         raise OrienteerError(
-            f"there are {crew.size} ranks, but only {source.n_frames} frames.",
-            f"Start {max(1, source.n_frames)} ranks at most.",
+            f"there are {counted(crew.size, 'rank')}, but only {counted(source.n_frames, 'frame')}.",
+            f"Start {counted(max(1, source.n_frames), 'rank')} at most.",
         )
 
 
@@ -58,7 +59,9 @@ def _n_bytes(path: str | os.PathLike[str]) -> int:
     try:
         return os.path.getsize(path)
     except OSError as error:
-        raise FileError(path, f"cannot be read: {error.strerror}.") from error
+        raise FileError(
+            path, f"cannot be read: {error.strerror}.", "Check the path and its permissions on every node."
+        ) from error
 
 
 def _compare(crew: Crew, own: dict[str, Any], hint: str) -> None:

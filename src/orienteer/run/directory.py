@@ -186,7 +186,11 @@ class RunDirectory:
         with reading(self._description, "description of a run"):
             described = json.loads(self._description.read_text(encoding="utf-8"))
             if not isinstance(described, dict) or described.get("format") != FORMAT:
-                raise FileError(self._description, "does not describe a run of Orienteer.")
+                raise FileError(
+                    self._description,
+                    "does not describe a run of Orienteer.",
+                    "Give the folder of a run, or begin anew with --restart.",
+                )
             if described["version"] > VERSION:
                 raise FileError(
                     self._description,
@@ -194,7 +198,11 @@ class RunDirectory:
                     "Update Orienteer.",
                 )
             if missing := _NEEDED - set(described):
-                raise FileError(self._description, f"is incomplete: '{min(missing)}' is missing.")
+                raise FileError(
+                    self._description,
+                    f"is incomplete: '{min(missing)}' is missing.",
+                    "Give the folder of a run, or begin anew with --restart.",
+                )
             return described
 
     def note(self, **facts: Any) -> None:

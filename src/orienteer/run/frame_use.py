@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from orienteer.compute.words import counted
+
 # From this share on, a run that leaves frames out says something about the data, or about itself.
 _MANY = 0.2
 
@@ -40,7 +42,7 @@ class FrameUse:
         if not self.left_out:
             return ""
         share = f"{100 * self.left_out / self.frames:.2g} %"
-        which = f"{self.left_out:,} of {self.frames:,} frames ({share}) were left out"
+        which = f"{self.left_out:,} of {counted(self.frames, 'frame')} ({share}) were left out"
         return f"{which}: they show something else than the particle, or nothing."
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.directory import RunDirectory
@@ -117,5 +118,8 @@ def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[st
         return Intensity(volume, origin)
     # Raw cubes and MRC maps have no other word for it, and photons that were seen average to more than 0.
     known = volume.with_values(np.where(values == 0, np.float32(np.nan), values))
-    words = f"{n_zero:,} voxels of the intensity are 0 and were taken as never measured."
+    n_voxels = counted(
+        n_zero, "voxel of the intensity is 0 and was", "voxels of the intensity are 0 and were"
+    )
+    words = f"{n_voxels} taken as never measured."
     return Intensity(known, origin, remarks=(words,))

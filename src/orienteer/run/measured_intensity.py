@@ -3,6 +3,7 @@
 import numpy as np
 
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError
 from orienteer.run.directory import RunDirectory
@@ -20,7 +21,7 @@ def measured_intensity(run: Run, model: int = 0) -> Volume:
     volumes = run.volumes()
     if not 0 <= model < len(volumes):
         raise OrienteerError(
-            f"{run.path}: there are {len(volumes)} models; model {model} was asked for.",
+            f"{run.path}: it holds {counted(len(volumes), 'model')}; model {model} was asked for.",
             "They count from 0.",
         )
     volume = volumes[model]

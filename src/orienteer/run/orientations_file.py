@@ -58,7 +58,11 @@ def read_orientations(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
     with open_hdf5(path, "table of orientations") as file:
         if read_text(file, "format") != FORMAT:
-            raise FileError(path, "is an HDF5 file, but no table of orientations.")
+            raise FileError(
+                path,
+                "is an HDF5 file, but no table of orientations.",
+                "Give the orientations.h5 of a run, or a table of event_id and quaternion.",
+            )
         version = int(read_numbers(file, "version", "iu"))
         if version > VERSION:
             raise FileError(

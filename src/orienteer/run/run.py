@@ -18,6 +18,7 @@ from orienteer.compute.arrays import Array, DeviceName, choose_device
 from orienteer.compute.plain_json import plain
 from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh
 from orienteer.compute.ranks.world import world
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
@@ -159,7 +160,7 @@ class Run:
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "running" if self.holder else "not finished"
-        return f"<Run '{self.path}': {self.method}, {self.iteration} iterations, {state}>"
+        return f"<Run '{self.path}': {self.method}, {counted(self.iteration, 'iteration')}, {state}>"
 
     def show(self, title: str = "") -> Any:
         """The picture of intensity, curves per iteration, directions and fluences, as far as it is."""
@@ -458,7 +459,9 @@ def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str
         problem = error.errors(include_url=False)[0]
         where = ".".join([kind.name, *(str(part) for part in problem["loc"])])
         raise FileError(
-            directory.settings, f"has a setting that this Orienteer does not take: {where}: {problem['msg']}."
+            directory.settings,
+            f"has a setting that this Orienteer does not take: {where}: {problem['msg']}.",
+            "Go on with the Orienteer that has begun it, or begin anew with --restart.",
         ) from None
 
 

@@ -98,10 +98,16 @@ def join(
     for shard in facts.get("shards", ()):
         path = directory / FOLDER / shard["name"]
         if not path.exists():
-            raise FileError(path, "is missing; it is a part of the checkpoint.")
+            raise FileError(
+                path,
+                "is missing; it is a part of the checkpoint.",
+                "Put it back, or begin anew with --restart.",
+            )
         about, found, checksum = read_state_file(path, FORMAT, VERSION)
         if checksum != shard["checksum"] or about["run_id"] != facts["run_id"]:
-            raise FileError(path, "belongs to another checkpoint.")
+            raise FileError(
+                path, "belongs to another checkpoint.", "Put back its own part, or begin anew with --restart."
+            )
         for name in pieces:
             pieces[name].append(found[name])
     joined = {name: np.concatenate(parts).reshape(facts["divided"][name]) for name, parts in pieces.items()}

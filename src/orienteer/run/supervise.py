@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import saved_iteration
 from orienteer.run.events import EventLog
@@ -97,7 +98,8 @@ def _why_not_again(failures: list[_Failure], restarts: int) -> str:
     if len(failures) > restarts:
         if not restarts:
             return "The run is not started again: no restart was allowed (--restarts)."
-        return f"The run is not started again: {restarts} restarts were allowed, and all are used."
+        allowed = counted(restarts, "restart was", "restarts were")
+        return f"The run is not started again: {allowed} allowed, and all are used."
     return ""
 
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from orienteer.compute.words import counted
 from orienteer.scaling.stage_lines import StageLine
 from orienteer.scaling.weather import Weather
 
@@ -143,7 +144,7 @@ def _dear_batches(weather: Weather) -> tuple[list[Finding], list[Finding]]:
                 Finding(
                     "bad frames",
                     f"The {frames} frames of the batch that begins with frame {first} cost {ratio:.1f} times "
-                    f"as much as others, in {len(many)} of {len(batches)} iterations: look at them.",
+                    f"as much as others, in {len(many)} of {counted(len(batches), 'iteration')}: see them.",
                     tuple(sorted({weather.ranks[row].rank for _, row, _ in many})),
                     lost_s=lost,
                 )

@@ -11,6 +11,7 @@ collectives what being many costs.  Work is taken to be even, and nothing to be 
 
 from dataclasses import dataclass, replace
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.reconstruction.plan import Memory, make_plan
 from orienteer.scaling.machines import Machine
@@ -83,7 +84,10 @@ def predict(problem: Problem, machine: Machine, group_size: int = 1, n_groups: i
     """An iteration on a given mesh."""
     n_ranks = group_size * n_groups
     if n_ranks > problem.n_frames:
-        raise OrienteerError(f"{n_ranks} ranks cannot share {problem.n_frames} frames.", "Plan fewer nodes.")
+        raise OrienteerError(
+            f"{counted(n_ranks, 'rank')} cannot share {counted(problem.n_frames, 'frame')}.",
+            "Plan fewer nodes.",
+        )
     frames, rows = -(-problem.n_frames // n_groups), -(-problem.n_rows // group_size)
     plan = make_plan(
         machine.device, frames, problem.n_pixels, rows, problem.edge_voxels, problem.lit_share, 100.0, True,
@@ -157,5 +161,5 @@ def _explained(best: Prediction, tried: list[Prediction]) -> Prediction:
 
 
 def _in_words(n_groups: int, group_size: int) -> str:
-    groups = "1 group" if n_groups == 1 else f"{n_groups:,} groups"
+    groups = counted(n_groups, "group")
     return f"{groups} of {group_size:,} rank{'s' if group_size > 1 else ''}"

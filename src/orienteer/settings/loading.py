@@ -101,9 +101,15 @@ def _read(path: Path) -> str:
             path, "no such settings file.", "Check the path; orienteer settings prints one with all defaults."
         ) from None
     except UnicodeDecodeError:
-        raise FileError(path, "is not a text file, so it holds no settings.") from None
+        raise FileError(
+            path,
+            "is not a text file, so it holds no settings.",
+            "Give a TOML file; orienteer settings shows one.",
+        ) from None
     except OSError as error:
-        raise FileError(path, f"cannot be read ({error.strerror}).") from None
+        raise FileError(
+            path, f"cannot be read ({error.strerror}).", "Check the path and its permissions."
+        ) from None
 
 
 def _parse(text: str, path: Path | None) -> dict[str, Any]:
@@ -138,7 +144,10 @@ def _insert(tree: dict[str, Any], keys: tuple[str, ...], value: Any, override: s
     for key in keys[:-1]:
         tree = tree.setdefault(key, {})
         if not isinstance(tree, dict):
-            raise SettingsError(f"--set {override}: '{key}' is not a section.")
+            raise SettingsError(
+                f"--set {override}: '{key}' is not a section.",
+                "Write SECTION.KEY=VALUE; orienteer settings shows all of them.",
+            )
     tree[keys[-1]] = value
 
 

@@ -17,7 +17,10 @@ def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> N
     x = detector.positions_m[:, 0]
     used = (detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0)
     if not used.any():
-        raise OrienteerError("every pixel of the detector is masked, so there is no place for a background.")
+        raise OrienteerError(
+            "every pixel of the detector is masked, so there is no place for a background.",
+            "Mask fewer pixels.",
+        )
     middle, half = (x[used].max() + x[used].min()) / 2, max(np.ptp(x[used]) / 2, 1e-300)
     level = np.where(used, 1 + slope * (x - middle) / half, 0.0)
     return np.asarray(photons * level / level.sum(), np.float32)
@@ -28,15 +31,22 @@ def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.floa
     try:
         background = np.asarray(values, np.float32)
     except (TypeError, ValueError) as error:
-        raise OrienteerError(f"the background must be photons for each pixel ({error}).") from error
+        raise OrienteerError(
+            f"the background must be photons for each pixel ({error}).",
+            "Give an array of numbers, one for each pixel.",
+        ) from error
     if background.size != detector.n_pixels:
         raise GeometryMismatch(
             f"the background has shape {background.shape}, but detector '{detector.name}' has "
-            f"{detector.n_pixels} pixels ({detector.frame_shape})."
+            f"{detector.n_pixels} pixels ({detector.frame_shape}).",
+            "Give one number for each pixel of the detector.",
         )
     background = np.where(detector.mask < PixelUse.NEVER, background.reshape(-1), np.float32(0))
     if not np.all((background >= 0) & (background < np.inf)):
-        raise OrienteerError("the background must be a finite number of photons >= 0 in every used pixel.")
+        raise OrienteerError(
+            "the background must be a finite number of photons >= 0 in every used pixel.",
+            "Replace what is NaN or negative, or mask these pixels.",
+        )
     return background
 
 

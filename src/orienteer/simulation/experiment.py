@@ -84,7 +84,10 @@ class Experiment(FiniteSource):
         self._simulated = detector = _with_dead_pixels(detector, settings)
         self._used = np.flatnonzero((detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0))
         if len(self._used) == 0:
-            raise OrienteerError("every pixel of the detector is masked; there is nothing to simulate.")
+            raise OrienteerError(
+                "every pixel of the detector is masked; there is nothing to simulate.",
+                "Mask fewer pixels, or let fewer be dead.",
+            )
         if fluences is None and settings.fluence_file:
             fluences = _read_fluences(settings.fluence_file)
         self.truth_sampler = TruthSampler(
@@ -137,7 +140,8 @@ class Experiment(FiniteSource):
         if self.settings.photons_per_frame > 0:
             if not self.photons_per_fluence_r_e2 > 0:
                 raise OrienteerError(
-                    "the particle scatters nothing, so no fluence gives the photons asked for."
+                    "the particle scatters nothing, so no fluence gives the photons asked for.",
+                    "Give another particle, or pixels nearer to the beam.",
                 )
             return self.settings.photons_per_frame / self.photons_per_fluence_r_e2
         return self.beam.fluence_inv_A2 * CLASSICAL_ELECTRON_RADIUS_A**2
@@ -275,7 +279,9 @@ def _with_seed(settings: SimulateSettings, seed: int | None) -> SimulateSettings
         return SimulateSettings.model_validate({**settings.model_dump(), "seed": seed})
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
-        raise SettingsError(f"seed = {seed!r}: {problem[:1].lower()}{problem[1:]}.") from None
+        raise SettingsError(
+            f"seed = {seed!r}: {problem[:1].lower()}{problem[1:]}.", "Give a whole number such as 1."
+        ) from None
 
 
 def _with_dead_pixels(detector: Detector, settings: SimulateSettings) -> Detector:

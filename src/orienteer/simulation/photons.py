@@ -41,7 +41,8 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
     event_id = xp.ascontiguousarray(xp.asarray(event_id), dtype=xp.uint64)
     if expected.ndim != 2 or event_id.shape != expected.shape[:1]:
         raise OrienteerError(
-            f"{event_id.shape} event ids do not fit expected photons of shape {expected.shape}."
+            f"{event_id.shape} event ids do not fit expected photons of shape {expected.shape}.",
+            "Give one event id for each row.",
         )
     out = xp.empty(expected.shape, dtype=xp.int32)
     bad = xp.zeros(len(expected), dtype=xp.int32)
@@ -54,7 +55,10 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
         twin.draw_photons(expected, event_id, np.uint64(k0), np.uint64(k1), out, bad)
     if bool(xp.any(bad)):
         event = int(to_numpy(event_id)[to_numpy(bad).argmax()])
-        raise OrienteerError(f"event {event} has expected photons that are NaN, negative or above 1e9.")
+        raise OrienteerError(
+            f"event {event} has expected photons that are NaN, negative or above 1e9.",
+            "Lower the fluence, or look at particle and background.",
+        )
     return out
 
 

@@ -35,7 +35,10 @@ def prepare_scattering(
             largest = max(largest, np.linalg.norm(ewald, axis=-1).max())
     q_max = float(largest * sampler.largest_size * sampler.energy_limits_eV[1] / HC_EV_A * (1 + 1e-9))
     if q_max == 0:
-        raise OrienteerError("all used pixels lie in the direct beam; there is nothing to simulate.")
+        raise OrienteerError(
+            "all used pixels lie in the direct beam; there is nothing to simulate.",
+            "Mask fewer pixels, or give a larger detector.",
+        )
 
     def sample(particle: Particle, error: float) -> SampledTransform:
         return SampledTransform.from_particle(

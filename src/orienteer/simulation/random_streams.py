@@ -46,6 +46,6 @@ def first_event_id(seed: int) -> int:
 
 def _sequence(seed: int, stream: str, block: int) -> np.random.SeedSequence:
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise OrienteerError(f"the seed is {seed!r}; expected a whole number from 0.")
+        raise OrienteerError(f"the seed is {seed!r}; expected a whole number from 0.", "Give one such as 1.")
     # A spawn key, because NumPy pads plain entropy with zeros: (seed, 0, 0) would equal seed alone.
     return np.random.SeedSequence(int(seed), spawn_key=(STREAMS.index(stream), block))

@@ -75,7 +75,8 @@ class TruthSampler:
             return self._block(0)[:0]
         if numbers.min() < 0 or numbers.max() >= 2**FRAME_BITS:
             raise OrienteerError(
-                f"frames {numbers.min()} to {numbers.max()} were asked for; they are numbered from 0 to 2^40."
+                f"frames {numbers.min()} to {numbers.max()} were asked for; numbers go from 0 to 2^40.",
+                "Ask for fewer frames.",
             )
         block = numbers // BLOCK
         wanted = np.unique(block)
@@ -201,15 +202,22 @@ def _checked_orientations(orientations: ArrayLike) -> NDArray[np.float64]:
     values = np.atleast_2d(as_numbers(orientations, "orientations"))
     if values.shape[1:] != (4,) or len(values) == 0:
         raise OrienteerError(
-            f"orientations have shape {values.shape}; expected quaternions (K, 4), scalar first."
+            f"orientations have shape {values.shape}; expected quaternions (K, 4), scalar first.",
+            "Give one row of four numbers for each orientation.",
         )
     if not np.all(np.linalg.norm(values, axis=1) > 0):
-        raise OrienteerError("an orientation is a quaternion of length 0, which is no rotation.")
+        raise OrienteerError(
+            "an orientation is a quaternion of length 0, which is no rotation.",
+            "Leave it out, or give its w, x, y, z.",
+        )
     return np.asarray(normalise(values))
 
 
 def _checked_fluences(fluences: ArrayLike) -> NDArray[np.float64]:
     values = as_numbers(fluences, "measured fluences")
     if values.ndim != 1 or values.size == 0 or not np.all(values >= 0) or not values.mean() > 0:
-        raise OrienteerError("measured fluences must be a list of numbers >= 0, not all of them 0.")
+        raise OrienteerError(
+            "measured fluences must be a list of numbers >= 0, not all of them 0.",
+            "Replace what is negative or NaN; only their ratios count.",
+        )
     return np.asarray(values / values.mean())

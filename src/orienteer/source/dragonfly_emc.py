@@ -185,7 +185,10 @@ class Writer(PatternWriter):
     def _start(self, temporary: Path, first: Patterns) -> None:
         self._n_pixels = first.n_pixels
         if self._n_pixels > _LARGEST:
-            raise OrienteerError(f"{self.path}: frames of {self._n_pixels} pixels are too large for int32.")
+            raise OrienteerError(
+                f"{self.path}: frames of {self._n_pixels} pixels are too large for int32.",
+                "Write another format, such as .h5.",
+            )
         if self._type is None:
             self._type = _fitting_type(first)
         self._file = temporary.open("wb")
@@ -226,7 +229,10 @@ class Writer(PatternWriter):
 
     def _finish(self) -> None:
         if self.n_written > _LARGEST:
-            raise OrienteerError(f"{self.path}: {self.n_written} frames are too many for int32.")
+            raise OrienteerError(
+                f"{self.path}: {self.n_written} frames are too many for int32.",
+                "Write several files, or another format, such as .h5.",
+            )
         for spool in self._spools.values():
             spool.seek(0)
             shutil.copyfileobj(spool, self._out, 1 << 20)
@@ -254,12 +260,16 @@ def _fitting_type(patterns: Patterns) -> int:
 def _counts(patterns: Patterns, path: Path) -> Patterns:
     if not patterns.is_sparse and patterns.dense().dtype.kind == "f":
         raise OrienteerError(
-            f"{path}: the file holds photon counts, but {patterns.dense().dtype} signal was added."
+            f"{path}: the file holds photon counts, but {patterns.dense().dtype} signal was added.",
+            "Write another format, such as .h5, or convert signal to photons first.",
         )
     return patterns
 
 
 def _as_int32(frames: NDArray[Any], path: Path) -> NDArray[np.int32]:
     if frames.size and int(frames.max()) > _LARGEST:
-        raise OrienteerError(f"{path}: a count of {int(frames.max())} is too large for int32.")
+        raise OrienteerError(
+            f"{path}: a count of {int(frames.max())} is too large for int32.",
+            "Write another format, such as .h5.",
+        )
     return frames.astype("<i4")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import orienteer
 from orienteer.compute.arrays import Array, DeviceName
+from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import shapes_fit
@@ -113,7 +114,7 @@ class FiniteSource(ABC):
         geometry = "" if self.detector is not None else ", no geometry"
         columns = f", columns {', '.join(self.column_names)}" if self.column_names else ""
         storage = "sparse" if self.is_sparse else "dense"
-        frames = f"{len(self)} frames of {shape} pixels, {storage}"
+        frames = f"{counted(len(self), 'frame')} of {shape} pixels, {storage}"
         return f"<{self.format} {self.name!r}: {frames}{geometry}{columns}>"
 
     def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
@@ -295,7 +296,7 @@ class FiniteSource(ABC):
         patterns = Patterns(self._read_frames(rows), ids, columns, has_event_ids=are_names)
         n = rows.stop - rows.start
         if len(patterns) != n or patterns.n_pixels != self.n_pixels:
-            found = f"{len(patterns)} frames of {patterns.n_pixels} pixels"
+            found = f"{counted(len(patterns), 'frame')} of {patterns.n_pixels} pixels"
             raise FileError(self.name, f"gave {found}, where {n} of {self.n_pixels} were expected.")
         bad = first_bad_frame(patterns, self.never_used)
         if bad is not None:

@@ -70,7 +70,10 @@ def checked_tag(tag: str) -> str:
     """
     tag = tag.strip()
     if not _is_tag(tag):
-        raise SettingsError(f"a tag is a word or a few, of at most {LONGEST_TAG} characters.")
+        raise SettingsError(
+            f"a tag is a word or a few, of at most {LONGEST_TAG} characters.",
+            "Give a shorter one, such as good.",
+        )
     return tag
 
 

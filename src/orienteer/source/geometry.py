@@ -100,7 +100,10 @@ def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detecto
         mask = _find(source.path, reference.location)
         if mask is None:
             where = source.path or "these data"
-            warnings.warn(f"{where}: the geometry's mask {reference.location} is not in it.", stacklevel=3)
+            warnings.warn(
+                f"{where}: the geometry's mask {reference.location} is not in it, and masks nothing.",
+                stacklevel=3,
+            )
         elif mask.ndim and (len(mask), prod(mask.shape[1:])) == (source.n_frames, detector.n_pixels):
             each_frame.append((reference, mask))
         else:

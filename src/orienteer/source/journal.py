@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_reading import get_group, open_hdf5
 from orienteer.compute.plain_json import read_described
+from orienteer.compute.words import counted
 from orienteer.detector.polarisation import check_polarisation
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.finite_source import FiniteSource, Result
@@ -76,7 +77,7 @@ class Span:
     @property
     def sentence(self) -> str:
         """What is lost with a file that is damaged."""
-        lost = f"{self.n_shots:,} shots, {self.lost_hits or 0:,} of them hits, are lost"
+        lost = f"{counted(self.n_shots, 'shot')}, {self.lost_hits or 0:,} of them hits, are lost"
         return f"{JOURNAL}/{self.range.name} is damaged: {lost}."
 
 

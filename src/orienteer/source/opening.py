@@ -157,7 +157,8 @@ def writer_for(
                 if not options:
                     raise
                 raise OrienteerError(
-                    f"format '{module.FORMAT_NAME}' does not take {', '.join(sorted(options))}."
+                    f"format '{module.FORMAT_NAME}' does not take {', '.join(sorted(options))}.",
+                    "Leave it out, or write another format.",
                 ) from error
     known = "; ".join(f"{module.FORMAT_NAME} ({', '.join(module.EXTENSIONS)})" for module in _modules())
     if format is not None:

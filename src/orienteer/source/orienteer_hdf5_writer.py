@@ -111,7 +111,11 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         if self.path.is_dir():
             raise FileError(self.path, "is a directory, not a file to write.", "Give the path of a file.")
         if not self.path.parent.is_dir():
-            raise FileError(self.path, "cannot be written: its folder does not exist.")
+            raise FileError(
+                self.path,
+                "cannot be written: its folder does not exist.",
+                f"Try: mkdir -p {self.path.parent}",
+            )
         stack.enter_context(only_writer(self.path))
         self._turns = WriterTurns(self.path)
         stack.callback(self._turns.close)
@@ -201,11 +205,17 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         from orienteer.source.orienteer_hdf5 import OrienteerHdf5Source
 
         if recognise(self.path) != FORMAT_NAME:
-            raise FileError(self.path, f"is a {recognise(self.path)} file, to which frames cannot be added.")
+            raise FileError(
+                self.path,
+                f"is a {recognise(self.path)} file, to which frames cannot be added.",
+                "Convert it to an Orienteer file first: orienteer convert",
+            )
         with OrienteerHdf5Source(self.path) as existing:
             if self.frame_shape is not None and math.prod(self.frame_shape) != existing.n_pixels:
                 raise FileError(
-                    self.path, f"holds frames of shape {existing.frame_shape}, not of {self.frame_shape}."
+                    self.path,
+                    f"holds frames of shape {existing.frame_shape}, not of {self.frame_shape}.",
+                    "Give another file.",
                 )
             self.frame_shape = existing.frame_shape
             self.detector = existing.detector or self.detector

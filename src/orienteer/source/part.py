@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import orienteer
 from orienteer.compute.arrays import DeviceName
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns, concatenate
@@ -35,7 +36,7 @@ class PartOfSource:
         self._whole, self.places, self.name = source, np.asarray(places, dtype=np.int64), name
 
     def __repr__(self) -> str:
-        return f"<{self.name}: {len(self)} frames of {self._whole!r}>"
+        return f"<{self.name}: {counted(len(self), 'frame')} of {self._whole!r}>"
 
     def __len__(self) -> int:
         return len(self.places)
@@ -151,7 +152,7 @@ class PartOfSource:
         try:
             return self.places[chosen]
         except IndexError as error:
-            raise OrienteerError(f"{self.name}: {error}.", f"It has {len(self)} frames.") from None
+            raise OrienteerError(f"{self.name}: {error}.", f"It has {counted(len(self), 'frame')}.") from None
 
 
 def _span(places: NDArray[np.int64]) -> tuple[int, int]:

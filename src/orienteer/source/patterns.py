@@ -17,6 +17,7 @@ from orienteer.compute.arrays import (
     to_device,
     to_numpy,
 )
+from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.source.sparse_photons import (
@@ -92,7 +93,9 @@ class Patterns:
             raise OrienteerError(f"event ids have shape {self.event_id.shape}; expected one per frame.")
         for name, column in {"event_id": self.event_id, **columns}.items():
             if column.ndim == 0 or len(column) != len(self):
-                raise OrienteerError(f"column '{name}' has shape {column.shape} for {len(self)} frames.")
+                raise OrienteerError(
+                    f"column '{name}' has shape {column.shape} for {counted(len(self), 'frame')}."
+                )
         mask = columns.get(FRAME_MASK)
         if mask is not None and (mask.dtype != np.uint8 or mask.shape != (len(self), self.n_pixels)):
             raise OrienteerError(
@@ -110,7 +113,9 @@ class Patterns:
             storage = f"dense {self.frames.dtype}"
         place = ", on GPU" if self.is_on_gpu else ""
         columns = f", columns {', '.join(self.columns)}" if self.columns else ""
-        return f"<Patterns: {len(self)} frames x {self.n_pixels} pixels, {storage}{place}{columns}>"
+        return (
+            f"<Patterns: {counted(len(self), 'frame')} x {self.n_pixels} pixels, {storage}{place}{columns}>"
+        )
 
     def __getitem__(self, frames: int | slice | Array) -> "Patterns":
         """The chosen frames: a slice, a boolean mask, indices in any order, or one index (a batch of one)."""
@@ -124,7 +129,7 @@ class Patterns:
                 frames if hasattr(frames, "dtype") else np.asarray(frames, dtype=None if len(frames) else int)
             )
             if frames.dtype.kind == "b" and frames.shape != (len(self),):
-                raise IndexError(f"a mask of shape {frames.shape} for {len(self)} frames")
+                raise IndexError(f"a mask of shape {frames.shape} for {counted(len(self), 'frame')}")
         return Patterns(
             self.frames[_index_for(self.frames, frames)],
             self.event_id[_index_for(self.event_id, frames)],

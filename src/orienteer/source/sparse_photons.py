@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 
@@ -54,7 +55,9 @@ class SparsePhotons:
         return len(self.start) - 1
 
     def __repr__(self) -> str:
-        return f"<SparsePhotons: {len(self)} frames x {self.n_pixels} pixels, {len(self.pixel)} lit>"
+        return (
+            f"<SparsePhotons: {counted(len(self), 'frame')} x {self.n_pixels} pixels, {len(self.pixel)} lit>"
+        )
 
     def __getitem__(self, frames: slice | Array) -> "SparsePhotons":
         """The chosen frames: a slice, a boolean mask, or indices in any order."""

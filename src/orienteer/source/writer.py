@@ -73,7 +73,8 @@ class PatternWriter(ABC):
         if detector is not None and not shapes_fit(detector.frame_shape, self.frame_shape or ()):
             raise GeometryMismatch(
                 f"{self.path}: frames of shape {self.frame_shape} do not fit a detector of "
-                f"{detector.n_pixels} pixels ({detector.frame_shape})."
+                f"{detector.n_pixels} pixels ({detector.frame_shape}).",
+                "Give the detector that these frames were taken with.",
             )
         if mask is not None and detector is not None:
             detector = detector.with_mask(combine_masks(detector.mask, mask))
@@ -205,11 +206,15 @@ class PatternWriter(ABC):
         if self.frame_shape is not None and math.prod(self.frame_shape) != patterns.n_pixels:
             raise GeometryMismatch(
                 f"{self.path}: frames have {patterns.n_pixels} pixels, but the file holds frames of "
-                f"{math.prod(self.frame_shape)} ({' x '.join(str(n) for n in self.frame_shape)})."
+                f"{math.prod(self.frame_shape)} ({' x '.join(str(n) for n in self.frame_shape)}).",
+                "Write them to a file of their own.",
             )
         bad = first_bad_frame(patterns, self._never_used)
         if bad is not None:
-            raise OrienteerError(f"{self.path}: frame {self.n_written + bad[0]} {bad[1]}; it is not written.")
+            raise OrienteerError(
+                f"{self.path}: frame {self.n_written + bad[0]} {bad[1]}; it is not written.",
+                "Mask the pixel, or leave the frame out.",
+            )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.patterns import Patterns
@@ -266,7 +267,7 @@ class EuxfelSource:
             raise NoAnswer(error.message, error.hint) if self.follow and not found else error
         ((name, modules),) = found.items()
         if n_modules is not None and len(modules) != n_modules:
-            what = f"{self.name}: {len(modules)} modules of {name} have files, not {n_modules}."
+            what = f"{self.name}: {counted(len(modules), 'module')} of {name} have files, not {n_modules}."
             is_early = self.follow and len(modules) < n_modules
             raise NoAnswer(what) if is_early else OrienteerError(what, "Give another n_modules, or none.")
         return [modules[number] for number in sorted(modules)]
@@ -278,7 +279,11 @@ class EuxfelSource:
                 shape = self._files.shape(file, f"INSTRUMENT/{module}/{self._key_path}")
                 if shape is not None and len(shape) in (3, 4):
                     return shape[-2:]
-        error = FileError(self.name, f"has no frames at '{self._root}.{self._key}' of {modules[0]}.")
+        error = FileError(
+            self.name,
+            f"has no frames at '{self._root}.{self._key}' of {modules[0]}.",
+            "Give another key (--option key=image.data) or detector (--option detector_name=NAME).",
+        )
         raise NoAnswer(error.message) if self.follow else error
 
 

@@ -148,7 +148,11 @@ def _read_index(path: Path, number: int) -> dict[str, Rows]:
     """Where the sources of a file have their rows; a FileError where it is not such a file."""
     with open_hdf5(path, "file of a run") as hdf5:
         if "METADATA" not in hdf5 or "INDEX/trainId" not in hdf5:
-            raise FileError(path, "has no METADATA and INDEX, as files of a run have.")
+            raise FileError(
+                path,
+                "has no METADATA and INDEX, as files of a run have.",
+                "Give the folder of a run, such as .../proc/r0042.",
+            )
         trains = get_dataset(hdf5, "INDEX/trainId", "iu", (None,))
         if len(trains) > _MOST_TRAINS:
             raise FileError(path, f"declares {len(trains)} trains.")

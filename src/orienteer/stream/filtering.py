@@ -40,12 +40,16 @@ class Filter:
                 f"filter {self.name}: there is no column {error}.", f"Columns: {known}."
             ) from error
         except Exception as error:
-            raise OrienteerError(f"filter {self.name} failed: {type(error).__name__}: {error}") from error
+            raise OrienteerError(
+                f"filter {self.name} failed: {type(error).__name__}: {error}",
+                "Mend the function, or leave out --filter.",
+            ) from error
         n_events = {len(column) for column in columns.values()}
         if kept.dtype != bool or kept.ndim != 1 or (n_events and {len(kept)} != n_events):
             expected = f"({min(n_events)},)" if n_events else "(N,)"
             raise OrienteerError(
-                f"filter {self.name} gave {kept.dtype} of shape {kept.shape}; expected bool of {expected}."
+                f"filter {self.name} gave {kept.dtype} of shape {kept.shape}; expected bool of {expected}.",
+                "Return one True or False for each event.",
             )
         return kept
 

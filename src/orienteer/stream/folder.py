@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.patterns import Patterns
 from orienteer.stream.base import NoAnswer
@@ -165,7 +166,9 @@ class FolderSource:
                 continue
             n_frames = len(source.source)
             if n_frames < self._given.get(name, 0):
-                self.skipped[name] = f"has {n_frames} frames; {self._given[name]} were taken from it before."
+                self.skipped[name] = (
+                    f"has {counted(n_frames, 'frame')}; {self._given[name]} were taken from it before."
+                )
                 source.close()
                 continue
             self.skipped.pop(name, None)

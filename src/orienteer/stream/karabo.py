@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
@@ -151,7 +152,7 @@ class KaraboSource:
         self._n_modules = self._n_modules or len(images)
         if len(images) > self._n_modules:
             raise OrienteerError(
-                f"{self.name}: {len(images)} modules came where {self._n_modules} were expected.",
+                f"{self.name}: {counted(len(images), 'module')} came where {self._n_modules} were expected.",
                 "Start again now that all are there, or give n_modules.",
             )
         if len(images) < self._n_modules or names != (self._modules or names):

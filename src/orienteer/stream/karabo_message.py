@@ -45,7 +45,7 @@ def import_msgpack() -> Any:
     try:
         import msgpack
     except ImportError as error:
-        raise OrienteerError("Karabo bridges need msgpack.", "Run: pip install orienteer[live]") from error
+        raise OrienteerError("Karabo bridges need msgpack.", "Run: pip install 'orienteer[live]'") from error
     return msgpack
 
 

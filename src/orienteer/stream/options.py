@@ -40,7 +40,10 @@ def check_options(
         words = [word.strip() for word in known[name].split("|")]
         if all(word in _TYPES for word in words) and not any(_is(value, word) for word in words):
             wanted = " or ".join(_WORDS[word] for word in words if word in _WORDS)
-            raise SettingsError(f"{address}: option {name} is {value!r}, but should be {wanted}.")
+            raise SettingsError(
+                f"{address}: option {name} is {value!r}, but should be {wanted}.",
+                "Give it as --option NAME=VALUE.",
+            )
 
 
 def _is(value: Any, word: str) -> bool:

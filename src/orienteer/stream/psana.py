@@ -171,7 +171,10 @@ class PsanaSource:
                 )
                 if frame is not None:
                     return tuple(np.asarray(frame).shape)
-        raise OrienteerError(f"{self.name}: no event has a frame of '{self.detector_name}'.")
+        raise OrienteerError(
+            f"{self.name}: no event has a frame of '{self.detector_name}'.",
+            "Give another detector: --option detector_name=NAME",
+        )
 
 
 def import_psana() -> Any:
@@ -221,7 +224,10 @@ class _Detectors:
             try:
                 known[name] = run.Detector(name)
             except Exception as error:  # psana has its own errors for a detector that is not there
-                raise OrienteerError(f"psana knows no detector '{name}' ({error}).") from error
+                raise OrienteerError(
+                    f"psana knows no detector '{name}' ({error}).",
+                    "See its names with: detnames exp=EXPERIMENT:run=RUN",
+                ) from error
         method = known[name]
         for attribute in rest:
             method = getattr(method, attribute, None)

@@ -192,13 +192,19 @@ class PullSource:
             or not all(isinstance(n, int) and n > 0 for n in shape)
             or math.prod(shape) > _LARGEST_FRAME
         ):
-            raise OrienteerError(f"{self.name}: the stream describes frames of shape {shape!r}.")
+            raise OrienteerError(
+                f"{self.name}: the stream describes frames of shape {shape!r}.",
+                "Is that an Orienteer stream, of a version that this one knows?",
+            )
         self.frame_shape = tuple(shape)
         self._wanted = message.table("start")
         self._most_given = max(1, message.number("most", 1 << 30))
         self.polarisation = message.fields.get("polarisation")
         if self.polarisation not in (None, "x", "y", "none"):
-            raise OrienteerError(f"{self.name}: the stream describes a polarisation {self.polarisation!r}.")
+            raise OrienteerError(
+                f"{self.name}: the stream describes a polarisation {self.polarisation!r}.",
+                "Is that an Orienteer stream, of a version that this one knows?",
+            )
         content = message.arrays.get("detector")
         self.detector: Detector | None = None if content is None else _detector_from(content, self.name)
 
@@ -219,4 +225,7 @@ def _detector_from(content: Any, name: str) -> Detector:
         try:
             return open_detector(path)
         except OrienteerError as error:
-            raise OrienteerError(f"{name}: the stream describes a detector that cannot be read.") from error
+            raise OrienteerError(
+                f"{name}: the stream describes a detector that cannot be read.",
+                "Give the detector here: --geometry FILE",
+            ) from error

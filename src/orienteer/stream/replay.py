@@ -52,14 +52,19 @@ class Replay:
         dense: bool = False,
     ) -> None:
         if rate_hz is not None and not rate_hz > 0:
-            raise OrienteerError(f"a rate of {rate_hz} events per second was asked for; it must be above 0.")
+            raise OrienteerError(
+                f"a rate of {rate_hz} events per second was asked for; it must be above 0.",
+                "Leave it out to give events as fast as they are taken.",
+            )
         if loop and follow:
             raise OrienteerError("a file that grows cannot be looped.", "Leave out one of the two.")
         self.source, self.rate_hz, self.loop, self.follow, self.dense = source, rate_hz, loop, follow, dense
         if source.n_frames is None:
-            raise OrienteerError("a source without an end cannot be replayed.")
+            raise OrienteerError("a source without an end cannot be replayed.", "Write it to a file first.")
         if loop and not len(source):
-            raise OrienteerError("there is no frame to loop over.")
+            raise OrienteerError(
+                "there is no frame to loop over.", "Give a file with frames, or leave out the loop."
+            )
         # No more than the span of the ids: time stamps are so large that two laps of them would pass 2^64.
         self.lap_stride = 1 + int(np.ptp(source.event_ids())) if loop else 0
         self._began: tuple[float, int] | None = None

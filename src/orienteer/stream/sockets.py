@@ -27,7 +27,7 @@ def import_zmq() -> Any:
     try:
         import zmq
     except ImportError as error:
-        raise OrienteerError("streams need pyzmq.", "Run: pip install orienteer[live]") from error
+        raise OrienteerError("streams need pyzmq.", "Run: pip install 'orienteer[live]'") from error
     return zmq
 
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from orienteer.compare.shells import OUTSIDE, radial_mean, shell_index
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.machine import memory_GiB
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup, as_point_group
 from orienteer.reconstruction.frames.pixels import PixelTable
@@ -102,7 +103,7 @@ def bootstrap_intensity(
     """
     if replicates < 2:
         raise OrienteerError(
-            f"{replicates} groups of frames show no spread.", "Take at least 2; 32 are usual."
+            f"{counted(replicates, 'group')} of frames show no spread.", "Take at least 2; 32 are usual."
         )
     if intensity.space != "reciprocal" or len(set(intensity.shape)) != 1:
         raise OrienteerError(f"an intensity in a cube of reciprocal space is needed, not {intensity!r}.")

@@ -165,7 +165,8 @@ def coverage(
     near = np.flatnonzero((np.abs(length - radius_inv_A) <= speckle_inv_A / 2) & (length > 0))
     if not len(near):
         raise OrienteerError(
-            f"there is no pixel at |q| = {radius_inv_A:.4g} 1/A (a resolution of {1 / radius_inv_A:.4g} A)."
+            f"there is no pixel at |q| = {radius_inv_A:.4g} 1/A (a resolution of {1 / radius_inv_A:.4g} A).",
+            "Ask for a coarser resolution.",
         )
     cell_deg = float(np.clip(np.degrees(speckle_inv_A / radius_inv_A), 1.0, 45.0))
     cells = SphereCells(cell_deg)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
@@ -59,7 +60,7 @@ def split(source: Source, sentinels: float = 0.05) -> Parts:
     for number in range(2):
         if not (part == number).any():
             raise OrienteerError(
-                f"{len(part)} frames cannot be parted in halves: one would be empty.",
+                f"{counted(len(part), 'frame')} cannot be parted in halves: one would be empty.",
                 "Give more frames; hundreds are the least that shows a particle.",
             )
     names = ("half 1", "half 2", "sentinels")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def check_independence(first: HalfFacts | Run, second: HalfFacts | Run) -> None:
     a, b = (one if isinstance(one, HalfFacts) else facts_of(one) for one in (first, second))
     shared = np.intersect1d(a.event_ids, b.event_ids)
     if len(shared):
-        what = "1 frame" if len(shared) == 1 else f"{len(shared)} frames"
+        what = counted(len(shared), "frame")
         raise OrienteerError(
             f"{a.name} and {b.name} share {what} (such as event {shared[0]}).",
             "Part the frames by a hash of their ids: orienteer.validate.half_sets.split.",

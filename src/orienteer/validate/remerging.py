@@ -66,7 +66,10 @@ class Remerging:
         shells = np.arange(len(mean))
         good = np.isfinite(mean) & (mean > 0)
         if not good.any():
-            raise OrienteerError("the intensity is nowhere positive, so that there is nothing to merge.")
+            raise OrienteerError(
+                "the intensity is nowhere positive, so that there is nothing to merge.",
+                "Reconstruct again with more frames.",
+            )
 
         def profile(radius: NDArray[np.float64]) -> NDArray[np.float64]:
             """The radial mean at a distance in voxels; it is steep, so that logarithms are joined."""
@@ -168,6 +171,9 @@ def _used_frames(
     if "sentinel" in orientations:
         used &= ~np.asarray(orientations["sentinel"], bool)
     if not used.any():
-        raise OrienteerError("no frame was merged, so that there is nothing to draw from.")
+        raise OrienteerError(
+            "no frame was merged, so that there is nothing to draw from.",
+            "Give more frames, or let fewer be taken for junk.",
+        )
     order = np.flatnonzero(used)[np.argsort(ids[used], kind="stable")]
     return ids[order], quaternion[order], fluence[order]

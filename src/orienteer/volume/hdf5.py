@@ -36,7 +36,7 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
 
     models = [volumes] if isinstance(volumes, Volume) else list(volumes)
     if not models:
-        raise OrienteerError("there is no volume to write.")
+        raise OrienteerError("there is no volume to write.", "Give one at least.")
     first = models[0]
     for model in models:
         if (model.shape, model.voxel_size, model.origin, model.space) != (

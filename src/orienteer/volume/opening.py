@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.reading import is_hdf5, read_head, reading
+from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.volume.dragonfly import (
     cube_edge,
@@ -106,7 +107,9 @@ def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume
             "Use .mrc, .map, .ccp4, .h5 or .bin.",
         )
     if len(several) != 1:
-        raise FileError(path, f"cannot hold {len(several)} models.", "Write them as .h5, or one by one.")
+        raise FileError(
+            path, f"cannot hold {counted(len(several), 'model')}.", "Write them as .h5, or one by one."
+        )
     writers[suffix](path, several[0])
 
 

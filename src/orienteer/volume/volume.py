@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import orienteer
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 Space: TypeAlias = Literal["real", "reciprocal"]
@@ -63,7 +64,7 @@ class Volume:
         steps = sorted(set(self.voxel_size)) if len(set(self.voxel_size)) == 1 else self.voxel_size
         step = " x ".join(f"{s:.6g}" for s in steps)
         name = f" '{self.name}'" if self.name else ""
-        missing = f", {self.n_missing} voxels missing" if self.n_missing else ""
+        missing = f", {counted(self.n_missing, 'voxel')} missing" if self.n_missing else ""
         return f"<Volume{name} {size}, {self.space} space, voxel {step} {self.unit}{missing}>"
 
     @property
@@ -134,5 +135,8 @@ def _as_float32(given: Array) -> Array:
             values = values.astype(np.float32)
     n_infinite = int((abs(values) == np.inf).sum())
     if n_infinite:
-        raise OrienteerError(f"{n_infinite} voxels are infinite or too large for float32.")
+        raise OrienteerError(
+            f"{n_infinite} voxels are infinite or too large for float32.",
+            "Set them to NaN where nothing is known, or scale the map.",
+        )
     return values

@@ -26,7 +26,7 @@ MARKUP = '<img src=x onerror="window.wasRun = true"><b>bold</b>'
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """Chromium, drawing on the CPU."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install orienteer[test]")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'orienteer[test]'")
     if not CHROMIUM:
         pytest.skip("needs Chromium, none here")
     with playwright.sync_playwright() as started:

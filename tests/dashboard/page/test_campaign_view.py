@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("sqlalchemy", reason="campaigns need: pip install orienteer[campaign]")
+pytest.importorskip("sqlalchemy", reason="campaigns need: pip install 'orienteer[campaign]'")
 
 from orienteer.campaign.campaign import Campaign
 from orienteer.campaign.jobs import plan_jobs

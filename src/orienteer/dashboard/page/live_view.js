@@ -112,7 +112,7 @@ export class LiveView {
     const missing = counters.received - counters.filtered - counters.dropped - counters.processed;
     const others = BESIDE.filter((name) => counters[name]).map((name) => `${count(counters[name])} ${name}`);
     const sum = "Received = filtered + dropped + processed.";
-    const adds = missing ? `${count(missing)} events are not accounted for.` : sum;
+    const adds = missing ? `${count(missing)} ${missing === 1 ? "event is" : "events are"} not accounted for.` : sum;
     this.balance.className = missing ? "trouble" : "quiet";
     this.balance.textContent = others.length ? `${adds} Beside them ${others.join(", ")}.` : adds;
     const singles = hits && kinds.single ? ` ${percent(kinds.single / hits)} of hits` : "";

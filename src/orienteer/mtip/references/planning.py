@@ -15,6 +15,7 @@ Larger groups of nodes have less to make and to keep, and more to fetch.
 from dataclasses import dataclass
 from itertools import pairwise
 
+from orienteer.compute.words import counted
 from orienteer.mtip.references.kinds import Kind
 from orienteer.mtip.references.order import Nodes, groups_of_nodes, shares
 
@@ -178,7 +179,7 @@ def _words(option: Option, nodes: Nodes) -> str:
         return "on disk"
     if option.nodes_per_copy >= len(nodes):
         return "once, distributed over all nodes"
-    return f"once on every {option.nodes_per_copy} nodes"
+    return f"once on every {counted(option.nodes_per_copy, 'node')}"
 
 
 def _seconds(seconds: float) -> str:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.ranks.comm import Comm
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns, SparsePhotons
 
@@ -88,7 +89,8 @@ class CountCheck:
         """
         found = []
         if self.n_frames < _FEW_FRAMES:
-            found.append(f"{self.n_frames} frames are few; a reconstruction needs hundreds or thousands.")
+            few = counted(self.n_frames, "frame is", "frames are")
+            found.append(f"{few} few; a reconstruction needs hundreds or thousands.")
         if self.n_empty > _MANY_FRAMES * self.n_frames:
             found.append(f"{self.n_empty:,} of {self.n_frames:,} frames hold no photon at all.")
         if self.largest:

@@ -15,6 +15,7 @@ from orienteer.compute.machine import memory_GiB
 from orienteer.compute.progress import steps
 from orienteer.compute.ranks.comm import complete_rows
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import FrameBatch, Layout
 from orienteer.reconstruction.frames.count_check import CountCheck
@@ -50,12 +51,15 @@ class FrameStore:
 
     def __init__(self, source: Source, pixels: PixelTable, mesh: Mesh = SERIAL_MESH) -> None:
         if source.n_frames is None:
-            raise OrienteerError("a stream without an end cannot be reconstructed as a whole.")
+            raise OrienteerError(
+                "a stream without an end cannot be reconstructed as a whole.",
+                "Watch it with: orienteer live --source",
+            )
         self.source, self.pixels, self.mesh = source, pixels, mesh
         self.n_frames = int(source.n_frames)
         if self.n_frames < mesh.all.size:
             raise OrienteerError(
-                f"{mesh.all.size} ranks cannot share {self.n_frames} frames.", "Start fewer ranks."
+                f"{mesh.all.size} ranks cannot share {counted(self.n_frames, 'frame')}.", "Start fewer ranks."
             )
         n = len(pixels)
         self.read = mesh.all.share(self.n_frames)

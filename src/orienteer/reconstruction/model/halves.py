@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 
 _WATCHING = 1 << 20
@@ -15,9 +16,8 @@ def refuse_empty_parts(half: NDArray[np.int64], sentinel: NDArray[np.bool_], n_h
     """
     for number in range(n_halves):
         if not np.any((half == number) & ~sentinel):
-            what = "1 frame" if len(half) == 1 else f"{len(half)} frames"
             raise OrienteerError(
-                f"{what} cannot be parted: none would be left to be merged.",
+                f"{counted(len(half), 'frame')} cannot be parted: none would be left to be merged.",
                 "Give more frames; hundreds are the least that shows a particle.",
             )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.errors import FileError, SettingsError
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.source.base import Source
@@ -43,7 +44,7 @@ class KnownOrientations:
     def words(self) -> str:
         """What must be said first of everything that came of them."""
         n, known = len(self.quaternion), int(self.is_known.sum())
-        frames = f"all {n:,} frames" if known == n else f"{known:,} of {n:,} frames"
+        frames = f"all {counted(n, 'frame')}" if known == n else f"{known:,} of {counted(n, 'frame')}"
         return (
             f"The orientations of {frames} were given, not found: {self.origin}. "
             "Sentinels, which no model learns from, are searched for all the same."
@@ -77,7 +78,7 @@ def given_orientations(
         )
     if not known.any():
         raise SettingsError(
-            f"{origin}: none of the {len(known):,} frames has an orientation there.",
+            f"{origin}: none of the {counted(len(known), 'frame')} has an orientation there.",
             "Are they those of these frames? They are told apart by their event ids.",
         )
     whole = np.full((len(known), 4), np.nan)
