@@ -38,6 +38,10 @@ Every figure that was asked of Orienteer, and what was measured. This page is wr
 measured says so. A figure is measured again by its command, in a copy of the sources; `--keep` puts the
 answer into `bench/results` and writes this page anew. The date is the day on which a result was kept.
 Machines that other work shared are marked with their load, which makes seconds longer and rates lower.
+
+`make bench` is for every day: within three minutes it measures ratios, of our time to that of plain work of
+the same kind beside it, and says which differ from those in `bench/small_ratios.json`. `make bench-all`
+measures the figures of this page.
 """
 MARKS = ("<!-- results -->\n", "<!-- end of results -->")
 

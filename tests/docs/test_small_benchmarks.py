@@ -27,5 +27,6 @@ def test_differences_are_told_by_their_factor() -> None:
     assert run("-m", "doctest", "small.py") == ""
 
 
-def test_the_kept_ratios_took_no_more_than_three_minutes() -> None:
-    assert json.loads((BENCH / "small_ratios.json").read_text())["seconds"] <= 180
+def test_the_kept_ratios_took_less_than_three_minutes_of_one_core() -> None:
+    """By the processor: on a machine that others use, the clock tells of them."""
+    assert json.loads((BENCH / "small_ratios.json").read_text())["processor_seconds"] <= 180
