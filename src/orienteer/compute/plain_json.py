@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.reading import reading
+from orienteer.compute.reading import reading, refuse_newer
 from orienteer.errors import FileError
 
 
@@ -50,10 +50,5 @@ def read_described(path: Path, what: str, format: str, version: int) -> dict[str
         told = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(told, dict) or told.get("format") != format:
             raise FileError(path, f"does not describe a {what} of Orienteer.")
-        if told["version"] > version:
-            raise FileError(
-                path,
-                f"has version {told['version']}; this Orienteer reads up to {version}.",
-                "Update Orienteer.",
-            )
+        refuse_newer(path, told["version"], version)
         return told

@@ -155,3 +155,18 @@ def one_line(error: BaseException) -> str:
     """The text of an error in one line of at most 200 characters."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())[:200] or type(error).__name__
+
+
+def refuse_newer(path: str | PathLike[str], version: int, newest: int) -> None:
+    """Refuse a file whose layout came after this Orienteer.
+
+    >>> refuse_newer("run.json", 2, 2)
+    >>> refuse_newer("run.json", 3, 2)
+    Traceback (most recent call last):
+    orienteer.errors.FileError: run.json: has version 3; this Orienteer reads up to 2.
+    Update Orienteer.
+    """
+    if version > newest:
+        raise FileError(
+            path, f"has version {version}; this Orienteer reads up to {newest}.", "Update Orienteer."
+        )

@@ -42,7 +42,7 @@ import orienteer
 from orienteer.compute.arrays import Array
 from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
-from orienteer.compute.reading import reading
+from orienteer.compute.reading import reading, refuse_newer
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.fault import NAME as FAULT
@@ -191,12 +191,7 @@ class RunDirectory:
                     "does not describe a run of Orienteer.",
                     "Give the folder of a run, or begin anew with --restart.",
                 )
-            if described["version"] > VERSION:
-                raise FileError(
-                    self._description,
-                    f"has version {described['version']}; this Orienteer reads up to {VERSION}.",
-                    "Update Orienteer.",
-                )
+            refuse_newer(self._description, described["version"], VERSION)
             if missing := _NEEDED - set(described):
                 raise FileError(
                     self._description,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import orienteer
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.reading import refuse_newer
 from orienteer.errors import FileError, OrienteerError
 
 FORMAT, VERSION = "orienteer-orientations", 1
@@ -63,13 +64,7 @@ def read_orientations(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
                 "is an HDF5 file, but no table of orientations.",
                 "Give the orientations.h5 of a run, or a table of event_id and quaternion.",
             )
-        version = int(read_numbers(file, "version", "iu"))
-        if version > VERSION:
-            raise FileError(
-                path,
-                f"has layout version {version}; this Orienteer reads up to {VERSION}.",
-                "Update Orienteer.",
-            )
+        refuse_newer(path, int(read_numbers(file, "version", "iu")), VERSION)
         n_rows = len(get_dataset(file, "event_id", "u", (None,)))
         columns = {name: read_array(get_dataset(file, name, "biuf")) for name in file}
     for name, column in columns.items():

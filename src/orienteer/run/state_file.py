@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.reading import refuse_newer
 from orienteer.errors import FileError
 
 _KINDS = "biufc"
@@ -82,11 +83,7 @@ def _read_plain(path: Path, file: Any, form: str, newest: int) -> bytes:
 
     if read_text(file, "format") != form:
         raise FileError(path, "is not a checkpoint of Orienteer.")
-    version = int(read_numbers(file, "version", "iu"))
-    if version > newest:
-        raise FileError(
-            path, f"has layout version {version}; this Orienteer reads up to {newest}.", "Update Orienteer."
-        )
+    refuse_newer(path, int(read_numbers(file, "version", "iu")), newest)
     return bytes(read_array(get_dataset(file, "plain", "u", (None,))).tobytes())
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import orienteer
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.reading import refuse_newer
 from orienteer.errors import FileError, OrienteerError
 from orienteer.volume.volume import Volume
 
@@ -81,13 +82,7 @@ def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
     with open_hdf5(path, "volume file") as file:
         if not recognise_volume_hdf5(file):
             raise FileError(path, "is an HDF5 file, but not an Orienteer volume.")
-        version = int(read_numbers(file, "version", "iu"))
-        if version > VERSION:
-            raise FileError(
-                path,
-                f"has layout version {version}; this Orienteer reads up to {VERSION}.",
-                "Update Orienteer.",
-            )
+        refuse_newer(path, int(read_numbers(file, "version", "iu")), VERSION)
         values = get_dataset(file, "values", "f", (None, None, None, None))
         if values.dtype != np.dtype("<f4"):
             raise FileError(path, f"holds voxels of {values.dtype}, not float32.")
