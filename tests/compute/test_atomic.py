@@ -18,6 +18,17 @@ def test_the_new_file_replaces_the_old_one_at_the_end(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
+def test_who_reads_the_old_file_reads_it_to_its_end(tmp_path: Path) -> None:
+    """The new file takes the name in one stroke; written over the old one, readers would see half of each."""
+    target = tmp_path / "file"
+    target.write_text("old")
+    with target.open() as reader:
+        with atomic_path(target) as temporary:
+            temporary.write_text("new")
+        assert reader.read() == "old"
+    assert target.read_text() == "new"
+
+
 def test_an_error_inside_leaves_the_old_file_and_no_rubbish(tmp_path: Path) -> None:
     target = tmp_path / "file"
     target.write_text("old")

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orienteer.compare.shells import radial_mean, shell_index
 from orienteer.particle.named_bodies import random_blobs
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.settings import EmcSettings
@@ -18,10 +17,7 @@ SETTINGS: dict[str, Any] = {"level": 4, "sentinels": 0.05}
 def after_first_stage(data: Any, n_steps: int = 4, **settings: Any) -> Emc:
     """A reconstruction whose first stage has found the true model, some iterations later."""
     emc = data.emc(**SETTINGS, **settings)
-    truth = data.truth_on(emc)
-    index, mean = shell_index(len(truth)), radial_mean(truth)
-    relative = np.where(index >= 0, truth / mean[np.maximum(index, 0)], 1.0).astype(np.float32)
-    emc.models = np.stack([relative[None]] * emc.n_halves)
+    data.take_truth(emc)
     emc.noise.dispersion = np.full(40, 0.02)
     emc.enter(1)
     for _ in range(n_steps):

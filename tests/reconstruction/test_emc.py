@@ -107,6 +107,21 @@ def test_no_frame_meets_a_model_that_it_was_merged_into(tiny: Any) -> None:
     assert np.array_equal(merged, ~before.sentinel)  # every frame once, sentinels never
 
 
+def test_each_half_is_oriented_by_the_model_of_the_other(tiny: Any, merge_whole_frames: Any) -> None:
+    emc = tiny.emc(symmetry="I", fluence="constant", likelihood="poisson")
+    merge_whole_frames(emc)
+    likelihood = emc.noise.likelihood(emc.work)
+
+    def merged() -> list[Any]:
+        return [emc.orient_and_merge(half, likelihood, 0.5).sums[0].finish() for half in (0, 1)]
+
+    before = merged()
+    emc.models = np.stack([emc.models[0][..., ::-1], emc.models[1]])
+    after = merged()
+    assert np.array_equal(before[0], after[0])
+    assert not np.array_equal(before[1], after[1])
+
+
 def test_sentinels_leave_no_photon_in_the_model(tiny: Any, merge_whole_frames: Any) -> None:
     emc = tiny.emc(symmetry="I", sentinels=0.3, fluence="constant", reject_junk=False)
     counts = np.array(tiny.patterns.dense())

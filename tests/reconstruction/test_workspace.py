@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orienteer.orientation.quaternion import rotate
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import score_tile
 
@@ -27,6 +28,13 @@ def test_every_frame_is_in_one_batch_and_groups_are_narrow(emc: Any) -> None:
                 assert own.max() / 2.0001 <= group.fluence <= 2.0001 * own.min()
                 assert not group.is_even or np.ptp(own) == 0
     assert sorted(np.concatenate(seen).tolist()) == list(range(len(emc.fluence)))
+
+
+def test_a_pose_samples_the_model_where_its_rotation_leads_to_the_detector(emc: Any) -> None:
+    q = np.array([0.3, -0.5, 0.8])
+    sampled = np.asarray(emc.work.poses.matrices, np.float64) @ q
+    turned = rotate(emc.work.quaternions, sampled)
+    np.testing.assert_allclose(turned, np.broadcast_to(q, sampled.shape), atol=1e-6)
 
 
 def test_each_half_meets_the_model_of_the_other(emc: Any) -> None:
