@@ -173,6 +173,20 @@ def test_a_worker_that_dies_at_any_batch_loses_and_repeats_nothing(folder: LiveF
     np.testing.assert_array_equal(live_summary(folder.path)["powder"]["hits"], shots.frames[::5].sum(axis=0))
 
 
+def test_a_worker_gives_back_what_it_has_freed_with_every_segment(
+    folder: LiveFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back: list[int] = []
+    worker = make_worker(folder, ListedSource(make_shots(30)))
+    monkeypatch.setattr(
+        "orienteer.live.worker.give_back_freed_memory", lambda: given_back.append(worker.n_segments)
+    )
+    for _ in range(3):
+        worker.take(worker._source.next())
+        worker.commit()
+    assert given_back == [1, 2, 3]
+
+
 def test_events_that_come_again_are_counted_and_left_out(folder: LiveFolder) -> None:
     shots = make_shots(50)
     twice = concatenate([shots[:30], shots[20:40], shots[35:]])

@@ -47,11 +47,9 @@ class NoUse(OrienteerError):  # noqa: N818 - it says what another start would be
 
 def receive(folder: LiveFolder, stop: StopRequests) -> int:
     """Receive the stream until it has finished, its time is over, or somebody stops it."""
-    from orienteer.live.allocator import give_back_large_blocks
     from orienteer.live.looking import looking_of
     from orienteer.live.worker import Worker
 
-    give_back_large_blocks()
     described, settings = folder.describe(), folder.read_settings()
     until_s = float(os.environ.get(UNTIL_VARIABLE) or "inf")
     with _to_be_mended():

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.live.allocator import give_back_freed_memory
 from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import Journal, Segment
 from orienteer.live.looking import WAVELENGTH, Columns, Looking
@@ -175,6 +176,8 @@ class Worker:
                 **self.lost,
             }
         )
+        del shots, hits, photons, analysed
+        give_back_freed_memory()
         self._commit_s = time.monotonic() - began
 
     def _went_on(self, restored: Any) -> None:
