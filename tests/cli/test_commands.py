@@ -203,7 +203,7 @@ def test_relative_paths_in_settings_count_from_the_current_folder(run: Any) -> N
     Path("elsewhere").mkdir()
     Path("fluences.txt").write_text("1\n2\n")
     Path("elsewhere/run.toml").write_text('[simulate]\nfluence_file = "fluences.txt"\n')
-    line = ("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--settings")
+    line = ("simulate", "sphere", "--overwrite", "--frames", 2, "--set", "detector.pixels=8", "--settings")
     assert run(*line, "elsewhere/run.toml").status == 0
     Path("fluences.txt").rename("elsewhere/fluences.txt")
     told = run(*line, "elsewhere/run.toml")
