@@ -47,9 +47,11 @@ class NoUse(OrienteerError):  # noqa: N818 - it says what another start would be
 
 def receive(folder: LiveFolder, stop: StopRequests) -> int:
     """Receive the stream until it has finished, its time is over, or somebody stops it."""
+    from orienteer.live.allocator import take_large_blocks_one_by_one
     from orienteer.live.looking import looking_of
     from orienteer.live.worker import Worker
 
+    take_large_blocks_one_by_one()
     described, settings = folder.describe(), folder.read_settings()
     until_s = float(os.environ.get(UNTIL_VARIABLE) or "inf")
     with _to_be_mended():
