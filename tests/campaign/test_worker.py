@@ -282,3 +282,20 @@ def test_only_one_of_many_takes_a_job(address: str, out: Path) -> None:
         for thread in threads:
             thread.join()
         assert len(taken) == len(set(taken)) == 5
+
+
+def test_a_worker_whose_job_was_taken_over_changes_nothing_of_it(campaign: Campaign, out: Path) -> None:
+    """It may have slept, or been cut off, longer than its claim held."""
+    add_rule(campaign, out)
+    campaign.add_run("r1", data="x.h5", sample="virus")
+    write = campaign.database.write
+    write(jobs.plan_jobs)
+    late = write(lambda c: jobs.claim_job(c, "late 1", lambda _: False))
+    heir = write(lambda c: jobs.claim_job(c, "heir 2", lambda name: name == "late 1"))
+    assert late is not None
+    assert heir is not None
+    assert late.id == heir.id
+    assert not write(lambda c: jobs.begin_attempt(c, late))
+    assert not write(lambda c: jobs.end_job(c, late, "failed", "It took too long."))
+    assert write(lambda c: jobs.begin_attempt(c, heir))
+    assert write(lambda c: jobs.end_job(c, heir, "done"))
