@@ -17,7 +17,7 @@ from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.model.symmetry import symmetric_start
 from orienteer.reconstruction.nuisances.updating import take_off_background
-from orienteer.reconstruction.orienting.sentinels import Watch, watch_of
+from orienteer.reconstruction.orienting.sentinels import SentinelWatch, watch_of
 from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.results import intensity_volumes
@@ -62,7 +62,7 @@ class Carried(Preparation):
         self.junk: Array | None = None
         self.work: Workspace
         self.annealing: Annealing
-        self.watch: Watch | None = None
+        self.watch: SentinelWatch | None = None
         self._begin_start(0)
 
     # Models -----------------------------------------------------------------------------------------------

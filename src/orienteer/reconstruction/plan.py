@@ -46,6 +46,10 @@ _SHARE_OF_DEVICE = 0.5
 LARGEST_HALF_SQUARE = 5000.0
 
 
+# On the CPU starting a tile costs as much as a few slices of refined poses.
+_FEWEST_REFINED_ROWS = 512
+
+
 @dataclass(frozen=True)
 class Memory:
     """Bytes of what a run holds on its device, by what it is for.
@@ -123,6 +127,11 @@ class Plan:
         if not self.frames_in_memory:
             return "on disk, read in every iteration"
         return "in memory" if self.frames_on_device else "in host memory, copied in every iteration"
+
+    @property
+    def refined_rows(self) -> int:
+        """Slices in a tile while poses are refined, of which every frame has its own."""
+        return max(self.tile_rows, _FEWEST_REFINED_ROWS)
 
     @property
     def order_of_sums(self) -> str:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
     from orienteer.source.base import Source
 
-_FEWEST_TILE_ROWS = 512
 _N_CHANCE = 4000
 
 
@@ -118,7 +117,7 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
     stage = StageFrames(store, work.places, work.n_scored, emc.device, emc.plan, fluence)
     table = FrameTable(store.n_frames)
     step_deg = covering_bound_deg(work.stage.first_level)
-    tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
+    tile_rows = emc.plan.refined_rows
     for batch in steps(Batches(stage.keep(np.arange(store.n_frames)), fluence, xp), "Orienting sentinels"):
         kept = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass)
         untempered = xp.ones(len(batch))

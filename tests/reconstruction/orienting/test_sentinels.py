@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orienteer.reconstruction.course.course import Course, Turn
-from orienteer.reconstruction.orienting.sentinels import Watch, is_watched, watch_sentinels
+from orienteer.reconstruction.orienting.sentinels import SentinelWatch, is_watched, watch_sentinels
 
 
 def test_they_are_looked_at_every_fifth_iteration_and_at_the_end_of_a_stage() -> None:
@@ -31,12 +31,12 @@ def test_steps_between_tell_the_last_agreement(tiny: Any, monkeypatch: pytest.Mo
 
 
 def test_a_gain_within_its_errors_is_none() -> None:
-    assert Watch(3.0, 0.0, 0.0, 20).is_no_better
-    assert Watch(3.0, 0.1, 0.06, 20).is_no_better
-    assert not Watch(3.0, 0.1, 0.06, 20).is_worse
-    assert Watch(3.0, -0.13, 0.06, 20).is_worse
-    assert not Watch(3.0, 0.1, 0.04, 20).is_no_better
-    assert not Watch(3.0, -1.0, 0.1, 5).is_no_better  # too few to tell
+    assert SentinelWatch(3.0, 0.0, 0.0, 20).is_no_better
+    assert SentinelWatch(3.0, 0.1, 0.06, 20).is_no_better
+    assert not SentinelWatch(3.0, 0.1, 0.06, 20).is_worse
+    assert SentinelWatch(3.0, -0.13, 0.06, 20).is_worse
+    assert not SentinelWatch(3.0, 0.1, 0.04, 20).is_no_better
+    assert not SentinelWatch(3.0, -1.0, 0.1, 5).is_no_better  # too few to tell
 
 
 def test_a_sentinel_gains_what_its_evidence_is_above_that_of_a_round_object(tiny: Any) -> None:

@@ -31,8 +31,6 @@ _MOST_POSES = 64.0
 # Parabolas of a climb from the grid; and of the second climb, which begins so much narrower, since new models
 # hardly move the tops.
 _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
-# Every frame has slices of its own; on the CPU starting a tile costs as much as a few of them.
-_FEWEST_TILE_ROWS = 512
 # On the GPU the last bits of a climb depend on how many frames climb together, and where no axis is better
 # than another it then goes along others.  Ranks share out blocks of so many frames there, always the same.
 _TOGETHER = 1024
@@ -89,7 +87,7 @@ def _refine_part(
     step_deg = covering_bound_deg(stage.first_level if part == "sentinel" else stage.level)
     if is_near:
         step_deg /= _NARROWER
-    tile_rows = max(emc.plan.tile_rows, _FEWEST_TILE_ROWS)
+    tile_rows = emc.plan.refined_rows
     weight = bounded_weights(emc.table.weight, emc.fluence)
     done = [np.zeros(0, dtype=np.int64)]
     for batch, block in _own_blocks(emc, work.batches(part, emc.fluence, weight)):

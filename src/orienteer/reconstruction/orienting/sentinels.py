@@ -42,7 +42,7 @@ def is_watched(course: Course, turn: Turn) -> bool:
 
 
 @dataclass(frozen=True)
-class Watch:
+class SentinelWatch:
     """What the sentinels, which no model has seen, say about the models.
 
     agreement_deg : median angle between the poses that the two halves give to each of them.
@@ -70,15 +70,15 @@ class Watch:
         return self.n_sentinels >= _FEWEST and self.gain_nats < -_ERRORS * self.error_nats
 
 
-def watch_of(state: Mapping[str, Any]) -> Watch | None:
+def watch_of(state: Mapping[str, Any]) -> SentinelWatch | None:
     """What the sentinels said last, from a state of the run."""
     if state["watch"] is None:
         return None
     agreement_deg, gain_nats, error_nats, n_sentinels = map(float, state["watch"])
-    return Watch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
+    return SentinelWatch(agreement_deg, gain_nats, error_nats, int(n_sentinels))
 
 
-def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | None:
+def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> SentinelWatch | None:
     """Orient the sentinels by the model of each half.
 
     beta : inverse temperature of a frame of mean fluence.
@@ -117,7 +117,7 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Watch | 
     apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
     gain = np.maximum(gains.mean(axis=0), -_LARGEST_LOSS)
     error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
-    return Watch(float(np.median(apart)), float(gain.mean()), error, len(gain))
+    return SentinelWatch(float(np.median(apart)), float(gain.mean()), error, len(gain))
 
 
 def is_flat(emc: "Emc") -> bool:
