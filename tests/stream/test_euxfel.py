@@ -237,7 +237,7 @@ def test_a_sequence_file_that_grows_gives_its_later_trains_too(
 
 def test_a_detector_that_is_not_whole_yet_is_waited_for(tmp_path: Path) -> None:
     module_file(tmp_path, 0, 0, [1])
-    with pytest.raises(NoAnswer, match="1 modules"):
+    with pytest.raises(NoAnswer, match="1 module of"):
         EuxfelSource(tmp_path, follow=True, n_modules=2, connect_s=0.1)
     with pytest.raises(OrienteerError, match="not 2"):
         EuxfelSource(tmp_path, n_modules=2)

@@ -75,8 +75,8 @@ class TruthSampler:
             return self._block(0)[:0]
         if numbers.min() < 0 or numbers.max() >= 2**FRAME_BITS:
             raise OrienteerError(
-                f"frames {numbers.min()} to {numbers.max()} were asked for; numbers go from 0 to 2^40.",
-                "Ask for fewer frames.",
+                f"frames {numbers.min()} to {numbers.max()} were asked for; all are numbered from 0 to 2^40.",
+                "Ask for frames from 0 on, and no more of them.",
             )
         block = numbers // BLOCK
         wanted = np.unique(block)

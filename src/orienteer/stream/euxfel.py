@@ -267,7 +267,8 @@ class EuxfelSource:
             raise NoAnswer(error.message, error.hint) if self.follow and not found else error
         ((name, modules),) = found.items()
         if n_modules is not None and len(modules) != n_modules:
-            what = f"{self.name}: {counted(len(modules), 'module')} of {name} have files, not {n_modules}."
+            have = counted(len(modules), f"module of {name} has a file", f"modules of {name} have files")
+            what = f"{self.name}: {have}, not {n_modules}."
             is_early = self.follow and len(modules) < n_modules
             raise NoAnswer(what) if is_early else OrienteerError(what, "Give another n_modules, or none.")
         return [modules[number] for number in sorted(modules)]
