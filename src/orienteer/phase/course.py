@@ -21,8 +21,12 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.state import PhaseState
 from orienteer.phase.support import first_support, update_support
 
-# Share of the exploring iterations after which supports are as sharp as they become.
-_SETTLED = 0.6
+# Shares of the exploring iterations: up to the first, supports become as sharp as they will be, with some
+# room around the last volume; between the other two the room is taken back.  What a large support lets in,
+# such as a cloud in a cavity, which hides in a missing centre, goes only in a small one, and slowly; in the
+# smallest from the beginning, starts get stuck.
+_SHARP, _CLOSING = 0.2, (0.3, 0.6)
+_ROOM = 1.3
 # Looks at the densities after which their symmetry is restored.
 _SYMMETRY_EVERY = 5
 # Share of the box that a support may fill; with more, amplitudes alone do not tell the density.
@@ -99,29 +103,33 @@ class Course:
     def run(self, state: PhaseState, phases: Sequence[Phase], tell: Callable[[int], None]) -> PhaseState:
         """The state after a schedule; ``tell`` hears how many iterations are done, every now and then."""
         exploring = sum(phase.count for phase in phases if phase.method != "er")
-        settling = max(1.0, _SETTLED * (exploring or sum(phase.count for phase in phases)))
+        exploring = exploring or sum(phase.count for phase in phases)
         done = 0
         for phase in phases:
             method = METHODS[phase.method]
             for _ in range(phase.count):
                 if done and done % self.every == 0:
-                    self.look(state, min(1.0, done / settling), done // self.every)
+                    self.look(state, min(1.0, done / exploring), done // self.every)
                     tell(done)
                 state = method(state, self.data, phase.beta)
                 done += 1
         tell(done)
         return state
 
-    def look(self, state: PhaseState, settled: float, number: int) -> None:
+    def look(self, state: PhaseState, explored: float, number: int) -> None:
         """Renew supports and backgrounds by the densities of the moment, in place.
 
-        settled : from 0 to 1, how far the exploring is: from that of the first support the volume goes to the
-            last one, supports become sharper, and in the end backgrounds are fitted.
+        explored : from 0 to 1, how far the exploring is: from that of the first support the volume goes to
+            the last one, supports become sharper, and when they are sharp backgrounds are fitted.
         number : of the look.
         """
-        volume = self.first_volume ** (1 - settled) * state.volume**settled
-        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * settled, number)
-        if settled >= 1:
+        sharp = min(1.0, explored / _SHARP)
+        closed = float(np.interp(explored, _CLOSING, (0.0, 1.0)))
+        roomy = np.minimum(state.volume * _ROOM, LARGEST_SUPPORT * self.data.n**3)
+        last = np.maximum(roomy, state.volume) ** (1 - closed) * state.volume**closed
+        volume = self.first_volume ** (1 - sharp) * last**sharp
+        self.renew(state, volume, FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * sharp, number)
+        if sharp >= 1:
             self.fit_background(state)
 
     def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float, number: int) -> None:

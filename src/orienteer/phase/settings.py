@@ -11,7 +11,7 @@ from orienteer.phase.schedule import parse_schedule
 from orienteer.settings.section import Section
 
 T = TypeVar("T")
-DEFAULT_SCHEDULE = "300*dm 200*raar(0.87) 100*er"
+DEFAULT_SCHEDULE = "400*dm 100*raar(0.87) 100*er"
 
 
 class PhaseSettings(Section):
@@ -24,7 +24,7 @@ class PhaseSettings(Section):
     starts: int = Field(default=20, ge=1, le=10000, description="Random starts that are phased and compared.")
     schedule: str = Field(
         default=DEFAULT_SCHEDULE,
-        description="Iterations in order: er, hio(b), raar(b), dm(b), as in '300*dm 200*raar(0.87) 100*er'.",
+        description="Iterations in order: er, hio(b), raar(b), dm(b), as in '400*dm 100*raar(0.87) 100*er'.",
     )
     symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
     diameter_A: float = Field(
