@@ -1,4 +1,4 @@
-"""The volume of supports on their way: soon small, with room at first, and the last one long before the end."""
+"""The volume of supports on their way: soon small, with room at first, the last one long before the end."""
 
 from typing import Any
 
