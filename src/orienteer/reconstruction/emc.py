@@ -95,7 +95,7 @@ class Emc(Carried):
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
-            now = self._progress(work, now.log_likelihood, change)
+            now = self._progress(work, float(table.log_evidence[merged].mean()), change)
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )

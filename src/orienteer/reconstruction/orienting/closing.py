@@ -52,14 +52,14 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     _refine_parts(emc, likelihood, deposits if merges else None)
     if not merges:
         return False
-    before = emc.models, table.quaternion.copy(), table.log_likelihood.copy()
+    before = emc.models, table.quaternion.copy(), table.log_likelihood.copy(), table.log_evidence.copy()
     for deposit in deposits:
         deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
     if table.log_likelihood[merged].mean() <= before[2][merged].mean():
-        emc.models, table.quaternion, table.log_likelihood = before
+        emc.models, table.quaternion, table.log_likelihood, table.log_evidence = before
         return False
     emc.take_models(found)
     return True
@@ -73,7 +73,10 @@ def _refine_parts(
         for half in range(emc.n_halves)
     ]
     done.append(_refine_part(emc, likelihood, "sentinel", None, is_near))
-    complete_rows(emc.mesh.all, np.concatenate(done), emc.table.quaternion, emc.table.log_likelihood)
+    table = emc.table
+    complete_rows(
+        emc.mesh.all, np.concatenate(done), table.quaternion, table.log_likelihood, table.log_evidence
+    )
 
 
 def _refine_part(
@@ -153,5 +156,8 @@ def _keep_known(
 def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined) -> None:
     frames = to_numpy(refined.frames)
     score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]
-    emc.table.quaternion[batch.places[frames]] = to_numpy(refined.quaternions)
-    emc.table.log_likelihood[batch.places[frames]] = score
+    places, table = batch.places[frames], emc.table
+    table.quaternion[places] = to_numpy(refined.quaternions)
+    # All poses around the top are likelier by as much as it is.
+    table.log_evidence[places] += score - table.log_likelihood[places]
+    table.log_likelihood[places] = score
