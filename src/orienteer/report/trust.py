@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from orienteer.compute.words import counted
 from orienteer.report.chart import Chart, Curve, Guide
 from orienteer.report.curves import Q
 from orienteer.report.evidence import Evidence
@@ -49,6 +50,8 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         words = "the halves agree nowhere" if resolution_A is None else f"{number(resolution_A)} Å"
         if resolution_A is not None and edge and 1 / resolution_A >= edge * (1 - 1e-6):
             words += " or better (edge of the data)"
+        if resolution_A is not None and facts.resolution_A is None:  # as the densities of noise do
+            words += ", in the radial mean only"
         rows.append((f"Resolution by FSC {name}" if name[:1] == "0" else f"Resolution by {name}", words))
     if facts.half_frames:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
@@ -58,7 +61,9 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         rows.append(("Those of the run agree with them to", f"{number(facts.whole_A)} Å"))
     if facts.sentinel_deg is not None:
         frames = (
-            "" if facts.n_sentinels is None else f" of {facts.n_sentinels:,} frames that neither has seen"
+            ""
+            if facts.n_sentinels is None
+            else f" of {counted(facts.n_sentinels, 'frame')} that neither has seen"
         )
         chance = "" if facts.chance_deg is None else f"; by chance it would be {number(facts.chance_deg)}"
         rows.append(
@@ -126,6 +131,6 @@ def _errors(facts: ValidationFacts) -> Markup | None:
         "intensity-error", "Error of the intensity", Q, "relative standard deviation",
         [Curve("", facts.error_q_inv_A, facts.relative_error)], log_y=True, resolution_above=True,
     )  # fmt: skip
-    how = "groups" if facts.n_replicates is None else f"{facts.n_replicates:,} groups"
+    how = "groups" if facts.n_replicates is None else counted(facts.n_replicates, "group")
     words = f"From {how} of frames, each merged with its poses fixed, before any filter (bootstrap)."
     return chart_figure(chart, words)
