@@ -18,6 +18,7 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.online.following import follow
 from orienteer.online.handover import hand_over
 from orienteer.run.checkpoint import LAST, read_checkpoint
+from orienteer.run.events import STEP, read_events
 from orienteer.run.run import Run
 from orienteer.run.settings import Settings
 from orienteer.run.standing import read_standing
@@ -37,7 +38,7 @@ def is_over():
 settings = Settings.model_validate_json(settings)
 follow(orienteer.open(hits), folder, settings, seed=1, device="cpu", is_over=is_over, pause_s=0.05)
 """
-EMC = {"diameter_A": 200.0, "deterministic": True}
+EMC = {"diameter_A": 200.0, "deterministic": True, "level": 3}
 SETTINGS = Settings(emc=EMC, online={"first_hits": 60, "round_hits": 90})
 ROUNDS = 4
 
@@ -53,7 +54,7 @@ def write_hits(path: Path, frames: Any, n: int = 240) -> None:
 
 
 def n_steps(folder: Path) -> int:
-    return len(Run.open(folder).steps) if (folder / "run.json").exists() else 0
+    return sum(event["event"] == STEP for event in read_events(folder / "events.jsonl"))
 
 
 def outcome(folder: Path) -> tuple[Any, ...]:
