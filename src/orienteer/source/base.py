@@ -116,10 +116,6 @@ class Source(Protocol):
         """The same data with this detector, whose mask is combined with that of the data by maximum."""
         ...
 
-    def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
-        """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
-        ...
-
     def close(self) -> None:
         """Let go of what is open."""
         ...
