@@ -68,14 +68,19 @@ def difference(alone: Path, out: Path) -> dict[str, Any]:
     """How far a run has come from that of one rank."""
     one, other = Run.open(alone), Run.open(out)
     volumes = zip(one.volumes(), other.volumes(), strict=True)
-    errors = [float(np.nanmax(np.abs(a.values - b.values)) / np.nanmax(np.abs(a.values))) for a, b in volumes]
-    wanted, found = one.orientations(), other.orientations()
-    angles = angular_distance_deg(wanted["quaternion"], found["quaternion"])
+    errors, largest = [], []
+    for a, b in volumes:
+        whole, rest = np.nan_to_num(a.values), np.nan_to_num(b.values - a.values)
+        errors.append(float(np.linalg.norm(rest) / np.linalg.norm(whole)))
+        largest.append(float(np.abs(rest).max() / np.abs(whole).max()))
+    wanted, found = (run.orientations()["quaternion"] for run in (one, other))
+    angles = angular_distance_deg(wanted, found, flat_ewald=True)
     return {
         "volume_error": max(errors),
-        "other_orientations": int(np.sum(angles > 1e-3)),
+        "largest_difference": max(largest),
+        "other_orientations": int(np.sum(angles > 0.02)),
         "largest_angle_deg": float(np.max(angles)),
-        "identical": max(errors) == 0 and np.array_equal(wanted["quaternion"], found["quaternion"]),
+        "identical": max(errors) == 0 and np.array_equal(wanted, found),
     }
 
 

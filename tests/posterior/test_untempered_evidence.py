@@ -51,3 +51,27 @@ def test_noise_of_a_model_raises_the_best_score_but_not_the_evidence() -> None:
         evidence.append(posterior.untempered_evidence(one, even(K)).mean())
     assert best[1] > best[0] + 3
     assert evidence[1] < evidence[0]
+
+
+def test_a_frame_that_no_row_explains_has_none() -> None:
+    scores = np.full((20, 3), -np.inf, dtype=np.float32)
+    scores[:, 1:] = 0
+    for inverse in (1.0, 0.5):
+        beta = np.full(3, inverse, dtype=np.float32)
+        found = posterior_of(scores, even(20), beta).untempered_evidence(beta, even(20))
+        assert found[0] == -np.inf
+        np.testing.assert_allclose(found[1:], 0, atol=1e-5)
+
+
+@pytest.mark.parametrize("inverse", [0.3, 0.03])
+def test_a_class_of_junk_as_likely_as_a_pose_does_not_sink_the_frame(inverse: float) -> None:
+    # One row of junk that is as frequent as all poses together, and fits about as well as each of them.
+    rng = np.random.default_rng(4)
+    scores = rng.normal(0, 0.2 / inverse, (1001, 6)).astype(np.float32)
+    log_prior = np.append(np.full(1000, -np.log(2000)), -np.log(2)).astype(np.float32)
+    beta = np.full(6, inverse, dtype=np.float32)
+    posterior = posterior_of(scores, log_prior, beta)
+    truth = logsumexp(scores.astype(float) + log_prior[:, None], axis=0)
+    found = posterior.untempered_evidence(beta, log_prior, n_junk=1)
+    assert (posterior.best_row == 1000).any()
+    assert np.abs(found - truth).max() < 1 / inverse

@@ -38,6 +38,8 @@ class RoundEmc(Emc):
         less likely by chance, and tell the course little about whether the models still improve.
     """
 
+    gathers_momentum = False  # each round has other hits, whose noise would be carried on
+
     def __init__(
         self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory,
         goes_on: bool = False,

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from orienteer.compute.arrays import Array, array_namespace
 
 
@@ -29,14 +31,24 @@ class Posterior:
         """Effective number of rows a frame is spread over, (D,) float64."""
         return array_namespace(self.entropy).exp(self.entropy)
 
-    def untempered_evidence(self, beta: Array, log_prior: Array) -> Array:
+    def untempered_evidence(self, beta: Array, log_prior: Array, n_junk: int = 0) -> Array:
         """(D,) float64, ln sum_k w_k exp(S_kd) of the frames, in nats, or what is surely below it.
 
         The bound of variational inference, sum_k p_kd (S_kd + ln w_k - ln p_kd), with the tempered posterior
-        for p: equal at beta = 1, and never more than the truth.  Unlike the best score it does not grow
-        with the noise of a model, of which one of many poses always fits.
+        for p: equal at beta = 1, and below it where the prior is even around the best row, as it is taken to
+        be.  Unlike the best score it does not grow with the noise of a model, of which one of many poses
+        always fits.
 
-        beta : (D,) inverse temperatures; log_prior : (K,) ln w, which is taken as even around the best row.
+        beta : (D,) inverse temperatures.
+        log_prior : (K,) ln w.
+        n_junk : of the rows, the last ones, whose prior says nothing about the rows around them.  Where one
+            of these is the best, its score counts.
         """
+        xp = array_namespace(self.log_evidence)
         divergence = -self.entropy - log_prior[self.best_row].astype(self.entropy.dtype)
-        return self.log_evidence + (1 / beta - 1) * (self.log_evidence + divergence)
+        possible = xp.isfinite(self.log_evidence)
+        known = xp.where(possible, self.log_evidence, 0)
+        bound = known + (1 / beta - 1) * (known + divergence)
+        is_junk = (self.best_row >= len(log_prior) - n_junk) & (beta < 1)
+        bound = xp.where(is_junk, self.best_score.astype(bound.dtype), bound)
+        return xp.where(possible, bound, -np.inf)

@@ -62,7 +62,11 @@ class Emc(Carried):
         setting names one (``known_poses_column``).
     seed : of every random draw.
     mesh : ranks that share the work, all of which do the same steps; alone by default.
+
+    gathers_momentum : whether steps of faint frames go on in the same direction.
     """
+
+    gathers_momentum = True
 
     def step(self) -> Step:
         """One iteration of Algorithm 1; says what came of it and whether the run is over."""
@@ -148,7 +152,8 @@ class Emc(Carried):
         with logged("solve"):
             found = self.solve(deposits)
         # The first steps leave the random start, and nothing goes on in their direction.
-        if self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START:
+        has_left = self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START
+        if self.gathers_momentum and has_left:
             return deposits, self.momentum.carry(self.models, found)
         return deposits, found
 

@@ -203,7 +203,8 @@ def make_plan(
     products = 2 * work * (lit_share / rates["sparse"] if layout == "sparse" else 1 / rates["dense"])
     passes = n_halves * -(-(n_frames // n_halves) // batch)
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
-    voxel = n_models * (_MODEL * (n_halves + 1) + _SUMS[device] * n_halves) + _TABLES[device]
+    # Of every half there is a model, and the one of the step before.
+    voxel = n_models * (_MODEL * (2 * n_halves + 1) + _SUMS[device] * n_halves) + _TABLES[device]
     solving = n_models * _SOLVING + (_FILTERING if n_halves > 1 else 0)
     memory = Memory(
         frames=int(frame * (n_frames if on_device else 3 * batch)) + stored_bytes,

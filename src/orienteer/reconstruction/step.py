@@ -8,7 +8,8 @@ class Step:
     """Numbers of one iteration; all of them can be written as JSON.
 
     iteration : counts from 1.
-    log_likelihood : mean over the frames of ln P(frame | model), over all poses, in nats.
+    log_likelihood : mean over the frames of ln P(frame | model) over all poses, in nats; while tempered, a
+        lower bound of it.
     change : relative rms change of the model.
     inverse_temperature : of the scores; 1 is the likelihood itself.
     perplexity : effective number of poses a frame is spread over.

@@ -30,8 +30,8 @@ from orienteer.run.frame_use import frame_use
 
 MOST_MODELS = 4
 _CAPTIONS = {
-    "log-likelihood": "Mean over the frames of ln P(frame | model) at the likeliest pose. It jumps where "
-    "other pixels are used.",
+    "log-likelihood": "Mean over the frames of ln P(frame | model) over all poses; while the temperature "
+    "is above 1, a lower bound. It jumps where other pixels are used.",
     "change": "Relative change of the intensity from one iteration to the next.",
     "temperature": "Of the scores; 1 is the likelihood itself. It stays as high as the grid of orientations "
     "asks for.",

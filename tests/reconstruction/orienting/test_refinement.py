@@ -18,6 +18,7 @@ from orienteer.orientation.grids import make_grid
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.frames.batch import Batch, Group
+from orienteer.reconstruction.orienting import refinement
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.refinement import (
@@ -267,3 +268,24 @@ def test_a_turn_is_by_the_length_of_its_vector() -> None:
     np.testing.assert_allclose(
         angular_distance_deg(turned(q, np.full((5, 3), 0.01)), q), np.degrees(0.01 * 3**0.5), rtol=1e-4
     )
+
+
+def test_rounding_of_scores_does_not_choose_among_poses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of a climb all poses are as good as each other, up to rounding."""
+    world = make_world(10_000.0)
+    frames, rng = np.arange(len(world.poses)), np.random.default_rng(8)
+
+    def climb() -> NDArray[np.float64]:
+        refined = refine_poses(
+            world.likelihood, world.expander, world.batch, frames, world.which, world.nearest,
+            covering_bound_deg(LEVEL), n_steps=6,
+        )  # fmt: skip
+        return refined.quaternions
+
+    def rounded(*given: Any) -> NDArray[np.float64]:
+        scores = local_scores(*given)
+        return scores * (1 + 1e-7 * rng.normal(size=scores.shape))
+
+    plain = climb()
+    monkeypatch.setattr(refinement, "local_scores", rounded)
+    assert angular_distance_deg(plain, climb()).max() < 0.002

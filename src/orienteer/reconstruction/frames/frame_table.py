@@ -97,7 +97,7 @@ class FrameTable:
         self.confidence[places] = np.exp(-to_numpy(posterior.entropy))
         constants = self.constants(likelihood, batch)
         self.log_likelihood[places] = to_numpy(posterior.best_score) + constants
-        evidence = posterior.untempered_evidence(beta, rows.log_prior)
+        evidence = posterior.untempered_evidence(beta, rows.log_prior, rows.n_junk)
         self.log_evidence[places] = to_numpy(evidence) + constants
 
     def keep_known(self, places: NDArray[np.int64], known: NDArray[np.float64]) -> None:
@@ -131,4 +131,6 @@ class FrameTable:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
         for name in _COLUMNS:
-            setattr(self, name, np.array(state[f"frames/{name}"], dtype=getattr(self, name).dtype))
+            # A state of before may lack what only tells when a stage is over.
+            found = state.get(f"frames/{name}", getattr(self, name))
+            setattr(self, name, np.array(found, dtype=getattr(self, name).dtype))

@@ -1,8 +1,9 @@
 """Momentum: many small steps the same way are taken as a few large ones.
 
 Frames that hardly know their pose move a model by a hundredth of what is still to come in each iteration.
-Where every step goes on with a share of the one before (Polyak's heavy ball), whatever shrinks by a factor of
-1 - e in an iteration of plain EM shrinks by about 1 - sqrt(e); the model that is reached is the same.
+Where every step goes on with a share of 0.8 of the one before (Polyak's heavy ball), what is left shrinks to
+0.93 in a step where plain EM leaves 0.99 of it, and to 0.995 where it leaves 0.999.  What plain EM is quick
+with takes longer, 0.89 at best; the model that is reached is the same.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.reconstruction.model.compression import Compressed
 
-# Of the step before: best where a hundredth of the way is made in an iteration of plain EM.
+# Of the step before: about best where a hundredth of the way is made in an iteration of plain EM.
 _SHARE = 0.8
 
 
@@ -43,5 +44,5 @@ class Momentum:
 
     def restore(self, state: Mapping[str, Any], xp: Any) -> None:
         """Go on from a state, on the device of ``xp``."""
-        before = xp.asarray(state["momentum"], dtype=np.float32)
+        before = xp.asarray(state.get("momentum", ()), dtype=np.float32)
         self.before = before if before.size else None

@@ -37,8 +37,9 @@ _CENTRE_SHARE = 0.4
 CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
 # Of a Gaussian posterior each pose then has its share.
 CLOUD_LOG_WEIGHTS = np.log([_CENTRE_SHARE, *[(1 - _CENTRE_SHARE) / 6] * 6]) + 0.5 * (CLOUD**2).sum(axis=1)
-# Nats by which one pose must be better than another to be so: less is rounding, and ranks would choose apart.
-_TIE = 1e-3
+# Nats by which one pose must be better than another to be so, and as a share of the score, which is a sum in
+# single precision: less is rounding, and ranks would choose apart.
+_TIE, _RELATIVE_TIE = 1e-3, 1e-6
 # Entries of a symmetric matrix that a quadratic form in three variables has.
 _FIRST, _SECOND = np.triu_indices(3)
 
@@ -50,7 +51,7 @@ class Refined:
     frames : (F,) int64, places in the batch.
     model : (F,) int64.
     quaternions : (F, 4) float64.
-    score : (F,) float64 log-likelihood there, never less than where the climb began.
+    score : (F,) float64 log-likelihood there, never less than where the climb began, but for rounding.
     axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
         conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
     """
@@ -84,20 +85,22 @@ def refine_poses(
         stencil = CROSS if number else STENCIL
         poses = turned(now[:, None], xp.matmul(xp.asarray(stencil), xp.matrix_transpose(steps)))
         scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
-        highest = xp.argmax(scores, axis=1)
+        tie = _TIE + _RELATIVE_TIE * xp.abs(scores.max(axis=1))
+        # The first of the poses that are as good as the best.
+        highest = xp.argmax(scores >= scores.max(axis=1, keepdims=True) - tie[:, None], axis=1)
         top = xp.take_along_axis(scores, highest[:, None], axis=1)[:, 0]
-        is_better = top > best_score + _TIE
+        is_better = top > best_score + tie
         here = xp.take_along_axis(poses, highest[:, None, None], axis=1)[:, 0]
         best, best_score = xp.where(is_better[:, None], here, best), xp.where(is_better, top, best_score)
         move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
         # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
         along = xp.matmul(steps, move[..., None])[..., 0]
-        now = xp.where((predicted >= top - _TIE)[:, None], turned(now, along), here)
+        now = xp.where((predicted >= top - tie)[:, None], turned(now, along), here)
         axes = xp.matmul(steps, axes_in_steps)
         narrower = xp.sqrt((axes_in_steps**2).sum(axis=1, keepdims=True))
         steps = axes * xp.maximum(narrower, 1 / 3) / narrower
     last = local_scores(likelihood, expander, batch, frames, model, now[:, None], tile_rows)[:, 0]
-    is_better = last >= best_score - _TIE
+    is_better = last >= best_score - tie
     return Refined(
         frames, model, xp.where(is_better[:, None], now, best), xp.where(is_better, last, best_score), axes
     )
