@@ -86,8 +86,9 @@ def test_a_grid_that_nobody_can_make_is_refused_before_anything_starts() -> None
 def test_every_model_and_half_has_volumes_of_its_own() -> None:
     one, models, halves = planned(), planned(n_models=3), planned(n_halves=2)
     voxels = 101**3
-    assert models.memory.volumes - one.memory.volumes == 2 * (8 + 24) * voxels
-    assert halves.memory.volumes - one.memory.volumes == (4 + 24) * voxels
+    # Of all frames a model, and of every half that of now, that of the step before, and sums.
+    assert models.memory.volumes - one.memory.volumes == 2 * (12 + 24) * voxels
+    assert halves.memory.volumes - one.memory.volumes == (8 + 24) * voxels
     assert halves.memory.compression > models.memory.compression - 2 * 64 * voxels
     assert halves.memory.scores <= one.memory.scores
     assert planned(stored_bytes=10**9).memory.frames - one.memory.frames == 10**9
