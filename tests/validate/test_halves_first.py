@@ -1,5 +1,7 @@
 """A run that begins with what its halves have found comes to the same, sooner; without it, at random."""
 
+import shutil
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from orienteer.compare.comparison import compare
 from orienteer.phase.result import DESCRIPTION, Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.course.ladder import Stage
+from orienteer.run.checkpoint import LAST, PREVIOUS
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate import side_by_side
@@ -20,6 +23,7 @@ from orienteer.validate.kept_maps import FILE, HalfMap, kept_map
 from orienteer.validate.side_by_side import SideBySide
 from orienteer.validate.validation import validate
 from orienteer.validate.whole_way import go_the_whole_way
+from orienteer.volume.checksum import checksum
 
 PHASING = PhaseSettings(starts=2, schedule="40*raar(0.87) 10*er", support_volume_A3=1.3e6)
 SETTINGS = ValidationSettings(sentinels=0.1, replicates=4, random_phases=1)
@@ -71,6 +75,52 @@ def test_a_run_goes_on_from_its_halves_after_a_stop(good_run: Run, tmp_path: Pat
     assert not begin_with_halves(again, led(again))  # it has begun
 
 
+def run_of_killed_halves(good_run: Run, folder: Path) -> Run:
+    """A run that has not begun, whose halves were killed when their end was logged, before anything else."""
+    run = fresh(good_run, folder)
+    shutil.copytree(good_run.path / "validation", run.path / "validation")
+    for half in (run.path / "validation").glob("half_?"):
+        for left in (FILE, "sentinels.npz"):
+            (half / left).unlink(missing_ok=True)
+    return run
+
+
+@pytest.mark.usefixtures("good_halves")
+def test_halves_that_were_killed_before_their_maps_were_kept_lead_all_the_same(
+    good_run: Run, tmp_path: Path
+) -> None:
+    run = run_of_killed_halves(good_run, tmp_path / "run")
+    halves = led(run)
+    assert halves.finished
+    assert begin_with_halves(run, halves)
+    step = next(iter(run.iterate(1)))
+    assert step.stage == step.n_stages
+
+
+def test_a_map_that_is_made_again_is_the_one_that_was_kept(short_run: Run, tmp_path: Path) -> None:
+    halves = led(fresh(short_run, tmp_path / "run"))
+    half = halves.runs[0]
+    sum(1 for _ in half.iterate())
+    kept = halves.map_of(0, "cpu")
+    (half.path / FILE).unlink()
+    again = halves.map_of(0, "cpu")
+    assert again.scored_inv_A == kept.scored_inv_A
+    for name, value in kept.learnt.state().items():
+        np.testing.assert_array_equal(again.learnt.state()[name], value, err_msg=name)
+
+
+@pytest.mark.usefixtures("good_halves")
+def test_a_run_whose_half_has_no_map_says_that_it_begins_at_random(good_run: Run, tmp_path: Path) -> None:
+    run = run_of_killed_halves(good_run, tmp_path / "run")
+    halves = led(run)
+    for name in (LAST, PREVIOUS):
+        (halves.runs[1].path / name).unlink(missing_ok=True)
+    assert not begin_with_halves(run, halves)
+    assert next(iter(run.iterate(1))).stage == 1
+    remark = next(remark for remark in run.remarks if "at random" in remark)
+    assert "half_2" in remark
+
+
 def test_halves_that_show_nothing_in_common_lead_nobody(noise_run: Run, tmp_path: Path) -> None:
     run = fresh(noise_run, tmp_path / "run", iterations=3)
     halves = led(run)
@@ -106,6 +156,9 @@ def test_only_a_run_of_one_model_with_unknown_poses_begins_so(good_run: Run, tmp
     }.items():
         assert not can_begin_with_halves(fresh(good_run, tmp_path / name, **changes))
     assert not can_begin_with_halves(good_run)
+    settings = dict(good_run.settings)
+    of_mtip = Run.create(tmp_path / "mtip", good_run.source.path, settings, device="cpu", method="mtip")
+    assert not can_begin_with_halves(of_mtip)
 
 
 def test_a_run_begins_at_the_last_stage_that_its_half_has_reached() -> None:
@@ -140,6 +193,18 @@ def test_processes_lead_a_run_and_phase_it(
     assert found.belongs_to["density"]
     assert found.errors is not None
     assert found.resolution_A is not None
+
+
+def test_a_density_whose_process_has_failed_is_made_and_named_by_the_validation(
+    short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(side_by_side, "can_go_side_by_side", lambda *_: True)
+    monkeypatch.setattr(side_by_side, "_ON_WHOLE", (sys.executable, "-c", "raise SystemExit('no room')"))
+    run = fresh(short_run, tmp_path / "run")
+    with pytest.warns(UserWarning, match="density of the run has ended early"):
+        density, found = go_the_whole_way(run, SETTINGS, PHASING, device="cpu")
+    assert found.belongs_to["density"] == checksum(density.density)
+    assert found.errors is not None
 
 
 def test_the_whole_way_of_a_run_that_its_halves_cannot_lead(short_run: Run, tmp_path: Path) -> None:

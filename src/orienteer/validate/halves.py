@@ -17,10 +17,10 @@ from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_runs import half_runs
 from orienteer.validate.half_sets import Parts, split
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities
-from orienteer.validate.kept_maps import keep_map
+from orienteer.validate.kept_maps import HalfMap, keep_map, kept_map
 from orienteer.validate.kept_models import keep_model, kept_model
 from orienteer.validate.relative_turn import turn_between
-from orienteer.validate.sentinel_poses import HalfModel, ask_half, half_model
+from orienteer.validate.sentinel_poses import HalfModel, ask_half, finished_emc, half_model
 
 if TYPE_CHECKING:
     from orienteer.run.method import Method
@@ -64,6 +64,20 @@ class Halves:
         run = self.runs[half]
         known = self.models.get(run.path.name) or kept_model(run, self.parts.sentinels)
         return known or ask_half(run, self.parts[half], self.parts.sentinels, device)
+
+    def map_of(self, half: int, device: DeviceName) -> HalfMap:
+        """The map of a half, 0 or 1, that has come to its end, as it was kept or as its checkpoint has it.
+
+        A kill just after the end of a half leaves no map; an OrienteerError says why it cannot be made again.
+        """
+        run, sentinels = self.runs[half], self.parts.sentinels
+        if (kept := kept_map(run)) is not None:
+            return kept
+        emc = finished_emc(run, self.parts[half], device)
+        if run.path.name not in self.models and kept_model(run, sentinels) is None:
+            self.models[run.path.name] = half_model(emc, sentinels)  # while its frames are at hand
+            keep_model(run, sentinels, self.models[run.path.name])
+        return HalfMap.of(emc)
 
     def agreement(
         self, own: tuple[int, ...], models: list[HalfModel], device: DeviceName

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from orienteer.errors import OrienteerError
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.handing_over import begin_from
-from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.crew import crew
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.validate.half_runs import iterate_halves
-from orienteer.validate.kept_maps import HalfMap, kept_map, place_of_map
+from orienteer.validate.kept_maps import HalfMap, place_of_map
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ def can_begin_with_halves(run: Run) -> bool:
     """Whether all that a run needs to begin with is in the map of a half, and it has not begun yet."""
     section = run.settings
     return (
-        isinstance(section, EmcSettings)
+        run.method == "emc"
         and crew().is_alone
         and section.models == 1
         and section.junk_classes == 0
@@ -51,7 +51,8 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
 
     halves : of :func:`begin_halves`, which must be told that they lead.
     at_work : processes that work on the halves.
-    Returns whether the halves show the same, so that the run begins with it.
+    Returns whether this call lets the run begin with what the halves show.  One that has begun already, with
+    them or otherwise, goes on as it is, and the answer is False.
     """
     if not can_begin_with_halves(run):
         return False
@@ -67,7 +68,11 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
             at_work.wait_until(lambda: all(place_of_map(half).exists() for half in halves.runs))
         for _ in iterate_halves(halves.runs):  # what a process has left undone
             pass
-        found = common_map(halves, method.device)
+        try:
+            found = common_map(halves, method.device)
+        except OrienteerError as error:
+            method.remarks.append(f"The halves lead nobody, and this run begins at random: {error.message}")
+            return
         if found is not None:
             begin_from(method, found.learnt, stage_for(found, method.stages))
             method.course.has_start = True
@@ -84,15 +89,13 @@ def common_map(halves: Halves, device: DeviceName) -> HalfMap | None:
     """The map of the half whose frames were oriented at the finer resolution; None: they show not the same.
 
     It lies as that half does.  A mean of both would have less noise, and be blurred by the turn.
+    A half whose map is lost is an OrienteerError.
     """
-    maps = [kept_map(run) for run in halves.runs]
-    known = [one for one in maps if one is not None]
-    if len(known) < len(maps):
-        return None
+    maps = [halves.map_of(half, device) for half in range(2)]
     models = [halves.asked(half, device) for half in range(2)]
     if halves.agreement((0, 0), models, device).agrees_to_A is None:
         return None
-    return max(known, key=lambda one: one.scored_inv_A)
+    return max(maps, key=lambda one: one.scored_inv_A)
 
 
 def stage_for(found: HalfMap, stages: Sequence[Stage]) -> int:

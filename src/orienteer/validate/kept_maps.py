@@ -27,6 +27,11 @@ class HalfMap:
     learnt: LearntMap
     scored_inv_A: float
 
+    @classmethod
+    def of(cls, emc: Emc) -> HalfMap:
+        """That of a reconstruction which has come to its end."""
+        return cls(LearntMap.of(emc), emc.work.stage.scored_inv_A)
+
 
 def place_of_map(run: Run) -> Path:
     """The file of the map of a half."""
@@ -35,10 +40,11 @@ def place_of_map(run: Run) -> Path:
 
 def keep_map(run: Run, emc: Emc) -> None:
     """Keep the map of a half that has come to its end."""
+    found = HalfMap.of(emc)
     with atomic_path(place_of_map(run)) as place, place.open("wb") as file:
         np.savez(
-            file, run_id=np.array(run.described["run_id"]), scored_inv_A=emc.work.stage.scored_inv_A,
-            **LearntMap.of(emc).state(),
+            file, run_id=np.array(run.described["run_id"]), scored_inv_A=found.scored_inv_A,
+            **found.learnt.state(),
         )  # fmt: skip
 
 
@@ -53,4 +59,4 @@ def kept_map(run: Run) -> HalfMap | None:
                 return None
             return HalfMap(LearntMap.from_state(told), float(told["scored_inv_A"]))
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None  # cut off: the run of all frames can do without it
+        return None  # cut off: it is made again

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
-from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_settings_for
+from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_run, phase_settings_for
 from orienteer.validate.half_runs import FOLDER, iterate_halves
 from orienteer.validate.halves import Halves, begin_halves, on_device, reach_of, refuse_unfinished
 from orienteer.validate.identity import identity_of
@@ -39,9 +38,6 @@ from orienteer.validate.side_by_side import SideBySide, can_go_side_by_side
 from orienteer.validate.states import StateAgreement, is_distinct, likenesses, only_state, pair_states
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
-
-if TYPE_CHECKING:
-    pass
 
 # What a stopwatch tells of a validation.
 PARTS = (
@@ -130,6 +126,7 @@ def validate(
     if at_work is not None and at_work.is_on_whole:
         with part("wait for the density"):
             at_work.wait_for_whole()
+            phase_run(whole, phasing, device)  # what its process has left undone; else it is there
         with part("voxel errors"):  # which were found beside
             errors = voxel_errors(whole, settings, device)
     found = Validation(
