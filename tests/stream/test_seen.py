@@ -29,6 +29,13 @@ def test_ids_in_a_row_take_one_range_however_many_they_are() -> None:
     assert not seen.take(np.array([0, 999_999], np.uint64)).any()
 
 
+def test_a_quarter_of_a_million_scattered_ids_are_known() -> None:
+    seen, ids = SeenIds(), np.arange(0, 2**19, 2, dtype=np.uint64).reshape(16, -1)
+    for batch in ids:
+        assert seen.take(batch).all()
+    assert not seen.take(ids.ravel()).any()
+
+
 def test_the_largest_and_the_smallest_id_are_ids_like_others() -> None:
     seen = SeenIds()
     ends = np.array([0, 2**64 - 1], np.uint64)

@@ -31,6 +31,8 @@ Filter = Callable[[Any], NDArray[np.bool_]]
 TIME, RECEIVED, FATE, KIND, SIZE = "time_s", "received_s", "fate", "kind", "size_A"
 _PARTS = ("seen", "finder", "analysis")
 _WAIT_S = 0.2
+# Ranges of ids that are remembered, and kept in every segment; the source remembers more.
+_MOST_RANGES = 1 << 16
 # A segment is put in place early when its hits take this much memory.
 _MOST_BYTES = 64 * 2**20
 # Segments of large detectors take long to write: they come so seldom that this share of the time is enough.
@@ -69,7 +71,7 @@ class Worker:
         self._folder, self._source, self._looking = folder, source, looking
         self._settings, self._keep, self._wavelength_A = settings, keep, wavelength_A
         self._journal = Journal(folder.path)
-        self._seen = SeenIds()
+        self._seen = SeenIds(_MOST_RANGES)
         self.summary = Summary()
         self.set_aside: tuple[str, ...] = ()
         self.lost: dict[str, int] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ids = NDArray[np.uint64]
-MOST_RANGES = 1 << 16
+MOST_RANGES = 1 << 18
 _NONE = np.zeros((0, 2), dtype=np.uint64)
 
 
