@@ -145,7 +145,7 @@ def _check_step(step: str | list[str]) -> None:
     if not step or not re.fullmatch(r"[a-z]+", step[0]):
         raise SettingsError(
             "a step that is a list begins with a command of orienteer, such as convert.",
-            'For example: ["convert", "{data}", "{folder}/hits.cxi"]',
+            'For example: ["convert", "{data}", "{folder}/hits.cxi", "--overwrite"]',
         )
     for place in re.findall(r"\{(\w*)\}", " ".join(step)):
         if place not in PLACES:
