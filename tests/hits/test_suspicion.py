@@ -49,6 +49,34 @@ def test_without_junk_hardly_any_hit_is_lost(seed: int) -> None:
     assert Hits(0, seed).judged_by(Hits(0).suspicion()).mean() > 0.96
 
 
+class Views:
+    """Hits of a particle that is brighter, or varies more in brightness, where the first feature is large.
+
+    There is no junk.  One hit in nine has such a look.
+    """
+
+    def __init__(self, brighter: float, varies: float, seed: int) -> None:
+        draw = np.random.default_rng(seed)
+        self.features = draw.standard_normal((N, F))
+        self.is_bright_side = self.features[:, 0] > 1.22
+        y = draw.standard_normal(N)
+        self.brightness = np.where(self.is_bright_side, brighter + varies * y, y)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("brighter", "varies", "kept"),
+    [(1.0, 1.0, 0.95), (1.5, 1.0, 0.9), (-1.5, 1.0, 0.9), (2.0, 1.0, 0.75), (0.0, 1.8, 0.6)],
+)
+def test_sides_from_which_the_particle_has_another_brightness_are_not_lost(
+    brighter: float, varies: float, kept: float, seed: int
+) -> None:
+    learned, new = Views(brighter, varies, seed + 100), Views(brighter, varies, seed)
+    trusted = Suspicion.of(learned.features, learned.brightness).trust(new.features, new.brightness)
+    assert trusted[new.is_bright_side].mean() > kept
+    assert trusted.mean() > 0.95
+
+
 def test_chances_are_those_that_come_true() -> None:
     new = Hits(150, seed=5)
     chance = Hits(150).suspicion().chance(new.features, new.brightness)
@@ -62,6 +90,13 @@ def test_what_is_far_too_bright_or_faint_is_junk_however_it_looks() -> None:
     chance = suspicion.chance(np.zeros((3, F)), np.array([-7.0, 0.0, 7.0]))
     assert chance[[0, 2]].min() > 0.9
     assert chance[1] < 0.05
+
+
+def test_without_hits_nothing_is_suspicious_by_its_looks() -> None:
+    suspicion = Suspicion.of(np.zeros((0, F)), np.zeros(0))
+    looks = np.random.default_rng(3).standard_normal((3, F))
+    assert suspicion.trust(looks, np.zeros(3)).all()
+    assert not suspicion.trust(looks, np.full(3, 8.0)).any()
 
 
 def test_few_hits_or_none_of_the_usual_brightness_are_no_error() -> None:

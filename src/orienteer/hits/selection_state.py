@@ -15,7 +15,7 @@ from orienteer.hits.suspicion import Suspicion
 
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
-_SUSPICION = ("middle", "spread", "marks", "heights", "junk")
+_SUSPICION = ("middle", "spread", "marks", "heights", "junk", "course")
 # Of brightness (middle and two spreads) and of size (diameter and first bin).
 _NUMBERS = 5
 
@@ -26,7 +26,7 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
     state |= {f"fringe_{name}": np.array(getattr(selection.fringe, name)) for name in _FRINGE}
     if selection.suspicion is not None:
         state |= {f"suspicion_{name}": np.array(getattr(selection.suspicion, name)) for name in _SUSPICION}
-        state["suspicion_limit"] = np.array([selection.suspicion.limit])
+        state["suspicion_numbers"] = np.array([selection.suspicion.scatter, selection.suspicion.limit])
     brightness, size = selection.brightness, selection.size
     numbers = (brightness.middle, brightness.below, brightness.above, size.size_A, size.first)
     return state | {
@@ -38,7 +38,7 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
 
 def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
     """The selection of these arrays; None where they hold none, or one that was made of other tests."""
-    if len(state.get("numbers", ())) != _NUMBERS or "suspicion_marks" not in state:
+    if len(state.get("numbers", ())) != _NUMBERS or "suspicion_numbers" not in state:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))
     fringe = FringeLikeness(*(np.array(state[f"fringe_{name}"]) for name in _FRINGE))
@@ -46,5 +46,6 @@ def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
     size = SizeLikeness(size_A, first, np.array(state["size_density"]))
     brightness = BrightnessLikeness(middle, below, above)
     known = {name: np.array(state[f"suspicion_{name}"]) for name in _SUSPICION}
-    suspicion = Suspicion(**known, limit=float(state["suspicion_limit"][0]))
+    scatter, limit = (float(number) for number in state["suspicion_numbers"])
+    suspicion = Suspicion(**known, scatter=scatter, limit=limit)
     return Selection(profile, fringe, size, brightness, np.array(state["limits"]), suspicion)

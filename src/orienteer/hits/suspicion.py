@@ -4,33 +4,42 @@ Debris that looks like the particle from some side cannot be told from it by tha
 that look so, some are far too bright or too faint for the particle, and they tell which looks are suspicious.
 Of hits that look like x the brightness, y standard deviations above that of the particle, is distributed as
 
-    (1 - π(x)) N(y) + π(x) g(y),        ln π / (1 - π) = h₀ + Σ h_m exp(-|x - x_m|² / 2 w²),
+    (1 - π(x)) N(y; μ(x), σ) + π(x) g(y),        ln π / (1 - π) = h₀ + Σ h_m exp(-|x - x_m|² / 2 w²),
 
-N normal for the particle, and g, a wider one, for junk.  The heights h of the bells, and g, are found by
-expectation maximisation: the chance of each hit to be junk from π and g, then the logistic regression of
-these chances on looks, with the Gaussian process prior of the bells.
+N normal for the particle, and g, a wider normal one, for junk.  From some sides a particle may be brighter
+than from others, and μ, of the same form as ln π / (1 - π), follows it.  Heights of bells, σ and g are found
+by expectation maximisation: the chance of each hit to be junk from π, N and g, then the logistic regression
+of these chances on looks, and that of brightness, with the Gaussian process prior of the bells.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
 # Hits around which bells stand, at most; half of them at those that are oddly bright.
 _MARKS = 150
-# Width of a bell, in typical distances of two features; how little the log odds vary before there are hits.
-_WIDTH, _STIFFNESS = 1.4, 0.1
+# Width of a bell, in typical distances of two features; how little the log odds, and the brightness of the
+# particle, vary before there are hits.
+_WIDTH, _STIFFNESS, _STIFFNESS_OF_BRIGHTNESS = 1.4, 0.1, 3.0
 _ROUNDS, _STEPS = 12, 2
 # A hit is oddly bright beyond so many standard deviations.
 _ODD = 2.6
 # To begin with: chances of hits with odd and with usual brightness, and log odds of looks.
 _ODD_CHANCE, _USUAL_CHANCE, _FIRST_ODDS = 0.9, 0.05, -2.0
+# The particle is never brighter or fainter from some side than so, and varies at least by so much there.
+_MOST_BY_SIDE, _LEAST_SCATTER = 2.5, 0.7
 # Brightness of junk varies at least by so much; without any junk it would be as after so many hits of it.
 _LEAST_SPREAD, _FIRST_SPREAD, _FIRST_HITS = 2.5, 3.0, 3.0
 # A hit is taken for the particle while it is less likely junk than this; and by so much more, divided by the
 # number of hits, where chances are known from few.
 _TAKEN_UP_TO, _MORE_OF_FEW, _NEVER_TAKEN = 0.25, 30.0, 0.9
+# Beyond so many standard deviations hits are junk however they look, but for this share of all hits.
+_FAR, _FAR_BY_CHANCE = 4.0, 0.003
+# Share of all hits that may be lost where there is no junk; and hits that may be for each piece of junk, of
+# which it is not known exactly where it hides.
+_LOST, _LOST_FOR_JUNK = 0.02, 1.5
 _FARTHEST, _BRIGHTEST, _LARGEST_ODDS = 6.0, 8.0, 12.0
 _JITTER = 1e-3
 
@@ -44,6 +53,8 @@ class Suspicion:
     heights : (M + 1,) a constant, and the heights of the bells.
     junk : (2,) mean and standard deviation of the brightness of junk, in standard deviations of that of the
         particle from its middle.
+    course : (M + 1,) a constant, and heights of the bells, of the mean brightness of the particle.
+    scatter : standard deviation of its brightness about that.
     limit : chance to be junk up to which a hit is taken for the particle.
     """
 
@@ -52,6 +63,8 @@ class Suspicion:
     marks: NDArray[np.float64]
     heights: NDArray[np.float64]
     junk: NDArray[np.float64]
+    course: NDArray[np.float64]
+    scatter: float
     limit: float
 
     @classmethod
@@ -61,6 +74,8 @@ class Suspicion:
         features : (n, F) of how they look.
         brightness : (n,) in standard deviations from that of the particle.
         """
+        if not len(brightness):
+            return cls._of_nothing(features.shape[1])
         is_odd = np.abs(brightness) > _ODD
         usual = features[~is_odd] if (~is_odd).any() else features
         middle, spread = np.median(usual, axis=0), np.maximum(usual.std(axis=0), 1e-9)
@@ -69,17 +84,25 @@ class Suspicion:
         marks = places[np.concatenate([odd, _some(np.flatnonzero(~is_odd), _MARKS - len(odd))])]
         bells = _bells(places, marks)
         prior = np.zeros((bells.shape[1], bells.shape[1]))
-        prior[1:, 1:] = _STIFFNESS * (_bells(marks, marks)[:, 1:] + _JITTER * np.eye(len(marks)))
+        prior[1:, 1:] = _bells(marks, marks)[:, 1:] + _JITTER * np.eye(len(marks))
         heights = np.zeros(bells.shape[1])
         heights[0] = _FIRST_ODDS
         chance, junk = np.where(is_odd, _ODD_CHANCE, _USUAL_CHANCE), np.array([0.0, _FIRST_SPREAD])
         for _ in range(_ROUNDS):
             for _ in range(_STEPS):
-                heights = _regression_step(bells, chance, prior, heights)
-            chance = expit(_log_odds(bells, heights) + _log_ratio(brightness, junk))
+                heights = _regression_step(bells, chance, _STIFFNESS * prior, heights)
+            course, scatter = _brightness_of_particle(bells, brightness, chance, prior)
+            chance = _chance(bells, brightness, heights, course, scatter, junk)
             junk = _brightness_of_junk(brightness, chance)
-        limit = min(_TAKEN_UP_TO + _MORE_OF_FEW / len(brightness), _NEVER_TAKEN)
-        return cls(middle, spread, marks, heights, junk, limit)
+        limit = _limit(brightness, _chance(bells, brightness, heights, course, scatter, junk), junk)
+        return cls(middle, spread, marks, heights, junk, course, scatter, limit)
+
+    @classmethod
+    def _of_nothing(cls, n_features: int) -> "Suspicion":
+        """What is thought before there are hits: looks say nothing."""
+        middle, spread, marks = np.zeros(n_features), np.ones(n_features), np.zeros((0, n_features))
+        junk = np.array([0.0, _FIRST_SPREAD])
+        return cls(middle, spread, marks, np.array([_FIRST_ODDS]), junk, np.zeros(1), 1.0, _NEVER_TAKEN)
 
     def trust(self, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> NDArray[np.bool_]:
         """(N,) which of these hits are taken for the particle."""
@@ -92,7 +115,7 @@ class Suspicion:
         brightness : (N,) in standard deviations from that of the particle.
         """
         bells = _bells(_placed(features, self.middle, self.spread), self.marks)
-        return np.asarray(expit(_log_odds(bells, self.heights) + _log_ratio(brightness, self.junk)))
+        return _chance(bells, brightness, self.heights, self.course, self.scatter, self.junk)
 
 
 def _some(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
@@ -117,10 +140,34 @@ def _log_odds(bells: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArr
     return np.clip(bells @ heights, -_LARGEST_ODDS, _LARGEST_ODDS)
 
 
-def _log_ratio(brightness: NDArray[np.float64], junk: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N,) ln g(y) / N(y)."""
-    y = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST)
-    return np.asarray(y**2 / 2 - ((y - junk[0]) / junk[1]) ** 2 / 2 - np.log(junk[1]))
+def _chance(
+    bells: NDArray[np.float64], brightness: NDArray[np.float64], heights: NDArray[np.float64],
+    course: NDArray[np.float64], scatter: float, junk: NDArray[np.float64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """(N,) probability to be junk, from looks by their bells (N, M + 1), and from brightness (N,)."""
+    y, mean = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST), _mean(bells, course)
+    # ln g(y) / N(y; μ, σ)
+    ratio = ((y - mean) / scatter) ** 2 / 2 - ((y - junk[0]) / junk[1]) ** 2 / 2 - np.log(junk[1] / scatter)
+    return np.asarray(expit(_log_odds(bells, heights) + ratio))
+
+
+def _mean(bells: NDArray[np.float64], course: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) mean brightness of the particle where it looks so."""
+    return np.clip(bells @ course, -_MOST_BY_SIDE, _MOST_BY_SIDE)
+
+
+def _brightness_of_particle(
+    bells: NDArray[np.float64], brightness: NDArray[np.float64], chance: NDArray[np.float64],
+    prior: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:  # fmt: skip
+    """Course and scatter of N, each hit (n,) that is not far off counting by its chance not to be junk."""
+    weight = np.where(np.abs(brightness) <= _FAR, 1 - chance, 0)
+    curvature = (bells * weight[:, None]).T @ bells + _STIFFNESS_OF_BRIGHTNESS * prior
+    slope = bells.T @ (weight * brightness)
+    course = np.asarray(np.linalg.solve(curvature + 1e-3 * np.eye(len(prior)), slope), np.float64)
+    square = (weight * (brightness - _mean(bells, course)) ** 2).sum() / max(weight.sum(), 1e-9)
+    # Where it scatters more than from all sides together, it is junk that does.
+    return course, float(np.clip(np.sqrt(square), _LEAST_SCATTER, 1))
 
 
 def _brightness_of_junk(brightness: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,6 +176,21 @@ def _brightness_of_junk(brightness: NDArray[np.float64], chance: NDArray[np.floa
     middle = (chance * y).sum() / n
     square = ((chance * (y - middle) ** 2).sum() + _FIRST_HITS * _FIRST_SPREAD**2) / n
     return np.array([middle, max(np.sqrt(square), _LEAST_SPREAD)])
+
+
+def _limit(brightness: NDArray[np.float64], chance: NDArray[np.float64], junk: NDArray[np.float64]) -> float:
+    """Chance up to which hits are taken, learned from hits (n,): where there is little junk few may be lost.
+
+    Views from which the particle has another brightness, or one that varies more, may be taken for junk.  But
+    junk goes on to where the particle never is: hits far off, by their share in g, tell how much there is.
+    """
+    limit = min(_TAKEN_UP_TO + _MORE_OF_FEW / len(brightness), _NEVER_TAKEN)
+    is_far = np.abs(brightness) > _FAR
+    share_far = ndtr((-_FAR - junk[0]) / junk[1]) + ndtr((junk[0] - _FAR) / junk[1])
+    hidden = max(is_far.sum() - _FAR_BY_CHANCE * len(brightness), 0) * (1 - share_far) / share_far
+    most = int(_LOST * len(brightness) + _LOST_FOR_JUNK * hidden)
+    near = np.sort(chance[~is_far])
+    return max(limit, float(near[-1 - most])) if most < len(near) else limit
 
 
 def _regression_step(
