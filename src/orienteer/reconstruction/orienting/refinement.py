@@ -37,9 +37,9 @@ _CENTRE_SHARE = 0.4
 CLOUD = CROSS * np.sqrt(3 / (1 - _CENTRE_SHARE))
 # Of a Gaussian posterior each pose then has its share.
 CLOUD_LOG_WEIGHTS = np.log([_CENTRE_SHARE, *[(1 - _CENTRE_SHARE) / 6] * 6]) + 0.5 * (CLOUD**2).sum(axis=1)
-# Nats by which one pose must be better than another to be so, and as a share of the score, which is a sum in
-# single precision: less is rounding, and ranks would choose apart.
-_TIE, _RELATIVE_TIE = 1e-3, 1e-6
+# Nats by which a pose must be better than one nearby to be taken instead of it; and as a share of the score.
+# Where it is better by less, a pose between them is taken: if rounding decided, ranks would come apart.
+_TIE, _RELATIVE_TIE = 0.1, 1e-5
 # Entries of a symmetric matrix that a quadratic form in three variables has.
 _FIRST, _SECOND = np.triu_indices(3)
 
@@ -51,7 +51,7 @@ class Refined:
     frames : (F,) int64, places in the batch.
     model : (F,) int64.
     quaternions : (F, 4) float64.
-    score : (F,) float64 log-likelihood there, never less than where the climb began, but for rounding.
+    score : (F,) float64 log-likelihood there, never less than where the climb began.
     axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
         conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
     """
@@ -80,30 +80,47 @@ def refine_poses(
     frames, model, now = xp.asarray(frames), xp.asarray(model), xp.asarray(quaternions, dtype=np.float64)
     F = len(frames)
     steps = axes = xp.broadcast_to(xp.eye(3), (F, 3, 3)) * np.radians(step_deg)
-    best, best_score = now, xp.full(F, -np.inf)
+    best, best_score, begun, first_score = now, xp.full(F, -np.inf), now, xp.full(F, -np.inf)
     for number in range(n_steps):
         stencil = CROSS if number else STENCIL
         poses = turned(now[:, None], xp.matmul(xp.asarray(stencil), xp.matrix_transpose(steps)))
         scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
+        if number == 0:
+            first_score = scores[:, 0]
         tie = _TIE + _RELATIVE_TIE * xp.abs(scores.max(axis=1))
-        # The first of the poses that are as good as the best.
-        highest = xp.argmax(scores >= scores.max(axis=1, keepdims=True) - tie[:, None], axis=1)
-        top = xp.take_along_axis(scores, highest[:, None], axis=1)[:, 0]
-        is_better = top > best_score + tie
-        here = xp.take_along_axis(poses, highest[:, None, None], axis=1)[:, 0]
-        best, best_score = xp.where(is_better[:, None], here, best), xp.where(is_better, top, best_score)
+        top = scores.max(axis=1)
+        here = _mean(poses, xp.clip(1 - (top[:, None] - scores) / tie[:, None], 0, 1))
+        best, best_score = _better(best, here, top - best_score, tie), xp.maximum(best_score, top)
         move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
         # Where the parabola promises less than a neighbour has, the neighbour is the next pose.
         along = xp.matmul(steps, move[..., None])[..., 0]
-        now = xp.where((predicted >= top - tie)[:, None], turned(now, along), here)
+        now = _better(here, turned(now, along), predicted - top, tie)
         axes = xp.matmul(steps, axes_in_steps)
         narrower = xp.sqrt((axes_in_steps**2).sum(axis=1, keepdims=True))
         steps = axes * xp.maximum(narrower, 1 / 3) / narrower
     last = local_scores(likelihood, expander, batch, frames, model, now[:, None], tile_rows)[:, 0]
-    is_better = last >= best_score - tie
+    ended = _better(best, now, last - best_score, tie)
+    score = local_scores(likelihood, expander, batch, frames, model, ended[:, None], tile_rows)[:, 0]
+    is_lower = score < first_score
     return Refined(
-        frames, model, xp.where(is_better[:, None], now, best), xp.where(is_better, last, best_score), axes
+        frames, model, xp.where(is_lower[:, None], begun, ended), xp.where(is_lower, first_score, score), axes
     )
+
+
+def _better(one: Array, other: Array, gain: Array, tie: Array) -> Array:
+    """The better of two nearby poses (F, 4), or, where they are as good as each other, a pose between them.
+
+    gain : (F,) nats of the other over the one; tie : (F,) nats that tell nothing.
+    """
+    xp = array_namespace(gain)
+    share = xp.clip(0.5 + 0.5 * gain / tie, 0, 1)
+    return _mean(xp.stack([one, other], axis=1), xp.stack([1 - share, share], axis=1))
+
+
+def _mean(poses: Array, weights: Array) -> Array:
+    """The mean (F, 4) of O nearby poses (F, O, 4) with weights (F, O)."""
+    mean = (weights[..., None] * poses).sum(axis=1)
+    return mean / array_namespace(mean).linalg.norm(mean, axis=1, keepdims=True)
 
 
 def merge_refined(
