@@ -2,6 +2,8 @@
 .PHONY: demo test lint docs bench bench-all format clean help
 .DEFAULT_GOAL := help
 VENV := .venv/bin
+# Many tests wait for programs that they have started: two more than there are cores.
+WORKERS := $(shell expr $$(nproc) + 2)
 
 help:                ## show this list
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -12,7 +14,7 @@ demo:                ## the whole way: simulate a virus, find its density blind,
 
 test:                ## run the tests (GPU and slow ones are skipped and say why)
 	@tools/environment dev
-	@$(VENV)/python -m pytest -n auto --dist loadgroup $(TESTS)
+	@$(VENV)/python -m pytest -n $(WORKERS) --dist loadgroup $(TESTS)
 
 lint:                ## style (ruff) and types (mypy, strict)
 	@tools/environment dev

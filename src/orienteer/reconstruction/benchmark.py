@@ -207,6 +207,8 @@ def time_iterations(
     ``seconds`` and ``breakdown`` are those of flat posteriors, the dearest; "flat" and "sharp" hold both.
     ``ceiling_seconds`` is what the two matrix products alone would take on all pixels, at the rate of a plain
     matrix product of the same precision on the same device just now; ``share_of_ceiling`` compares with it.
+    ``device_memory_GiB`` is what is taken of a GPU after the last iteration, where nothing was given back;
+    None on the CPU.
     """
     problem, truth, start = made_up(frames, pixels, rotations_n, likelihood, device, seed, photons)
     K = len(problem.rows)
@@ -214,6 +216,7 @@ def time_iterations(
     flat = time_state(problem, start, flat_beta, repeats, "flat")
     sharp_beta = problem.inverse_temperature(truth, _SHARP_PERPLEXITY)
     sharp = time_state(problem, truth, sharp_beta, repeats, "sharp")
+    memory_GiB = _used_GiB(problem.device)
     rate = matrix_product_rate(problem.device, problem.plan.precision)
     ceiling = 4.0 * frames * K * pixels / rate
     result: dict[str, Any] = {
@@ -227,6 +230,8 @@ def time_iterations(
         "layout": problem.plan.layout,
         "precision": problem.plan.precision,
         "edge_voxels": problem.edge_voxels,
+        "device_memory_GiB": memory_GiB,
+        "plan_GiB": problem.plan.memory_GiB,
         "repeats": repeats,
         "seconds": flat["seconds"],
         "seconds_sharp": sharp["seconds"],
@@ -240,6 +245,14 @@ def time_iterations(
         "sharp": sharp,
     }
     return result
+
+
+def _used_GiB(device: DeviceName) -> float | None:
+    if device != "cuda":
+        return None
+    cupy: Any = namespace_of_device(device)
+    free, total = cupy.cuda.runtime.memGetInfo()
+    return float(total - free) / 2**30
 
 
 def made_up(
