@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orienteer.report.chart import Chart, Curve, Guide, chart_table, draw_chart, has_something
@@ -34,6 +34,7 @@ def paths(chart: Chart) -> list[str]:
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6), st.integers(2, 8))
+@example(100.091796875, 1e-6, 4)
 def test_ticks_are_few_round_and_inside(low: float, width: float, most: int) -> None:
     high = low + width
     if high - low < 1e-9 * abs(low):

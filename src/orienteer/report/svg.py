@@ -79,7 +79,9 @@ def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
         if math.floor(high / (step * decade) + 1e-9) - math.ceil(low / (step * decade) - 1e-9) < most
     )
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{index * step:.10g}") for index in range(first, last + 1)]
+    # A step has two digits at most.
+    decimals = 1 - math.floor(math.log10(step))
+    return [round(index * step, decimals) for index in range(first, last + 1)]
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
@@ -87,10 +89,16 @@ def tick_words(ticks: Sequence[float]) -> list[str]:
 
     >>> tick_words([0.0, 0.005, 0.01]), tick_words([-1000.0, 20000.0])
     (['0', '0.005', '0.01'], ['−1,000', '20,000'])
+    >>> tick_words([100.0918001, 100.0918002])
+    ['100.0918001', '100.0918002']
     """
-    words = [
-        f"{tick:,.0f}" if tick == round(tick) and 1e3 <= abs(tick) < 1e7 else f"{tick:.6g}" for tick in ticks
-    ]
+    for digits in range(6, 18):
+        words = [
+            f"{tick:,.0f}" if tick == round(tick) and 1e3 <= abs(tick) < 1e7 else f"{tick:.{digits}g}"
+            for tick in ticks
+        ]
+        if len(set(words)) == len(set(ticks)):
+            break
     return [word.replace("-", "−") for word in words]
 
 
