@@ -8,6 +8,7 @@ from typing import NoReturn
 from rich.markup import escape
 
 from orienteer.cli.console import Stopped, messages
+from orienteer.compute.file_stamp import file_stamp
 from orienteer.run.signals import RunStopped, stopping_at_once
 
 _BEGINS_ANEW = "The same command begins anew."
@@ -34,12 +35,12 @@ def telling_what_is_written(*paths: Path | None) -> Iterator[None]:
 
     None stands for a file that nobody asked for.
     """
-    before = {path: _stamp(path) for path in paths if path is not None}
+    before = {path: file_stamp(path) for path in paths if path is not None}
     try:
         with stopping_at_once("Stopped.", _BEGINS_ANEW):
             yield
     except RunStopped as stopped:
-        now = {path: _stamp(path) for path in before}
+        now = {path: file_stamp(path) for path in before}
         words = ", ".join(f"{path} {_became(before[path], now[path])}" for path in before)
         is_refused = any(before[path] is None and now[path] is not None for path in before)
         hint = "With --overwrite the same command begins anew." if is_refused else _BEGINS_ANEW
@@ -58,12 +59,3 @@ def _became(before: object, now: object) -> str:
     if now is None:
         return "is not written"
     return "is left as it was" if now == before else "is written"
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells one file under a name from another; None: there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns

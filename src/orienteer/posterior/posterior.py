@@ -32,7 +32,7 @@ class Posterior:
         return array_namespace(self.entropy).exp(self.entropy)
 
     def untempered_evidence(self, beta: Array, log_prior: Array, n_junk: int = 0) -> Array:
-        """(D,) float64, ln sum_k w_k exp(S_kd) of the frames, in nats, or what is surely below it.
+        """(D,) float64, ln sum_k w_k exp(S_kd) of the frames, in nats, or a lower bound of it.
 
         The bound of variational inference, sum_k p_kd (S_kd + ln w_k - ln p_kd), with the tempered posterior
         for p: equal at beta = 1, and below it where the prior is even around the best row, as it is taken to

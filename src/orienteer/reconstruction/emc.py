@@ -155,6 +155,7 @@ class Emc(Carried):
         has_left = self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START
         if self.gathers_momentum and has_left:
             return deposits, self.momentum.carry(self.models, found)
+        self.momentum.forget()
         return deposits, found
 
     def solve(self, deposits: list[Deposit]) -> Compressed:

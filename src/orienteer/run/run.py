@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 import orienteer
 from orienteer.compute.arrays import Array, DeviceName, choose_device
+from orienteer.compute.file_stamp import file_stamp
 from orienteer.compute.plain_json import plain
 from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh
 from orienteer.compute.ranks.world import world
@@ -266,7 +267,7 @@ class Run:
             self._crew.together(lambda: change(method))
             start = Checkpoint(self.described["run_id"], 0, False, "", method.state())
             save_checkpoint(self.path, start, self._crew)
-            self._kept = method, _stamp(self.path / LAST) or (0, 0)
+            self._kept = method, file_stamp(self.path / LAST) or (0, 0)
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
         if self._crew.by_leader(lambda: self.finished and not self._may_reopen):
@@ -363,7 +364,9 @@ class Run:
     def _session(self) -> tuple[Session, bool]:
         """The method with its log, and whether it stands at the last checkpoint already."""
         kept, self._kept = self._kept, None
-        is_restored = self._crew.by_leader(lambda: kept is not None and kept[1] == _stamp(self.path / LAST))
+        is_restored = self._crew.by_leader(
+            lambda: kept is not None and kept[1] == file_stamp(self.path / LAST)
+        )
         method = kept[0] if kept is not None and is_restored else self._make()
         session = Session(
             self._directory, self.described["run_id"], method, self.settings, self._crew, self.notice_s
@@ -409,7 +412,7 @@ class Run:
 
         What it holds of the machine is given back, which ranks can only do together.
         """
-        stamp = _stamp(self.path / LAST) or (0, 0)
+        stamp = file_stamp(self.path / LAST) or (0, 0)
         if session.is_agreed:
             getattr(session.method, "close", lambda: None)()
         if session.is_saved and not session.method.finished:
@@ -463,12 +466,3 @@ def _read_section(kind: MethodKind, directory: RunDirectory, described: dict[str
             f"has a setting that this Orienteer does not take: {where}: {problem['msg']}.",
             "Go on with the Orienteer that has begun it, or begin anew with --restart.",
         ) from None
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is replaced; None when there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns

@@ -87,8 +87,8 @@ def refine_poses(
         scores = local_scores(likelihood, expander, batch, frames, model, poses, tile_rows)
         if number == 0:
             first_score = scores[:, 0]
-        tie = _TIE + _RELATIVE_TIE * xp.abs(scores.max(axis=1))
         top = scores.max(axis=1)
+        tie = _TIE + _RELATIVE_TIE * xp.abs(top)
         here = _mean(poses, xp.clip(1 - (top[:, None] - scores) / tie[:, None], 0, 1))
         best, best_score = _better(best, here, top - best_score, tie), xp.maximum(best_score, top)
         move, axes_in_steps, predicted = _top_of_parabola(scores, stencil)
