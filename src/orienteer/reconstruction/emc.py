@@ -82,12 +82,8 @@ class Emc(Carried):
         self.take_models(found)
         with logged("nuisances"):
             update_nuisances(self, deposits)
-        merged = table.merged & ~self.sentinel
-        if (merged & (self.first_weight > 0)).any():
-            # What looks like something else has no say in how well the others fit.  What is left out later
-            # has: likelihoods of the same frames can be compared, from step to step and start to start.
-            merged &= self.first_weight > 0
-        now = self._progress(work, float(table.log_evidence[merged].mean()), change)
+        merged = self._judging()
+        now = self._progress(work, merged, change)
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
@@ -99,7 +95,7 @@ class Emc(Carried):
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
-            now = self._progress(work, float(table.log_evidence[merged].mean()), change)
+            now = self._progress(work, merged, change)
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
@@ -154,7 +150,8 @@ class Emc(Carried):
         # The first steps leave the random start, and nothing goes on in their direction.
         has_left = self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START
         if self.gathers_momentum and has_left:
-            return deposits, self.momentum.carry(self.models, found)
+            evidence = float(self.table.log_evidence[self._judging()].mean())
+            return deposits, self.momentum.carry(found, evidence)
         self.momentum.forget()
         return deposits, found
 
@@ -261,7 +258,16 @@ class Emc(Carried):
         """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""
         return self.xp.ones(len(self.work.places), dtype=np.float32)
 
-    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+    def _judging(self) -> NDArray[np.bool_]:
+        """(N,) frames that say how well the models fit."""
+        merged = self.table.merged & ~self.sentinel
+        # What looks like something else has no say in how well the others fit.  What is left out later
+        # has: likelihoods of the same frames can be compared, from step to step and start to start.
+        alike = merged & (self.first_weight > 0)
+        return alike if alike.any() else merged
+
+    def _progress(self, work: Workspace, merged: NDArray[np.bool_], change: float) -> Progress:
+        """What an iteration has come to, as the merged frames (N,) say."""
         radius = int(work.stage.scored_inv_A / work.stage.voxel_inv_A)
         agreement = at_edge = None
         if self.n_halves == 2:
@@ -272,8 +278,9 @@ class Emc(Carried):
                 first = first_edge_shell(radius, speckle, self.group.order)
                 at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
-            log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
-            self.annealing.iterations_done,
+            float(self.table.log_evidence[merged].mean()), change, agreement, at_edge,
+            1 / work.stage.scored_inv_A, self.annealing.iterations_done,
+            int(merged.sum()) if self.annealing.is_untempered and self.gathers_momentum else 0,
         )  # fmt: skip
 
     def _turn(self, turn: Turn) -> None:

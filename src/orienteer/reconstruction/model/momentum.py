@@ -1,9 +1,10 @@
 """Momentum: many small steps the same way are taken as a few large ones.
 
-Frames that hardly know their pose move a model by a hundredth of what is still to come in each iteration.
-Where every step goes on with a share of 0.8 of the one before (Polyak's heavy ball), what is left shrinks to
-0.93 in a step where plain EM leaves 0.99 of it, and to 0.995 where it leaves 0.999.  What plain EM is quick
-with takes longer, 0.89 at best; the model that is reached is the same.
+Frames that hardly know their pose move a model by a hundredth of what is still to come in each iteration, or
+by less.  So a model goes on from where plain EM would leave it, by a share of what it has moved there
+(Nesterov); the share grows from step to step, and where the evidence of the frames falls, it begins anew
+(O'Donoghue and Candes).  What plain EM makes a thousandth of in a step is there after a hundred steps and
+not after thousands; what it is quick with stays quick; and the model that is reached is the same.
 """
 
 from collections.abc import Mapping
@@ -15,34 +16,53 @@ import numpy as np
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.reconstruction.model.compression import Compressed
 
-# Of the step before: about best where a hundredth of the way is made in an iteration of plain EM.
-_SHARE = 0.8
+# Share of the last step that the next one goes on with: after k steps k / (k + 3), and at most this.
+_SLOW_START, _LARGEST_SHARE = 3.0, 0.95
 
 
 class Momentum:
-    """The models (H, M, n, n, n) before the last step; None: there is nothing to go on with."""
+    """What the last iteration has found, before it was carried on.
+
+    before : (H, M, n, n, n) models; None: there is nothing to go on with.
+    steps : since it began.
+    evidence : of the frames under the models that the last step began with, in nats per frame.
+    """
 
     def __init__(self) -> None:
-        self.before: Array | None = None
+        self.forget()
 
     def forget(self) -> None:
         """Begin anew: models that come next are not those of before."""
-        self.before = None
+        self.before: Array | None = None
+        self.steps, self.evidence = 0, -np.inf
 
-    def carry(self, models: Array, found: Compressed) -> Compressed:
-        """What an iteration has found, and a share of the step that led to the ``models`` it began with."""
-        before, self.before = self.before, models
-        if before is None or before.shape != models.shape:
+    def carry(self, found: Compressed, evidence: float) -> Compressed:
+        """What an iteration has found, carried on in the direction in which models have moved.
+
+        evidence : of the frames under the models that the iteration began with, in nats per frame.
+        """
+        if evidence < self.evidence:
+            self.forget()
+        before, self.before, self.evidence = self.before, found.models, evidence
+        if before is None or before.shape != found.models.shape:
             return found
-        xp = array_namespace(models)
-        moved = found.models + xp.float32(_SHARE) * (models - before)
+        self.steps += 1
+        xp = array_namespace(before)
+        share = xp.float32(min(self.steps / (self.steps + _SLOW_START), _LARGEST_SHARE))
+        moved = found.models + share * (found.models - before)
         return replace(found, models=xp.maximum(moved, xp.float32(0)))
 
     def state(self) -> dict[str, Any]:
         """What the next step depends on."""
-        return {"momentum": np.zeros(0, dtype=np.float32) if self.before is None else to_numpy(self.before)}
+        return {
+            "momentum": np.zeros(0, dtype=np.float32) if self.before is None else to_numpy(self.before),
+            "momentum/steps": self.steps,
+            "momentum/evidence": self.evidence,
+        }
 
     def restore(self, state: Mapping[str, Any], xp: Any) -> None:
         """Go on from a state, on the device of ``xp``."""
         before = xp.asarray(state.get("momentum", ()), dtype=np.float32)
         self.before = before if before.size else None
+        self.steps = int(state.get("momentum/steps", 0))
+        self.evidence = float(state.get("momentum/evidence", -np.inf))
