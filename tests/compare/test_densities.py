@@ -10,6 +10,7 @@ from orienteer.compare import densities
 from orienteer.compare.densities import DensityAlignment, align_densities
 from orienteer.compare.structure_density import density_of
 from orienteer.compute.arrays import import_cupy, to_device
+from orienteer.compute.progress import listening
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import compose, from_axis_angle, random_uniform, rotate
@@ -195,3 +196,16 @@ def test_the_gpu_finds_the_same_placement() -> None:
     assert angular_distance_deg(there.quaternion, turn) < 0.1
     assert there.hand == -1
     assert there.correlation == pytest.approx(align_densities(*pair).correlation, abs=1e-4)
+
+
+def test_whoever_waits_hears_how_far_it_is() -> None:
+    heard: list[tuple[str, int, int]] = []
+    body = BODIES["blobs"]
+    pair = density(body), density(moved(body, 3, -1)[0])
+    with listening(lambda *step: heard.append(step)):
+        align_densities(*pair)
+    assert list(dict.fromkeys(what for what, _, _ in heard)) == [
+        "Searching rotations", "Trying both hands", "Refining placements",
+    ]  # fmt: skip
+    ends = [(done, total) for what, done, total in heard if what == "Searching rotations"]
+    assert ends[-1][0] == ends[-1][1] == len(ends) - 1

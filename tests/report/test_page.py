@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orienteer.compute.progress import listening
 from orienteer.errors import OrienteerError
 from orienteer.report.evidence import gather
 from orienteer.report.page import draw_page, write_report
@@ -321,3 +322,11 @@ def test_another_run_is_not_written_over(run_folder: Path, tmp_path: Path) -> No
     with pytest.raises(OrienteerError, match="folder of a run"):
         write_report(run_folder, other)
     assert (other / "density.mrc").read_bytes() == before
+
+
+def test_whoever_waits_for_the_page_hears_how_far_it_is(run_folder: Path) -> None:
+    heard: list[tuple[str, int, int]] = []
+    with listening(lambda *step: heard.append(step)):
+        write_report(run_folder)
+    drawn = [(done, total) for what, done, total in heard if what == "Drawing the report"]
+    assert drawn == [(done, len(SECTIONS)) for done in range(len(SECTIONS) + 1)]

@@ -8,11 +8,12 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
-from orienteer.cli.inspect import save_picture
 from orienteer.cli.options import AsJson, Device, Overwrite, refuse_existing
+from orienteer.cli.progress import show_steps
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
 from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.plot.saving import save_picture
 from orienteer.run.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -60,9 +61,10 @@ def compare(
     _check(criterion)
     group = PointGroup(symmetry)
     pair = [_on_device(open_comparable(path), where) for path in (first, second)]
-    found = compare_volumes(
-        *pair, criterion=criterion, mask=_open_mask(mask), symmetry_order=group.order, seed=seed
-    )
+    with show_steps("Comparing"):
+        found = compare_volumes(
+            *pair, criterion=criterion, mask=_open_mask(mask), symmetry_order=group.order, seed=seed
+        )
     remarks = [*_told(pair), *found.remarks]
     report: dict[str, Any] = {"first": str(first), "second": str(second), **found.as_report()}
     report |= {"remarks": remarks, "device": where}

@@ -16,8 +16,8 @@ from orienteer.cli.stopping import leave, telling_when_stopped
 from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
 
-SETTINGS = """\
-# The experiment of the demo: a virus-like particle in a beam that is not perfect.
+# What both demos look at: a virus-like particle.
+VIRUS = """\
 [particle]
 structure = "virus"
 diameter_A = 300
@@ -29,7 +29,10 @@ photon_energy_eV = 4600
 pixels = 64
 edge_resolution_A = 30
 beam_stop_radius_pixels = 2
-
+"""
+SETTINGS = f"""\
+# The experiment of the demo: a virus-like particle in a beam that is not perfect.
+{VIRUS}
 [simulate]
 frames = 1200
 photons_per_frame = 8000

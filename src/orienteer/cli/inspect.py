@@ -13,8 +13,8 @@ from orienteer.cli.opening import open_given_geometry, open_patterns
 from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
-from orienteer.compute.atomic import atomic_path
 from orienteer.errors import FileError
+from orienteer.plot.saving import save_picture
 from orienteer.run.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -135,24 +135,6 @@ def look_at_structure(file: Path) -> Look:
         "remarks": list(structure.remarks),
     }
     return report, None
-
-
-def save_picture(figure: "Figure", path: Path, formats: tuple[str, ...] = ("png",)) -> Path:
-    """Write a figure, whole or not at all, and never over something that is no picture.
-
-    formats : the endings that the name may have.
-    """
-    ending = path.suffix.lower().removeprefix(".")
-    if ending not in formats:
-        endings = " or ".join(f".{each}" for each in formats)
-        raise FileError(
-            path,
-            f"does not end in {endings}, which is what is drawn.",
-            f"Give a name that ends in {endings}.",
-        )
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=ending)
-    return path
 
 
 def print_report(report: Mapping[str, Any]) -> None:

@@ -13,26 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.cli.console import messages
-from orienteer.cli.demo import begin_demo, carry_out, how_a_demo_goes_on
+from orienteer.cli.demo import VIRUS, begin_demo, carry_out, how_a_demo_goes_on
 from orienteer.cli.live import receive, tell, without_password
 from orienteer.cli.stopping import telling_when_stopped
 
 # Shots per second: the whole stream lasts less than half a minute.
 RATE_HZ = 250
-SETTINGS = """\
+SETTINGS = f"""\
 # The experiment of the live demo: a virus-like particle, which one shot in eight meets.
-[particle]
-structure = "virus"
-diameter_A = 300
-
-[beam]
-photon_energy_eV = 4600
-
-[detector]
-pixels = 64
-edge_resolution_A = 30
-beam_stop_radius_pixels = 2
-
+{VIRUS}
 [simulate]
 frames = 5000
 photons_per_frame = 8000

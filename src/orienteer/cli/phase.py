@@ -10,7 +10,6 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
-from orienteer.cli.inspect import save_picture
 from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
@@ -18,6 +17,7 @@ from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.progress import tell
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
+from orienteer.plot.saving import save_picture
 
 if TYPE_CHECKING:
     from orienteer.phase.result import Phasing

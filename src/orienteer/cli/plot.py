@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from orienteer.cli.console import output, print_json
-from orienteer.cli.inspect import save_picture
 from orienteer.cli.options import AsJson
 from orienteer.cli.run_report import run_report
+from orienteer.plot.saving import save_picture
 
 
 def plot(

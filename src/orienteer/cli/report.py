@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.options import AsJson
+from orienteer.cli.progress import show_steps
 from orienteer.errors import FileError
 from orienteer.run.directory import RunDirectory
 
@@ -30,7 +31,8 @@ def report(
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         try:
-            written = write_report(run, out)
+            with show_steps("Writing the report"):
+                written = write_report(run, out)
         except FileError as error:
             if out is None and Path(error.path).is_relative_to(run) and RunDirectory(run).is_run:
                 error.hint = "Check the folder and its permissions and room, or give another one with --out."

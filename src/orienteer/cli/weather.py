@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orienteer.cli.console import output, print_json, print_table
-from orienteer.cli.inspect import save_picture
 from orienteer.cli.options import AsJson
+from orienteer.plot.saving import save_picture
 
 if TYPE_CHECKING:
     from orienteer.scaling.weather import Weather

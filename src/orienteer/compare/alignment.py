@@ -26,6 +26,7 @@ from orienteer.compare.shells import (
 )
 from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import canonical, compose, from_axis_angle, to_matrix
 from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundred_cell
@@ -257,21 +258,20 @@ def _descend(
     n_kept : how many go on from one level to the next.
     apart_steps, apart_deg : how far from each other these are, and the last ones at least.
     """
-    grid = six_hundred_cell(_COARSE_DIVISIONS)
-    step_deg, quaternions = covering_bound_deg(_COARSE_DIVISIONS), np.asarray(grid.quaternions)
-    speckle = search.speckle
-    n_points = _POINTS_COARSE
-    while True:
+    speckle, last = search.speckle, search.last_shell
+    levels_deg = [covering_bound_deg(_COARSE_DIVISIONS)]
+    while np.radians(levels_deg[-1]) * last >= speckle / 2:
+        levels_deg.append(levels_deg[-1] / 2)
+    best = np.asarray(six_hundred_cell(_COARSE_DIVISIONS).quaternions)
+    for level, step_deg in enumerate(steps(levels_deg, "Searching rotations")):
+        if level > 0:
+            best = _around(_distinct(best, apart_steps * levels_deg[level - 1], n_kept), step_deg)
         # A turn by the step moves the voxels of the last shell by one speckle: no peak is stepped over.
         reach = int(np.ceil(speckle / np.radians(step_deg)))
-        shell = min(search.last_shell, max(search.first_shell, reach))
-        scores = search.scores(quaternions, search.points(shell, n_points), LINEAR)
-        best = quaternions[np.argsort(-scores, kind="stable")]
-        if shell == search.last_shell and np.radians(step_deg) * shell < speckle / 2:
-            return _distinct(best, max(2 * step_deg, apart_deg), most)
-        kept = _distinct(best, apart_steps * step_deg, n_kept)
-        step_deg, n_points = step_deg / 2, _POINTS_FINE
-        quaternions = _around(kept, step_deg)
+        shell = min(last, max(search.first_shell, reach))
+        points = search.points(shell, _POINTS_FINE if level > 0 else _POINTS_COARSE)
+        best = best[np.argsort(-search.scores(best, points, LINEAR), kind="stable")]
+    return _distinct(best, max(2 * levels_deg[-1], apart_deg), most)
 
 
 def _around(quaternions: NDArray[np.float64], step_deg: float) -> NDArray[np.float64]:
@@ -309,7 +309,9 @@ def _follow(search: _Search, starts: NDArray[np.float64]) -> NDArray[np.float64]
     """
     points = search.points(search.last_shell, _POINTS_LAST)
     step_deg = float(np.degrees(search.speckle / 2 / max(search.last_shell, 1)))
-    tops = np.array([_climb(search, start, points, LINEAR, step_deg) for start in starts])
+    tops = np.array(
+        [_climb(search, start, points, LINEAR, step_deg) for start in steps(starts, "Refining rotations")]
+    )
     best = tops[np.argmax(search.scores(tops, points, CUBIC))]
     weights = _weights_of_agreement(search, best)
     return np.asarray(canonical(_climb(search, best, points, CUBIC, step_deg, weights)))

@@ -31,6 +31,7 @@ from orienteer.compare.moving import MovableDensity, move_density
 from orienteer.compare.refinement import Placement, Refinement
 from orienteer.compare.resampling import resample
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import canonical, rotate
@@ -224,14 +225,13 @@ def _tried(pair: Pair, rotations: NDArray[np.float64], hands: tuple[int, ...]) -
     # Every shell counts alike, so that fine detail, which tells hands apart, has its say.
     own = _even(half_transform(reference))
     places = []
-    for hand in hands:
-        for quaternion in rotations:
-            turned = movable.moved(quaternion, np.zeros(3), hand)
-            products = from_half_transform(own * xp.conj(_even(half_transform(turned))), n)
-            best = int(xp.argmax(products))
-            voxel = np.array(np.unravel_index(best, (n, n, n)))
-            shift = np.where(voxel > n // 2, voxel - n, voxel).astype(np.float64)
-            places.append(Placement(quaternion, shift, hand, float(xp.reshape(products, (-1,))[best])))
+    for hand, quaternion in steps([(hand, one) for hand in hands for one in rotations], "Trying both hands"):
+        turned = movable.moved(quaternion, np.zeros(3), hand)
+        products = from_half_transform(own * xp.conj(_even(half_transform(turned))), n)
+        best = int(xp.argmax(products))
+        voxel = np.array(np.unravel_index(best, (n, n, n)))
+        shift = np.where(voxel > n // 2, voxel - n, voxel).astype(np.float64)
+        places.append(Placement(quaternion, shift, hand, float(xp.reshape(products, (-1,))[best])))
     return sorted(places, key=lambda place: -place.correlation)
 
 
@@ -248,10 +248,9 @@ def _refined(pair: Pair, starts: list[Placement], most: int) -> list[Placement]:
     """The best starts of each hand after refinement, those whose shells agree best first."""
     reference, moving = pair
     refinement, movable = Refinement(reference), MovableDensity(moving)
-    places = []
-    for hand in sorted({place.hand for place in starts}):
-        own = _distinct([place for place in starts if place.hand == hand], most)
-        places += [refinement.refine(movable, place) for place in own]
+    hands = sorted({place.hand for place in starts})
+    chosen = [one for hand in hands for one in _distinct([s for s in starts if s.hand == hand], most)]
+    places = [refinement.refine(movable, place) for place in steps(chosen, "Refining placements")]
     return _ranked(reference, movable, places)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.progress import steps
 from orienteer.errors import FileError
 from orienteer.phase.result import DENSITY_MRC, SUPPORT
 from orienteer.report import chimerax
@@ -89,29 +91,32 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
     said = claim(validation, evidence.validation.missing if evidence.validation.is_damaged else "")
     sentences, cited = methods(evidence, phasing, validation)
     now = moment(datetime.now(UTC).isoformat())
-    sections = {
-        "Result": ("result", draw_result(evidence, phasing)),
-        "How far to trust it": ("trust", draw_trust(evidence, validation, phasing)),
-        **({"States": ("states", draw_states(evidence, validation))} if n_states(evidence) > 1 else {}),
-        "What was measured": ("measured", draw_measured(evidence)),
-        "Intensity": ("intensities", draw_intensities(evidence)),
-        "How the run went": ("iterations", draw_iterations(evidence)),
-        "Methods": ("methods", _draw_methods(sentences)),
-        "How to cite": ("cite", joined([_citation(evidence), draw_references(cited)])),
-        "Settings": ("settings", draw_settings(evidence)),
-        "Origin": (
-            "origin",
-            draw_origin(evidence, phasing, validation, f"{now}, Orienteer {orienteer.__version__}"),
+    origin = f"{now}, Orienteer {orienteer.__version__}"
+    parts: list[tuple[str, str, Callable[[], Markup]]] = [
+        ("Result", "result", lambda: draw_result(evidence, phasing)),
+        ("How far to trust it", "trust", lambda: draw_trust(evidence, validation, phasing)),
+        *(
+            [("States", "states", lambda: draw_states(evidence, validation))]
+            if n_states(evidence) > 1
+            else []
         ),
-        "Do it again": ("again", draw_commands(evidence, phasing)),
-        "Files": ("files", draw_files(folder, evidence, script)),
-    }
-    links = [element("li", element("a", title, href=f"#{name}")) for title, (name, _) in sections.items()]
+        ("What was measured", "measured", lambda: draw_measured(evidence)),
+        ("Intensity", "intensities", lambda: draw_intensities(evidence)),
+        ("How the run went", "iterations", lambda: draw_iterations(evidence)),
+        ("Methods", "methods", lambda: _draw_methods(sentences)),
+        ("How to cite", "cite", lambda: joined([_citation(evidence), draw_references(cited)])),
+        ("Settings", "settings", lambda: draw_settings(evidence)),
+        ("Origin", "origin", lambda: draw_origin(evidence, phasing, validation, origin)),
+        ("Do it again", "again", lambda: draw_commands(evidence, phasing)),
+        ("Files", "files", lambda: draw_files(folder, evidence, script)),
+    ]
+    sections = [_section(title, name, draw()) for title, name, draw in steps(parts, "Drawing the report")]
+    links = [element("li", element("a", title, href=f"#{name}")) for title, name, _ in parts]
     body = element(
         "body",
         draw_opening(evidence, said, unusual(evidence, phasing, validation)),
         element("nav", element("ul", *links), aria_label="Sections"),
-        element("main", *(_section(title, name, content) for title, (name, content) in sections.items())),
+        element("main", *sections),
         element("script", _own("isosurface.js")),
     )
     title = f"{evidence.path.resolve().name}: Orienteer report"
