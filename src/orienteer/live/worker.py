@@ -1,7 +1,8 @@
 """Worker: receives events, leaves out those that came before, filters, looks for hits, and commits.
 
 One loop, one thread: a batch is taken only when the one before is done, so that a source that can wait does
-(nothing is lost), and memory holds one batch and one segment.
+(nothing is lost), and memory holds one batch and one segment.  Hits are judged few at a time as they come:
+judged together with their segment, a worker that is late would make longer segments, which take longer.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from numpy.typing import NDArray
 
 from orienteer.live.allocator import give_back_freed_memory
 from orienteer.live.folder import LiveFolder
+from orienteer.live.gathering import Gathering
 from orienteer.live.journal import Journal, Segment
 from orienteer.live.looking import WAVELENGTH, Columns, Looking
+from orienteer.live.slow_steps import SlowSteps
 from orienteer.live.summary import Summary
 from orienteer.run.live_settings import LiveSettings
-from orienteer.source.journal import join_columns, no_photons
-from orienteer.source.patterns import Patterns, concatenate
+from orienteer.source.journal import no_photons
+from orienteer.source.patterns import Patterns
 from orienteer.stream.base import EventSource
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Events
@@ -33,10 +36,13 @@ _PARTS = ("seen", "finder", "analysis")
 _WAIT_S = 0.2
 # Ranges of ids that are remembered, and kept in every segment; the source remembers more.
 _MOST_RANGES = 1 << 16
-# A segment is put in place early when its hits take this much memory.
-_MOST_BYTES = 64 * 2**20
-# Segments of large detectors take long to write: they come so seldom that this share of the time is enough.
-_COMMIT_SHARE = 0.25
+# Hits are judged so many at once, and fewer where a segment ends.
+MOST_JUDGED_AT_ONCE = 64
+# A segment is put in place early when it takes this much memory, or as much as the state that comes with it.
+_MOST_BYTES = 16 * 2**20
+# Segments of large detectors take long to write: they come so seldom that this share of the time is enough,
+# but no more seldom than this, since a disk that hangs once is soon as fast as before.
+_COMMIT_SHARE, _LONGEST_PAUSE_S = 0.25, 10.0
 # A column with more values per event is no small data, and stays with the frames.
 _MOST_VALUES = 64
 # What a source counts itself; the rest is counted here, when the fate of an event is known.
@@ -78,10 +84,9 @@ class Worker:
         self._went_on(self._journal.restore(_PARTS))
         self._counted_before = self.summary.counters
         self._counters = StreamCounters()
-        self._shots: list[tuple[int, Columns]] = []
-        self._hits: list[Patterns] = []
-        self._hit_rows: list[NDArray[np.int64]] = []
-        self._n_shots = self._n_bytes = 0
+        self._gathering = Gathering()
+        self._steps = SlowSteps(folder.log.append)
+        self._most_bytes = _MOST_BYTES
         self._has_news = False
         self._commit_s = 0.0
         self._oldest_s = 0.0
@@ -98,12 +103,13 @@ class Worker:
         """
         committed = time.monotonic()
         while is_wanted() and not is_over() and not self._source.is_finished:
-            events = self._source.next(_WAIT_S)
+            with self._steps.doing("receiving events"):
+                events = self._source.next(_WAIT_S)
             if events is not None:
                 self.take(events)
-            pause_s = max(self._settings.commit_every_s, self._commit_s / _COMMIT_SHARE)
-            is_due = time.monotonic() - committed >= pause_s
-            if self._has_news and (is_due or self._n_bytes > _MOST_BYTES):
+            pause_s = min(self._commit_s / _COMMIT_SHARE, _LONGEST_PAUSE_S)
+            is_due = time.monotonic() - committed >= max(self._settings.commit_every_s, pause_s)
+            if self._has_news and (is_due or self._gathering.n_bytes > self._most_bytes):
                 self.commit()
                 committed = time.monotonic()
         self.summary.is_finished = self._source.is_finished or is_over()
@@ -131,43 +137,60 @@ class Worker:
         columns |= {"event_id": new.event_id, RECEIVED: np.full(len(new), now_s), FATE: fate}
         wanted = np.flatnonzero(fate == Fate.PROCESSED)
         if len(wanted):
-            found, hits = self._looking.look(new.patterns(wanted))
+            with self._steps.doing("looking for hits"):
+                # Chosen by a slice they are not copied.
+                found, hits = self._looking.look(
+                    new.patterns(slice(None) if len(wanted) == len(new) else wanted)
+                )
             columns |= {name: _spread(column, wanted, len(new)) for name, column in found.items()}
             rows = wanted[np.asarray(found["is_hit"], dtype=bool)]
-            self._hits.append(Patterns(hits.frames, hits.event_id, {n: columns[n][rows] for n in columns}))
-            self._hit_rows.append(rows + self._n_shots)
-            self._n_bytes += 8 * len(hits.sparse().pixel)
+            of_hits = Patterns(hits.frames, hits.event_id, {name: columns[name][rows] for name in columns})
+            self._gathering.add_hits(of_hits, rows)
         counters.filtered += int((fate == Fate.FILTERED).sum())
         counters.dropped += int((fate == Fate.DROPPED).sum())
         counters.processed += len(wanted)
-        if not self._n_shots:
+        if not self._gathering.n_shots:
             self._oldest_s = now_s
-        self._shots.append((len(new), columns))
-        self._n_shots += len(new)
+        self._gathering.add_shots(len(new), columns)
+        while self._gathering.n_unjudged >= MOST_JUDGED_AT_ONCE:
+            self._judge()
 
     def commit(self) -> None:
         """Put everything that was taken since the last time in place, in one stroke."""
+        while self._gathering.n_unjudged:
+            self._judge()
         began = time.monotonic()
-        rows = np.concatenate([np.zeros(0, np.int64), *self._hit_rows])
-        names = tuple(dict.fromkeys(name for _, columns in self._shots for name in columns))
-        shots = join_columns(self._shots, names or ("event_id",))
-        hits = _joined_hits(self._hits)
+        with self._steps.doing("writing a segment"):
+            self._put_in_place()
+        with self._steps.doing("giving memory back"):
+            give_back_freed_memory()
+        self._commit_s = time.monotonic() - began
+
+    def _judge(self) -> None:
+        """Judge the hits that have waited longest."""
+        hits = self._gathering.take_unjudged(MOST_JUDGED_AT_ONCE)
+        if hits is not None:
+            with self._steps.doing("judging hits"):
+                self._gathering.add_judged(len(hits), self._looking.analyse(hits))
+
+    def _put_in_place(self) -> None:
+        gathered, self._gathering = self._gathering, Gathering()
+        rows, n_shots = gathered.hit_rows, gathered.n_shots
+        shots, hits, judged = gathered.shots(), gathered.hits(), gathered.judged()
         photons = no_photons(self._source.n_pixels) if hits is None else hits.sparse()
-        analysed = {} if hits is None else self._looking.analyse(hits)
-        shots |= {name: _spread(column, rows, self._n_shots) for name, column in analysed.items()}
+        shots |= {name: _spread(column, rows, n_shots) for name, column in judged.items()}
         now_s = time.time()
         told = self._source.counters.as_dict()
         beside = StreamCounters(**{name: told[name] for name in _TOLD_BY_SOURCE})
         self.summary.counters = self._counted_before + self._counters + beside
-        if self._n_shots:
-            kinds = _kinds_in_words(analysed)
-            self.summary.add(shots["event_id"], rows, analysed.get(SIZE), kinds, now_s)
+        if n_shots:
+            kinds = _kinds_in_words(judged)
+            self.summary.add(shots["event_id"], rows, judged.get(SIZE), kinds, now_s)
             self.summary.note_commit(now_s, self._oldest_s)
         state = {"seen": self._seen.state(), **self._looking.state()}
+        self._most_bytes = max(_MOST_BYTES, _n_bytes(state))
         summary = self.summary.as_json()
         self._journal.commit(Segment(self._source.frame_shape, shots, rows, photons, summary, state))
-        self._shots, self._hits, self._hit_rows = [], [], []
-        self._n_shots = self._n_bytes = 0
         self._has_news = False
         self._folder.write_counters(
             {
@@ -178,9 +201,6 @@ class Worker:
                 **self.lost,
             }
         )
-        del shots, hits, photons, analysed
-        give_back_freed_memory()
-        self._commit_s = time.monotonic() - began
 
     def _went_on(self, restored: Any) -> None:
         """Take up what the last segment has left."""
@@ -217,15 +237,8 @@ def _spread(column: NDArray[Any], rows: NDArray[np.int64], n: int) -> NDArray[An
     return spread
 
 
-def _joined_hits(parts: list[Patterns]) -> Patterns | None:
-    """The hits of a segment, with the columns that all of its batches have; None where there are none."""
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return None
-    shared = set.intersection(*(set(part.columns) for part in parts))
-    return concatenate(
-        [Patterns(part.frames, part.event_id, {n: part.columns[n] for n in sorted(shared)}) for part in parts]
-    )
+def _n_bytes(state: dict[str, Columns]) -> int:
+    return sum(array.nbytes for arrays in state.values() for array in arrays.values())
 
 
 def _kinds_in_words(analysed: Columns) -> list[str] | None:
