@@ -5,6 +5,9 @@ by less.  So a model goes on from where plain EM would leave it, by a share of w
 (Nesterov); the share grows from step to step, and where the evidence of the frames falls, it begins anew
 (O'Donoghue and Candes).  What plain EM makes a thousandth of in a step is there after a hundred steps and
 not after thousands; what it is quick with stays quick; and the model that is reached is the same.
+
+Only what the halves have in common is carried on.  Each half is oriented by the model of the other, so that
+what they differ in changes sides in every iteration: carried on, it would grow without end.
 """
 
 from collections.abc import Mapping
@@ -23,7 +26,7 @@ _SLOW_START, _LARGEST_SHARE = 3.0, 0.95
 class Momentum:
     """What the last iteration has found, before it was carried on.
 
-    before : (H, M, n, n, n) models; None: there is nothing to go on with.
+    before : (M, n, n, n) mean of the halves; None: there is nothing to go on with.
     steps : since it began.
     evidence : of the frames under the models that the last step began with, in nats per frame.
     """
@@ -43,13 +46,14 @@ class Momentum:
         """
         if evidence < self.evidence:
             self.forget()
-        before, self.before, self.evidence = self.before, found.models, evidence
-        if before is None or before.shape != found.models.shape:
+        common = found.models.mean(axis=0)
+        before, self.before, self.evidence = self.before, common, evidence
+        if before is None or before.shape != common.shape:
             return found
         self.steps += 1
         xp = array_namespace(before)
         share = xp.float32(min(self.steps / (self.steps + _SLOW_START), _LARGEST_SHARE))
-        moved = found.models + share * (found.models - before)
+        moved = found.models + share * (common - before)
         return replace(found, models=xp.maximum(moved, xp.float32(0)))
 
     def state(self) -> dict[str, Any]:
