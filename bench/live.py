@@ -4,9 +4,10 @@
 
 Frames of a simulated particle, one shot in ten a hit, are replayed over ZeroMQ, dense and in a loop, at a
 fixed rate into ``orienteer live``.  Measured: events per second over the time of the stream, how far the
-worker is behind what was due, events lost (ids without a row), resident memory of the worker over time, and
-with ``--map`` hits per second into the online reconstruction.  Asked: 2 000 frames of 128 x 128 per second
-without a loss for 10 minutes, and flat memory, on two cores.
+worker is behind what was due, events lost (ids without a row), resident memory of the processes, and with
+``--map`` hits per second into the online reconstruction.  Memory and how far behind are kept every ten
+seconds, the longest times without an event with what the run has told of them.  Asked: 2 000 frames of
+128 x 128 per second without a loss for 10 minutes, and flat memory, on two cores.
 """
 
 import argparse
@@ -16,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from machine import describe_machine, report
 from orienteer.live.journal import read_shots
@@ -33,7 +36,12 @@ from orienteer.source.opening import writer_for
 # Memory of the beginning is that of libraries and caches that fill once.
 _SETTLED_S = 30.0
 _FLAT_MiB_PER_MINUTE = 1.0
-_ROLES = ("worker", "map")
+# "live" starts the others, and joins the files of the journal.
+_ROLES = ("worker", "map", "live")
+_SERIES_EVERY_S = 10.0
+# The longest times without an event that are kept, and from how many seconds on.
+_MOST_STALLS, _LEAST_STALL_S = 8, 0.5
+Samples = list[tuple[float, float]]
 
 
 def main() -> None:
@@ -77,7 +85,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(run: Path, memory: dict[str, list[tuple[float, float]]], rate_hz: float) -> dict[str, Any]:
+def measure(run: Path, memory: dict[str, Samples], rate_hz: float) -> dict[str, Any]:
     """What the journal and the memory over time say."""
     shots = read_shots(run, ["event_id", "received_s"])
     summary = live_summary(run, with_powder=False)
@@ -97,10 +105,20 @@ def measure(run: Path, memory: dict[str, list[tuple[float, float]]], rate_hz: fl
         "twice": n - len(np.unique(ids)),
         "behind_s": {"median": round(float(np.median(behind_s)), 3), "most": round(float(behind_s.max()), 3)},
         "behind_at_the_end_s": round(float(behind_s[-1]), 3),
+        "stalls": stalls(run, received_s, behind_s),
         "hits": summary["hits"],
         "hits_per_s": round(summary["hits"] / lasted_s, 1),
         "kinds": summary["kinds"],
         "memory": {role: slope(samples) for role, samples in memory.items() if samples},
+        "series": {
+            "every_s": _SERIES_EVERY_S,
+            "most_behind_s": series(received_s - received_s[0], behind_s, np.max, 2),
+            "median_MiB": {
+                role: series(*np.array(samples).T, np.median, 1)
+                for role, samples in memory.items()
+                if samples
+            },
+        },
         "map": of_map(run, float(received_s[0]), float(received_s[-1])),
     }
 
@@ -124,7 +142,37 @@ def of_map(run: Path, first_s: float, last_s: float) -> dict[str, Any] | None:
     }
 
 
-def slope(samples: list[tuple[float, float]]) -> dict[str, float]:
+def series(
+    t_s: NDArray[np.float64], values: NDArray[np.float64], of: Callable[..., Any], digits: int
+) -> list[float | None]:
+    """One number for each ten seconds of the values (N,) at these times; None where there is none."""
+    bins = (t_s / _SERIES_EVERY_S).astype(np.int64)
+    of_bins = (values[bins == k] for k in range(int(bins.max()) + 1))
+    return [round(float(of(some)), digits) if len(some) else None for some in of_bins]
+
+
+def stalls(run: Path, received_s: NDArray[np.float64], behind_s: NDArray[np.float64]) -> list[dict[str, Any]]:
+    """The longest times without an event: when, how far behind they left the worker, and what it was at."""
+    told = [
+        (datetime.fromisoformat(event["time"]).timestamp(), event["reason"])
+        for event in read_events(run / "events.jsonl")
+        if event["event"] == "slow"
+    ]
+    pauses_s = np.diff(received_s)
+    longest = np.argsort(-pauses_s, kind="stable")[:_MOST_STALLS]
+    return [
+        {
+            "at_s": round(float(received_s[k] - received_s[0]), 1),
+            "seconds": round(float(pauses_s[k]), 2),
+            "behind_s": round(float(behind_s[k + 1]), 2),
+            # A step is told when it ends.
+            "told": [words for t_s, words in told if received_s[k] <= t_s <= received_s[k + 1] + 0.1],
+        }
+        for k in longest[pauses_s[longest] > _LEAST_STALL_S]
+    ]
+
+
+def slope(samples: Samples) -> dict[str, float]:
     """First, last and greatest resident memory in MiB, and its rise per minute after the beginning."""
     t_s, MiB = np.array(samples).T
     settled = t_s > min(_SETTLED_S, t_s[-1] / 2)
@@ -137,12 +185,13 @@ def slope(samples: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
-def watch(live: subprocess.Popen[bytes], run: Path, seconds: float) -> dict[str, list[tuple[float, float]]]:
+def watch(live: subprocess.Popen[bytes], run: Path, seconds: float) -> dict[str, Samples]:
     """Resident memory (MiB) of the processes of a live run over time (s), until it ends."""
     began = time.monotonic()
-    samples: dict[str, list[tuple[float, float]]] = {role: [] for role in _ROLES}
+    samples: dict[str, Samples] = {role: [] for role in _ROLES}
     while live.poll() is None and time.monotonic() - began < seconds:
         started = {e.get("role"): e.get("pid") for e in read_events(run / "events.jsonl") if e.get("pid")}
+        started["live"] = live.pid
         for role in _ROLES:
             with suppress(OSError, ValueError, IndexError):
                 pages = int(Path(f"/proc/{started.get(role)}/statm").read_text().split()[1])
