@@ -2,6 +2,8 @@
 .PHONY: demo test lint docs bench bench-all format clean help
 .DEFAULT_GOAL := help
 VENV := .venv/bin
+# Workers and the many programs that tests start take what is compiled already, also where containers keep nothing.
+test: export PYTHONDONTWRITEBYTECODE =
 # Many tests wait for programs that they have started: two more than there are cores.
 WORKERS := $(shell expr $$(nproc) + 2)
 

@@ -18,6 +18,8 @@ import pytest
 # The libraries read this when they are loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
+# Threads of matrix products spin while they wait, whatever they are told: half of the time of all tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from orienteer.compute.arrays import import_cupy
 
