@@ -1,12 +1,14 @@
 """Fringes of two spheres, and their strength against a sum over pixels."""
 
+import tracemalloc
+
 import numpy as np
 
 from orienteer.detector.square import square_detector
 from orienteer.hits.fringes import Fringes, pixel_spacing_inv_A
 from orienteer.hits.rings import Rings
 from orienteer.hits.sphere import sphere_intensity
-from orienteer.source.patterns import Patterns
+from orienteer.source.patterns import Patterns, SparsePhotons
 
 WAVELENGTH_A, DIAMETER_A, SEPARATION_A = 2.7, 70.0, 120.0
 DETECTOR = square_detector(64, pixel_size_m=0.00125, distance_m=0.2)
@@ -67,3 +69,23 @@ def test_cells_may_be_coarser_than_pixels() -> None:
     hits = spheres(20, 500, SEPARATION_A)
     found = coarse.strengths(hits, RINGS.photons(hits), BACKGROUND, np.ones(20, np.float32))
     assert np.median(found.max(axis=1)) > 0.5 * np.median(strengths(hits).max(axis=1))
+
+
+def test_hits_of_a_large_detector_are_looked_at_few_at_once() -> None:
+    """Whole frames of all of them would take two GiB."""
+    detector = square_detector(1024, pixel_size_m=0.0002, distance_m=0.2)
+    rings = Rings(detector, WAVELENGTH_A)
+    fringes = Fringes(detector, rings, WAVELENGTH_A, 8 * SPACING)
+    draw, lit, n = np.random.default_rng(3), 2000, 80
+    pixel = np.sort(draw.choice(detector.n_pixels, (n, lit)), axis=1).ravel().astype(np.int32)
+    start = lit * np.arange(n + 1)
+    hits = Patterns(SparsePhotons(start, pixel, np.ones(n * lit, np.int32), detector.n_pixels))
+    photons, background = rings.photons(hits), np.full(detector.n_pixels, 0.001)
+    tracemalloc.start()
+    try:
+        found = fringes.strengths(hits, photons, background, np.ones(n, np.float32))
+        most_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found.shape == (n, 12)
+    assert most_bytes < 200 * 2**20

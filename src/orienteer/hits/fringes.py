@@ -16,7 +16,8 @@ from orienteer.source.patterns import Patterns
 N_BANDS = 12
 # Cells along each side of the part of the detector that is looked at.
 _CELLS = 64
-_FRAMES_AT_ONCE = 256
+# Frames that are looked at together are so many pixels, and one at least; some arrays of this size are made.
+_PIXELS_AT_ONCE = 1 << 21
 
 
 def pixel_spacing_inv_A(detector: Detector, pixels: NDArray[np.int64], wavelength_A: float) -> float:
@@ -39,7 +40,9 @@ class Fringes:
         cell = place[inside, 1] * _CELLS + place[inside, 0]
         order = np.argsort(cell, kind="stable")
         # Pixels in the order of their cells: a cell is a piece of the list.
-        self._pixels, cell = inside[order], cell[order]
+        pixels, cell = inside[order], cell[order]
+        self._stored, self._ring = rings.pixels[pixels], rings.ring[pixels]
+        self._correction = rings.correction[pixels].astype(np.float32)
         self._starts = np.flatnonzero(np.diff(cell, prepend=-1))
         self._cell = cell[self._starts]
         along, across = np.fft.fftfreq(_CELLS)[:, None], np.fft.rfftfreq(_CELLS)[None, :]
@@ -58,23 +61,29 @@ class Fringes:
         photons : (N, G) of the rings.
         background : (P,) expected photons of a shot without a particle; factor : (N,) its strength.
         """
-        pieces = [slice(i, i + _FRAMES_AT_ONCE) for i in range(0, len(patterns), _FRAMES_AT_ONCE)]
-        parts = [self._strengths(patterns[at], photons[at], background, factor[at]) for at in pieces]
+        at_once = max(1, _PIXELS_AT_ONCE // patterns.n_pixels)
+        pieces = [slice(i, i + at_once) for i in range(0, len(patterns), at_once)]
+        of_rings = self.rings.sums(background[self.rings.pixels])
+        behind = background[self._stored].astype(np.float32)
+        signal = np.maximum(photons - factor[:, None] * of_rings, 0) / self.rings.sums(self.rings.correction)
+        parts = [self._strengths(patterns[at], signal[at], behind, factor[at]) for at in pieces]
         return np.concatenate(parts) if parts else np.zeros((0, N_BANDS), dtype=np.float32)
 
     def _strengths(
-        self, patterns: Patterns, photons: NDArray[np.float32], background: NDArray[np.float64],
+        self, patterns: Patterns, signal: NDArray[np.floating], behind: NDArray[np.float32],
         factor: NDArray[np.float32],
     ) -> NDArray[np.float32]:  # fmt: skip
+        """The same of a few hits.
+
+        signal : (N, G) of the particle in the rings, per unit of sensitivity.
+        behind : background of the pixels in the order of their cells.
+        """
         from scipy.fft import rfft2
 
-        rings, pixels = self.rings, self._pixels
-        stored, ring = rings.pixels[pixels], rings.ring[pixels]
+        stored = self._stored
         seen = np.nan_to_num(patterns.dense()[:, stored].astype(np.float32), copy=False)
-        of_rings = rings.sums(background[rings.pixels])
-        signal = np.maximum(photons - factor[:, None] * of_rings, 0) / rings.sums(rings.correction)
-        bright = signal.astype(np.float32)[:, ring] * rings.correction[pixels].astype(np.float32)
-        expected = bright + factor[:, None] * background[stored].astype(np.float32)
+        bright = signal.astype(np.float32)[:, self._ring] * self._correction
+        expected = bright + factor[:, None] * behind
         weight = bright / np.maximum(expected, 1e-12)
         forbidden = patterns.forbidden
         if forbidden is not None:
