@@ -63,7 +63,7 @@ class Emc(Carried):
     seed : of every random draw.
     mesh : ranks that share the work, all of which do the same steps; alone by default.
 
-    gathers_momentum : whether steps of faint frames go on in the same direction.
+    gathers_momentum : whether steps of faint frames, the same in every iteration, go on in one direction.
     """
 
     gathers_momentum = True
@@ -150,14 +150,15 @@ class Emc(Carried):
         # The first steps leave the random start, and nothing goes on in their direction.
         has_left = self.annealing.is_untempered and self.annealing.iterations_done > _STEPS_FROM_START
         if self.gathers_momentum and has_left:
-            evidence = float(self.table.log_evidence[self._judging()].mean())
-            return deposits, self.momentum.carry(found, evidence)
+            return deposits, self.momentum.carry(self.models, found)
         self.momentum.forget()
         return deposits, found
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
-        return compress(deposits, self.group)
+        is_faint = self.gathers_momentum and self.annealing.is_untempered
+        speckle_voxels = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
+        return compress(deposits, self.group, speckle_voxels if is_faint else None)
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
@@ -230,7 +231,7 @@ class Emc(Carried):
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
         in_any_order = self.sums_in_any_order
-        magnitudes = self._magnitudes(work, half) if in_any_order and self.device != "cpu" else None
+        magnitudes = self._magnitudes(work, half) if in_any_order else None
         sums = [
             make_sums(work.edge_voxels, self.device, in_any_order, magnitudes) for _ in range(self.n_models)
         ]

@@ -58,11 +58,10 @@ def test_a_model_that_moves_in_many_small_steps_has_not_settled() -> None:
 
 def test_faint_frames_go_on_while_all_of_them_gain_together() -> None:
     many, few = Course(2, 1, 400), Course(2, 1, 400)
-    slowly = [-100.0 + 2e-4 * i for i in range(50)]
-    found = [
-        turns(course, *[progress(nats, iterations_done=i + 1, faint_frames=n) for i, nats in enumerate(slowly)])
-        for course, n in ((many, 100_000), (few, 1_000))
-    ]
+    found = []
+    for course, n in ((many, 100_000), (few, 1_000)):
+        slowly = [progress(-100.0 + 2e-4 * i, iterations_done=i + 1, faint_frames=n) for i in range(50)]
+        found.append(turns(course, *slowly))
     assert found[0] == ["go on"] * 50
     assert found[1].index("next stage") == 6
 

@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.exact_sums import in_parts
 from orienteer.compute.ranks.comm import Comm
 from orienteer.likelihood.expected import subtract_expected
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
-from orienteer.slicing.sums import FinishedSums
 from orienteer.slicing.trilinear import insert_slices, slice_volume
 
 # Copying the rows that hold frames pays where they are fewer than this share.
 _MANY_ROWS = 0.8
+# Masses of rows are exact up to so many frames.
+MOST_FRAMES = 2.0**24
 
 
 @dataclass(eq=False)
@@ -66,6 +68,10 @@ class Deposit:
                 self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights, compared
             )
 
+    def add_mass(self, rows: slice | Array, mass: Array) -> None:
+        """Note the responsibility (T,) of rows, each named once; the order of batches changes no bit."""
+        self.row_mass[rows] += in_parts(mass, MOST_FRAMES)
+
     def with_model(self, other: "Deposit", model: int) -> "Deposit":
         """With one more model, of which another deposit holds the sums."""
         models = None
@@ -99,7 +105,7 @@ class Deposit:
         """Add up what all ranks have left behind; nothing is added afterwards."""
         if comm.size == 1:
             return
-        self.sums = [FinishedSums(comm.sum(sums.finish())) for sums in self.sums]
+        self.sums = [sums.joined(comm) for sums in self.sums]
         self.row_mass = comm.sum(self.row_mass)
         if self.junk is not None:
             self.junk = comm.sum(self.junk)

@@ -105,18 +105,16 @@ def expect(
     Ranks that share out the rows of the store take tiles as they come to them, and merge what they took.
     beta : (D,) or a number, inverse temperatures.
     """
-    fused, one_term = can_fuse(likelihood, batch), False
+    fused = can_fuse(likelihood, batch)
     slices: Any
     tiles: Sequence[Tile]
-    shares = store.comm.size > 1
-    if shares or is_on_gpu(batch.fluence):
-        # Ranks that share out tiles compare scores with those of one row, and must agree on terms, from which
-        # the scores of that row follow.  One rank on a GPU does as they do: then it has the same bits.
-        first = next(rows.tiles())
-        one_term = _one_term_is_enough(likelihood, expander, rows, batch, first, beta)
-        store.refer(_first_scores(likelihood, expander, rows, batch, first, one_term), beta)
+    # Ranks that share out tiles compare scores with those of one row, and must agree on terms, from which the
+    # scores of that row follow.  One rank alone does as they do: then it has the same bits.
+    first = next(rows.tiles())
+    one_term = _one_term_is_enough(likelihood, expander, rows, batch, first, beta)
+    store.refer(_first_scores(likelihood, expander, rows, batch, first, one_term), beta)
     # What is claimed by several has one order for all.
-    tiles = list(rows.tiles()) if shares else expander.tiles(rows)
+    tiles = list(rows.tiles()) if store.comm.size > 1 else expander.tiles(rows)
     for tile in store.comm.claimed(tiles):
         with part("expand"):
             is_fused = fused and tile.model is not None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, is_on_gpu, to_numpy
+from orienteer.compute.exact_sums import in_parts
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.pose_grid import PoseGrid
@@ -25,7 +26,7 @@ from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.frames.batch import Batch
-from orienteer.reconstruction.orienting.deposit import Deposit
+from orienteer.reconstruction.orienting.deposit import MOST_FRAMES, Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.listed_rows import (
@@ -267,14 +268,15 @@ class FineSearch:
     def _tiles(self, blocks: BlockList) -> Iterator[tuple[BlockList, int | None]]:
         """Tiles of whole blocks of one model each, or of junk classes (None)."""
         start, coarse = blocks.on_host[0], to_numpy(blocks.coarse_row)
-        model = np.minimum(coarse // len(self.parents.poses), self.parents.n_models)
-        bounds = np.searchsorted(model, np.arange(self.parents.n_models + 2))
-        for m in range(self.parents.n_models + 1):
-            first, end = int(bounds[m]), int(bounds[m + 1])
+        # Tiles end where those of the coarse rows do, which have one rank each: however many ranks there are,
+        # the same rows are together, and have the same bits.
+        above = list(self.parents.tiles())
+        bounds = [*np.searchsorted(coarse, [tile.first for tile in above]).tolist(), len(coarse)]
+        for tile, first, end in zip(above, bounds[:-1], bounds[1:], strict=True):
             while first < end:
                 last = int(np.searchsorted(start, start[first] + self.tile_rows, side="right")) - 1
                 last = min(max(last, first + 1), end)
-                yield blocks.tile(first, last), m if m < self.parents.n_models else None
+                yield blocks.tile(first, last), tile.model
                 first = last
 
     def _matrices(self, tile: BlockList, model: int) -> Array:
@@ -296,8 +298,8 @@ class FineSearch:
             own = xp.where(counted[owners_of(blocks).frame], found.probability, np.float32(0))
             found = replace(found, probability=own)
         # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
-        total = xp.concatenate([xp.zeros(1), xp.cumsum(found.row_mass())])
-        deposit.row_mass[blocks.coarse_row] += xp.diff(total[blocks.block_start])
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(in_parts(found.row_mass(), MOST_FRAMES))])
+        deposit.add_mass(blocks.coarse_row, xp.diff(total[blocks.block_start]))
 
 
 def joined_posteriors(parts: list[Posterior]) -> Posterior:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
+from orienteer.compute.exact_sums import in_parts
 from orienteer.likelihood.background import merged_signal, weights_of_pixels
 from orienteer.likelihood.base import Likelihood, MergeLaw
 from orienteer.likelihood.fluence import expected_photons
@@ -18,6 +19,9 @@ from orienteer.reconstruction.stopwatch import part
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.states.posterior import StatePosterior
+
+# No slice is so many times as bright as a round particle.
+_BRIGHTEST = 2.0**10
 
 
 def merge(
@@ -33,6 +37,8 @@ def merge(
     xp = array_namespace(batch.fluence)
     by_pixel = batch.by_pixel
     expected = xp.zeros(len(batch), dtype=xp.float64)
+    # Tiles may be those of any rank: what they expect adds up to the same in any order.
+    brightest = _BRIGHTEST * max(float(likelihood.pixels.scored(likelihood.pixels.reference).sum()), 1e-9)
     # The product of a pair is in its score, where no pixel is missing.
     rescores = likelihood.needs_product_to_merge and all(g.frames.missing is None for g in batch.groups)
     sees_slices = likelihood.needs_product_to_merge and not rescores
@@ -44,7 +50,7 @@ def merge(
         if likelihood.needs_product_to_merge:
             largest_offset = expander.largest_offset(store.comm)
     if batch.counted is None:
-        deposit.row_mass += mass
+        deposit.add_mass(slice(None), mass)
     law = _law_of_batch(likelihood, batch, largest_offset, states is not None)
     for tile in rows.tiles():
         if not on_host[tile.first : tile.last].sum() > 0:
@@ -56,9 +62,9 @@ def merge(
                 weighed = store.weigh(
                     tile.first, tile.last, law, expander.offsets(tile), signal, batch.weight, batch.counted
                 )
-                expected += weighed.expected
+                expected += in_parts(weighed.expected, brightest)
                 if weighed.mass is not None:
-                    deposit.row_mass[tile.first : tile.last] += weighed.mass
+                    deposit.add_mass(slice(tile.first, tile.last), weighed.mass)
                 product = batch.groups[0].product
                 assert isinstance(product, DenseProduct)
                 values = product.merge_halves(weighed.numerator, weighed.factor)
@@ -67,8 +73,8 @@ def merge(
             with part("posterior"):
                 responsibilities = store.responsibilities(tile.first, tile.last)
                 if batch.counted is not None:
-                    counted = responsibilities[:, batch.counted]
-                    deposit.row_mass[tile.first : tile.last] += counted.sum(axis=1, dtype=xp.float64)
+                    counted = responsibilities[:, batch.counted].sum(axis=1, dtype=xp.float64)
+                    deposit.add_mass(slice(tile.first, tile.last), counted)
                 if states is not None and tile.model is not None:
                     states.add(tile.model, tile.first, responsibilities)
             with part("expand"):
@@ -79,7 +85,7 @@ def merge(
             with part("fluence"):
                 for group in batch.groups:
                     own = xp.ascontiguousarray(responsibilities[:, group.columns])
-                    expected[group.columns] += expected_photons(own, signal)
+                    expected[group.columns] += in_parts(expected_photons(own, signal), brightest)
             with part("merge"):
                 scores = offsets = None
                 if rescores:

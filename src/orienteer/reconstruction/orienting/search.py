@@ -108,7 +108,7 @@ class WholeGrid:
             own = replace(deposit, row_mass=xp.zeros(len(rows), dtype=np.float64))
         expected = merge(likelihood, expander, rows, batch, store, own, pixel_weights, states)
         if self.below is not None:
-            deposit.row_mass += self.below.mass_of_parents(own.row_mass)
+            deposit.add_mass(slice(None), self.below.mass_of_parents(own.row_mass))
         return posterior, expected
 
 

@@ -5,11 +5,15 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.exact_sums import in_parts
 from orienteer.compute.ranks.comm import Comm
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.orienting.listed_rows import owners_of, sum_by
 from orienteer.reconstruction.orienting.rows import RowSpace
+
+# Of sums of probabilities, with some room; tiles may be those of any rank, and come in any order.
+_LARGEST = 4.0
 
 
 class StatePosterior:
@@ -29,7 +33,7 @@ class StatePosterior:
     def add(self, state: int, first_row: int, responsibilities: Array) -> None:
         """Take a tile (T, D) of rows of one state, which begins at ``first_row``."""
         xp = array_namespace(responsibilities)
-        self.probability[state] += responsibilities.sum(axis=0, dtype=np.float64)
+        self.probability[state] += in_parts(responsibilities.sum(axis=0, dtype=np.float64), _LARGEST)
         row = responsibilities.argmax(axis=0)
         self._raise(state, xp.take_along_axis(responsibilities, row[None], axis=0)[0], first_row + row)
 
@@ -40,7 +44,7 @@ class StatePosterior:
         frame, row = owners.frame, blocks.row[owners.row].astype(np.int32)
         for state in range(len(self.probability)):
             own = xp.where(row // n_poses == state, probability, np.float32(0))
-            self.probability[state] += sum_by(frame, own, blocks.n_frames)
+            self.probability[state] += in_parts(sum_by(frame, own, blocks.n_frames), _LARGEST)
             top = xp.zeros_like(self._top[state])
             xp.maximum.at(top, frame, own)
             best = xp.zeros(len(top), dtype=np.int32)
