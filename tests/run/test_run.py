@@ -362,3 +362,19 @@ def test_a_method_gives_back_what_it_holds_however_the_run_is_left(
         for _ in run.iterate(2 if way == "n_steps" else None):
             pass
     assert closed == [4 if way == "end" else 2]
+
+
+@pytest.mark.filterwarnings("ignore:It begins with a map")
+def test_how_a_run_has_begun_is_told_whenever_it_goes_on(runs: SimpleNamespace, tmp_path: Path) -> None:
+    def begin(method: Any) -> None:
+        method.remarks = ["It begins with a map."]
+
+    run = runs.make(tmp_path / "run", steps=6)
+    run.begin_with(begin)
+    for n_steps in (1, 2):
+        again = Run.open(run.path, source=runs.source())  # as another process does
+        for _ in again.iterate(n_steps):
+            pass
+        next(iter(again.iterate(1)))
+        assert again.remarks == ["It begins with a map."]
+    assert again.iteration == 5

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Checkpoint:
     """A state, and what else a run has to know to continue.
 
     run_id : the run it belongs to.
+    begun_with : sentences on what the run began with, where that was not a method as it is made.
     """
 
     run_id: str
@@ -61,6 +62,7 @@ class Checkpoint:
     finished: bool
     reason: str
     state: State
+    begun_with: tuple[str, ...] = ()
 
 
 def save_checkpoint(directory: Path, checkpoint: Checkpoint, crew: Crew | None = None) -> str:
@@ -151,18 +153,18 @@ def load_for_all(directory: Path, run_id: str, crew: Crew) -> tuple[Checkpoint |
     """The same on every rank; one of them reads, and array after array goes to the others."""
     found: list[Checkpoint] = []
 
-    def load() -> tuple[list[str] | None, tuple[int, bool, str], str]:
+    def load() -> tuple[Checkpoint | None, list[str], str]:
         checkpoint, note = load_checkpoint(directory, run_id)
         if checkpoint is None:
-            return None, (0, False, ""), note
+            return None, [], note
         found.append(checkpoint)
-        return list(checkpoint.state), (checkpoint.iteration, checkpoint.finished, checkpoint.reason), note
+        return replace(checkpoint, state={}), list(checkpoint.state), note
 
-    names, facts, note = crew.by_leader(load)
-    if names is None:
+    checkpoint, names, note = crew.by_leader(load)
+    if checkpoint is None:
         return None, note
     state = {name: crew.from_leader(found[0].state[name] if found else None) for name in names}
-    return Checkpoint(run_id, *facts, state), note
+    return replace(checkpoint, state=state), note
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -175,7 +177,10 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint in a file and its shards; one that is not exactly what was written is a FileError."""
     facts, arrays, _ = read_state_file(path, FORMAT, DIVIDED)
     state = {**facts["values"], **join(path.parent, facts, arrays)}
-    return Checkpoint(facts["run_id"], facts["iteration"], facts["finished"], facts["reason"], state)
+    begun_with = tuple(facts.get("begun_with", ()))
+    return Checkpoint(
+        facts["run_id"], facts["iteration"], facts["finished"], facts["reason"], state, begun_with
+    )
 
 
 def _write(path: Path, facts: Mapping[str, Any], values: Mapping[str, Any], division: Division) -> None:
@@ -192,6 +197,7 @@ def _facts(checkpoint: Checkpoint) -> dict[str, Any]:
         "iteration": int(checkpoint.iteration),
         "finished": bool(checkpoint.finished),
         "reason": checkpoint.reason,
+        **({"begun_with": checkpoint.begun_with} if checkpoint.begun_with else {}),
     }
 
 

@@ -45,6 +45,8 @@ class Session:
     notice_s : after a signal, what takes longer than a share of this to save is done again instead.
     is_whole : whether the method is what the log says; false when a step was abandoned or failed.
     is_agreed : whether all ranks know how this one stands; false while it is in the middle of something.
+    begun_with : sentences on what the run began with; every checkpoint has them, so that all who go on can
+        say them again.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Session:
         self._stages = StageLog(directory.path, self._crew.rank, self._crew.size)
         self._saved_iteration = self._results_iteration = 0
         self._has_noted = False
+        self.begun_with: tuple[str, ...] = ()
         self._checkpoints, self._results = Pace(), Pace()
 
     @property
@@ -90,9 +93,10 @@ class Session:
                 state = checkpoint.state
                 self._crew.together(lambda: self.method.restore(state))
                 self._saved_iteration = checkpoint.iteration
+                self.begun_with = checkpoint.begun_with
         if note:
             warnings.warn(note, stacklevel=4)
-        remarks = list(getattr(self.method, "remarks", ()))
+        remarks = list(dict.fromkeys([*getattr(self.method, "remarks", ()), *self.begun_with]))
         for remark in remarks:
             warnings.warn(remark, stacklevel=4)
         self._crew.by_leader(lambda: self._note_begin(device, note, remarks))
@@ -274,7 +278,14 @@ class Session:
             self._crew.by_leader(self._log.sync)
             note = save_checkpoint(
                 self.directory.path,
-                Checkpoint(self._run_id, method.iteration, method.finished, method.reason, method.state()),
+                Checkpoint(
+                    self._run_id,
+                    method.iteration,
+                    method.finished,
+                    method.reason,
+                    method.state(),
+                    self.begun_with,
+                ),
                 self._crew,
             )
         self._saved_iteration = method.iteration
