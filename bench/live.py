@@ -195,7 +195,8 @@ def watch(live: subprocess.Popen[bytes], run: Path, seconds: float) -> dict[str,
         for role in _ROLES:
             with suppress(OSError, ValueError, IndexError):
                 pages = int(Path(f"/proc/{started.get(role)}/statm").read_text().split()[1])
-                samples[role].append((time.monotonic() - began, pages * 4096 / 2**20))
+                if pages:  # one that has ended, and is not yet taken leave of, has none
+                    samples[role].append((time.monotonic() - began, pages * 4096 / 2**20))
         time.sleep(1)
     return samples
 

@@ -90,6 +90,7 @@ def live(
     """Receive a stream, find hits, and watch a 3D map grow; whatever is killed goes on without a loss.
 
     Every event received is filtered, dropped (only where you ask for it) or processed: counters add up.
+    While it falls behind, events wait in the stream: its memory does not grow.
     """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
