@@ -17,28 +17,60 @@ def _launch(name: str, blocks: int, threads: int, arguments: tuple[Any, ...]) ->
         kernel((blocks,), (threads,), arguments)
 
 
+def _blocks(n: int) -> int:
+    return (n + _WARPS - 1) // _WARPS
+
+
+def highest_listed(
+    values: Array, value_start: Array, frame_start: Array, frame_pair: Array, highest: Array
+) -> None:
+    """The highest value of every frame that is a number, (D,); where there is none, the lowest number."""
+    D = len(highest)
+    arguments = (values, value_start, frame_start, frame_pair, np.int32(D), highest)
+    _launch("highest_listed", _blocks(D), 32 * _WARPS, arguments)
+
+
 def temper_listed(
     values: Array, value_start: Array, log_prior: Array, first_row: Array, frame_start: Array,
-    frame_pair: Array, beta: Array, distance: Array, log_evidence: Array, total: Array, entropy: Array,
-    best_row: Array, best_score: Array, counts: Array,
+    frame_pair: Array, beta: Array, reference: Array, tempered: Array, top: Array, best: Array,
+    best_score: Array,
 ) -> None:  # fmt: skip
-    """Distances below each frame's best, (n_values,); evidence and the like (D,); counts (N_BINS + 1, D)."""
-    D = len(log_evidence)
+    """x of all values, (n_values,), its maximum in each frame, and the chosen row and value there, (D,)."""
+    D = len(top)
     arguments = (
-        values, value_start, log_prior, first_row, frame_start, frame_pair, beta, np.int32(D),
-        distance, log_evidence, total, entropy, best_row, best_score, counts,
+        values, value_start, log_prior, first_row, frame_start, frame_pair, beta, reference, np.int32(D),
+        tempered, top, best, best_score,
     )  # fmt: skip
-    _launch("temper_listed", (D + _WARPS - 1) // _WARPS, 32 * _WARPS, arguments)
+    _launch("temper_listed", _blocks(D), 32 * _WARPS, arguments)
+
+
+def lower_listed(
+    distance: Array, value_start: Array, frame_start: Array, frame_pair: Array, top: Array, part: float,
+    total: Array, moment: Array, counts: Array,
+) -> None:  # fmt: skip
+    """x - top in place, sums of e^x and x e^x below it (D,), of whole parts, and counts (N_BINS + 1, D)."""
+    D = len(total)
+    lists = (distance, value_start, frame_start, frame_pair, top)
+    arguments = (*lists, np.float64(part), np.int32(D), total, moment, counts)
+    _launch("lower_listed", _blocks(D), 32 * _WARPS, arguments)
 
 
 def keep_listed(
-    distance: Array, value_start: Array, frame_start: Array, frame_pair: Array, lowest: Array,
+    distance: Array, value_start: Array, frame_start: Array, frame_pair: Array, lowest: Array, part: float,
     probability: Array, kept: Array,
 ) -> None:  # fmt: skip
-    """Probabilities above the thresholds, which sum to 1 in each frame, and the sum kept before that (D,)."""
+    """exp(distance) of values above the thresholds, the others 0, and their sums (D,), of whole parts."""
     D = len(kept)
-    arguments = (distance, value_start, frame_start, frame_pair, lowest, np.int32(D), probability, kept)
-    _launch("keep_listed", (D + _WARPS - 1) // _WARPS, 32 * _WARPS, arguments)
+    lists = (distance, value_start, frame_start, frame_pair, lowest)
+    arguments = (*lists, np.float64(part), np.int32(D), probability, kept)
+    _launch("keep_listed", _blocks(D), 32 * _WARPS, arguments)
+
+
+def scale_listed(probability: Array, value_start: Array, frame: Array, factor: Array) -> None:
+    """Multiply the values of every pair by the factor (D,) of its frame."""
+    n = len(frame)
+    arguments = (probability, value_start, frame, factor, np.int64(n))
+    _launch("scale_listed", _blocks(n), 32 * _WARPS, arguments)
 
 
 def listed_row_mass(

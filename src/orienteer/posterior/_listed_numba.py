@@ -1,4 +1,8 @@
-"""CPU twin of ``listed.cu``: posteriors over lists of blocks.  A frame is the work of one task alone."""
+"""CPU twin of ``listed.cu``: posteriors over lists of blocks.  A frame is the work of one task alone.
+
+Sums of pairs are rounded to whole parts, of which those of other pairs, also on other ranks, are made, too:
+they add up to the same in any order.
+"""
 
 import numpy as np
 from numba import njit, prange
@@ -11,75 +15,83 @@ _WIDTH = np.float32(BINS_PER_NAT)
 _FRAMES = 16
 
 
-@njit(nogil=True, cache=True)
-def _distances(values, value_start, log_prior, first_row, pairs, beta, distance):  # type: ignore[no-untyped-def]
-    """Write how far each value of a frame lies below its best; returns reference, top, best row and score."""
-    reference = np.float32(0)
-    if pairs.size:
-        first = values[value_start[pairs[0]]]
-        reference = first if np.isfinite(first) else reference
-    top, best_row, best_score = _NOTHING, np.int64(-1), np.float32(-np.inf)
-    for pair in pairs:
-        start = value_start[pair]
-        for i in range(value_start[pair + 1] - start):
-            x = beta * (values[start + i] - reference) + log_prior[first_row[pair] + i]
-            distance[start + i] = x
-            if x > top:
-                top, best_row, best_score = x, first_row[pair] + i, values[start + i]
-    for pair in pairs:
-        for v in range(value_start[pair], value_start[pair + 1]):
-            below = distance[v] - top
-            distance[v] = below if below > _NOTHING else np.float32(-np.inf)
-    return reference, top, best_row, best_score
-
-
 @njit(nogil=True, parallel=True, cache=True)
-def temper_listed(values, value_start, log_prior, first_row, frame_start, frame_pair, beta, distance, log_evidence, total, entropy, best_row, best_score, counts):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """Distances below each frame's best, (n_values,); evidence and the like (D,); counts (N_BINS + 1, D)."""
-    D = log_evidence.size
+def highest_listed(values, value_start, frame_start, frame_pair, highest):  # type: ignore[no-untyped-def]
+    """The highest value of every frame that is a number, (D,); where there is none, the lowest number."""
+    D = highest.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
-            pairs = frame_pair[frame_start[d] : frame_start[d + 1]]
-            reference, top, best_row[d], best_score[d] = _distances(
-                values, value_start, log_prior, first_row, pairs, beta[d], distance
-            )
-            own = np.zeros(N_BINS + 1, np.int32)
-            sum_, moment = 0.0, 0.0
-            for pair in pairs:
+            top = _NOTHING
+            for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
                 for v in range(value_start[pair], value_start[pair + 1]):
-                    below = distance[v]
-                    if below > _NOTHING:
-                        p = np.float64(exponential(below))
-                        sum_ += p
-                        moment += p * below
-                        place = -below * _WIDTH
-                        own[np.int32(place) if place < N_BINS else N_BINS] += 1
-            counts[:, d] = own
-            total[d] = sum_
-            log_evidence[d], entropy[d] = -np.inf, 0.0
-            if sum_ > 0:
-                log_evidence[d] = np.log(sum_) + top + np.float64(beta[d]) * np.float64(reference)
-                entropy[d] = np.log(sum_) - moment / sum_
+                    top = values[v] if values[v] > top and values[v] < -_NOTHING else top
+            highest[d] = top
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def keep_listed(distance, value_start, frame_start, frame_pair, lowest, probability, kept):  # type: ignore[no-untyped-def]
-    """Probabilities above the thresholds, which sum to 1 in each frame, and the sum kept before that (D,)."""
+def temper_listed(values, value_start, log_prior, first_row, frame_start, frame_pair, beta, reference, tempered, top, best, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
+    """x of all values, (n_values,), its maximum in each frame, and the chosen row and value there, (D,)."""
+    D = top.size
+    for task in prange((D + _FRAMES - 1) // _FRAMES):
+        for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
+            top[d], best[d], best_score[d] = _NOTHING, -1, np.float32(-np.inf)
+            for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
+                start = value_start[pair]
+                for i in range(value_start[pair + 1] - start):
+                    x = beta[d] * (values[start + i] - reference[d]) + log_prior[first_row[pair] + i]
+                    tempered[start + i] = x
+                    if x > top[d]:
+                        top[d], best[d], best_score[d] = x, first_row[pair] + i, values[start + i]
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def lower_listed(distance, value_start, frame_start, frame_pair, top, part, total, moment, counts):  # type: ignore[no-untyped-def]
+    """x - top in place, sums of e^x and x e^x below it (D,), of whole parts, and counts (N_BINS + 1, D)."""
+    D = total.size
+    for task in prange((D + _FRAMES - 1) // _FRAMES):
+        for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
+            own = np.zeros(N_BINS + 1, np.int32)
+            total[d] = moment[d] = 0.0
+            for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
+                sum_, weighted = 0.0, 0.0
+                for v in range(value_start[pair], value_start[pair + 1]):
+                    below = distance[v] - top[d]
+                    if not below > _NOTHING:
+                        distance[v] = np.float32(-np.inf)
+                        continue
+                    distance[v] = below
+                    p = np.float64(exponential(below))
+                    sum_ += p
+                    weighted += p * below
+                    place = -below * _WIDTH
+                    own[np.int32(place) if place < N_BINS else N_BINS] += 1
+                total[d] += np.rint(sum_ / part) * part
+                moment[d] += np.rint(weighted / part) * part
+            counts[:, d] = own
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def keep_listed(distance, value_start, frame_start, frame_pair, lowest, part, probability, kept):  # type: ignore[no-untyped-def]
+    """exp(distance) of values above the thresholds, the others 0, and their sums (D,), of whole parts."""
     D = kept.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
-            pairs = frame_pair[frame_start[d] : frame_start[d + 1]]
-            sum_ = np.float64(0)
-            for pair in pairs:
+            kept[d] = 0.0
+            for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
+                sum_ = np.float64(0)
                 for v in range(value_start[pair], value_start[pair + 1]):
                     p = exponential(distance[v]) if distance[v] > lowest[d] else np.float32(0)
                     probability[v] = p
                     sum_ += p
-            kept[d] = sum_
-            factor = np.float32(1 / sum_) if sum_ > 0 else np.float32(0)
-            for pair in pairs:
-                for v in range(value_start[pair], value_start[pair + 1]):
-                    probability[v] *= factor
+                kept[d] += np.rint(sum_ / part) * part
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def scale_listed(probability, value_start, frame, factor):  # type: ignore[no-untyped-def]
+    """Multiply the values of every pair by the factor (D,) of its frame."""
+    for pair in prange(frame.size):
+        for v in range(value_start[pair], value_start[pair + 1]):
+            probability[v] *= factor[frame[pair]]
 
 
 @njit(nogil=True, parallel=True, cache=True)

@@ -38,10 +38,10 @@ def _blocks(n: int, size: int) -> int:
 
 def add_tile(
     scores: Array, first_row: int, reference: Array, log_prior: Array, beta: Array, below: Array,
-    tile_top: Array, top: Array, total: Array, moment: Array, best_row: Array, best_score: Array,
+    tile_top: Array, total: Array, moment: Array, top: Array, best_row: Array, best_score: Array,
     law: ScoreLaw | None = None,
 ) -> None:  # fmt: skip
-    """Keep a tile (T, D) in ``below`` (K, D), and bring the frames' maximum, sums and best row up to date.
+    """Keep a tile (T, D) in ``below`` (K, D), with its top and sums, and raise the best of every frame.
 
     law : what makes scores of the tile, which then holds products; None: it holds scores.
     """
@@ -51,7 +51,7 @@ def add_tile(
     chunks = _blocks(T, 64)
     grid, block = (_blocks(D, 64 * VECTOR), chunks), (64, 4)
     before, key = cupy.empty(D, np.uint64), cupy.empty(D, np.uint64)
-    _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, total, best_row, before, key))
+    _kernel("begin_key")((_blocks(D, 128),), (128,), (np.int32(D), top, best_row, before, key))
     of_law: tuple[Any, ...] = (np.uintp(0), np.uintp(0), np.float64(0))
     options: tuple[str, ...] = ()
     if law is not None:
@@ -65,8 +65,8 @@ def add_tile(
     _kernel("store_tile", options=options)(
         grid, block, (*tile, before, below, _stride(below), tile_top, best_score, totals, moments)
     )
-    sums = (np.int32(D), np.int32(chunks), before, key, totals, moments, top, total, moment, best_row)
-    _kernel("join_tile")((_blocks(D, 128),), (128,), sums)
+    sums = (np.int32(D), np.int32(chunks), before, key, totals, moments, total, moment, top, best_row)
+    _kernel("sum_tile")((_blocks(D, 128),), (128,), sums)
 
 
 def count_distances(below: Array, tile_of_row: Array, offset: Array, counts: Array) -> None:
@@ -76,11 +76,14 @@ def count_distances(below: Array, tile_of_row: Array, offset: Array, counts: Arr
     _kernel("count_distances")((_blocks(D, 32 * VECTOR), _blocks(K, 1024)), (32, 8), arguments)
 
 
-def kept_sums(below: Array, tile_of_row: Array, offset: Array, lowest: Array, sums: Array) -> None:
-    """Sum of exp(distance) over entries above the threshold, per 256 rows: sums (parts, D) float64."""
-    K, D = below.shape
-    arguments = (below, _stride(below), tile_of_row, offset, lowest, np.int32(K), np.int32(D), sums)
-    _kernel("kept_sums")((_blocks(D, 64 * VECTOR), _blocks(K, _ROWS_PER_CHUNK)), (64, 4), arguments)
+def kept_sums(
+    below: Array, tile_of_row: Array, offset: Array, lowest: Array, first: Array, last: Array, sums: Array
+) -> None:
+    """Sum of exp(distance) over entries above the threshold, of rows first .. last of a tile: (parts, D)."""
+    parts, D = sums.shape
+    arguments = (below, _stride(below), tile_of_row, offset, lowest, first, last, np.int32(D), sums)
+    if parts:
+        _kernel("kept_sums")((_blocks(D, 64 * VECTOR), parts), (64, 4), arguments)
 
 
 def responsibilities(

@@ -6,7 +6,7 @@ A task has its frames (or rows) to itself and walks in a fixed order: the number
 import numpy as np
 from numba import njit, prange
 
-from orienteer.posterior._evidence_numba import ROWS, join
+from orienteer.posterior._evidence_numba import ROWS
 from orienteer.posterior._exponential_numba import FAST, exponential
 from orienteer.posterior.threshold import BINS_PER_NAT, N_BINS
 
@@ -15,7 +15,6 @@ _WIDTH = np.float32(BINS_PER_NAT)
 _OUTSIDE, _IMPOSSIBLE = np.float32(N_BINS), np.float32(N_BINS + 1)
 _LEAST = np.float32(-3.4e38)
 _NOTHING = np.float32(-3e38)
-_ROWS_PER_PART = 256
 
 
 # The innermost loops run over contiguous pieces of single rows, which the compiler can turn into vectors.
@@ -45,8 +44,8 @@ def lower_and_sum(x, top, total, moment):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top, total, moment, best_row, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """Keep a tile (T, D) in ``below`` (K, D), and bring the frames' maximum, sums and best row up to date."""
+def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, total, moment, top, best_row, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
+    """Keep a tile (T, D) in ``below`` (K, D), with its top and sums, and raise the best of every frame."""
     T, D = scores.shape
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         first = task * _FRAMES
@@ -63,16 +62,21 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, top
                 scores[k][first:last], reference_, beta_, log_prior[k], np.int32(k), x, highest, best
             )
         part_total, part_moment = np.empty(n, np.float32), np.empty(n, np.float32)
+        total[first:last] = 0.0
+        moment[first:last] = 0.0
         for start in range(0, T, ROWS):
             part_total[:] = np.float32(0)
             part_moment[:] = np.float32(0)
             for k in range(start, min(start + ROWS, T)):
                 lower_and_sum(below[first_row + k][first:last], highest, part_total, part_moment)
-            join(top[first:last], total[first:last], moment[first:last], highest, part_total, part_moment)
+            for d in range(n):
+                total[first + d] += part_total[d]
+                moment[first + d] += part_moment[d]
         for d in range(n):
             # Of equal ones the first row, in whatever order tiles come.
             is_first = highest[d] == before[d] and first_row + best[d] < best_row[first + d]
             if best[d] >= 0 and (highest[d] > before[d] or is_first):
+                top[first + d] = highest[d]
                 best_row[first + d] = first_row + best[d]
                 best_score[first + d] = scores[best[d], first + d]
 
@@ -114,18 +118,17 @@ def probabilities(below, offset, lowest, factor, out):  # type: ignore[no-untype
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def kept_sums(below, tile_of_row, offset, lowest, sums):  # type: ignore[no-untyped-def]
-    """Sum of exp(distance) over entries above the threshold, per part of rows: sums (parts, D) float64."""
-    K, D = below.shape
+def kept_sums(below, tile_of_row, offset, lowest, first, last, sums):  # type: ignore[no-untyped-def]
+    """Sum of exp(distance) over entries above the threshold, of rows first .. last of a tile: (parts, D)."""
+    D = below.shape[1]
     one = np.ones(D, np.float32)
     for part in prange(sums.shape[0]):
         p = np.empty(D, np.float32)
         sums[part] = 0.0
-        for k in range(part * _ROWS_PER_PART, min((part + 1) * _ROWS_PER_PART, K)):
-            if tile_of_row[k] >= 0:
-                probabilities(below[k], offset[tile_of_row[k]], lowest, one, p)
-                for d in range(D):
-                    sums[part, d] += p[d]
+        for k in range(first[part], last[part]):
+            probabilities(below[k], offset[tile_of_row[k]], lowest, one, p)
+            for d in range(D):
+                sums[part, d] += p[d]
 
 
 @njit(nogil=True, parallel=True, cache=True)

@@ -1,8 +1,4 @@
-"""Posteriors of frames whose rows lie on several ranks: each rank has its best row and sums below it.
-
-Every rank sums below a maximum of its own.  That of all is the highest of them; the others shift their
-distances down to it.
-"""
+"""Posteriors of frames whose rows lie on several ranks, of which each knows its best row and its lists."""
 
 from typing import NamedTuple
 
@@ -14,48 +10,30 @@ from orienteer.posterior.grouping import starts_of
 from orienteer.posterior.responsibilities import Responsibilities
 
 
-class Tops(NamedTuple):
-    """What some rows say about D frames, (D,) each.
+class Best(NamedTuple):
+    """The best of some rows for D frames, (D,) each.
 
-    top : the highest tempered score, against a reference that all ranks share.
-    total, moment : sums of e^x and x e^x over distances x below it, float64; a total of 0: no row can be.
-    best_row, best_score : where it is, int64, and the score there before tempering, float32.
-    key : float64, what decides between best rows of several ranks; of equal ones the first row counts.
+    top : float32, the highest tempered score, against a reference that all ranks share.
+    row, score : where it is, int64, and the score there before tempering, float32.
     """
 
     top: Array
-    total: Array
-    moment: Array
-    best_row: Array
-    best_score: Array
-    key: Array
+    row: Array
+    score: Array
 
 
-def join_tops(comm: Comm, own: Tops) -> tuple[Tops, Array]:
-    """The same of the rows of all ranks, and the distance (D,) float32 of this rank's top below theirs."""
-    xp = array_namespace(own.total)
-    possible = own.total > 0
-    height = xp.where(possible, own.top.astype(np.float64), -np.inf)
-    key = xp.where(possible, own.key, -np.inf)
-    score = own.best_score.astype(np.float64)
-    columns = [height, key, own.total, own.moment, own.best_row.astype(np.float64), score]
+def join_best(comm: Comm, own: Best) -> Best:
+    """The best of the rows of all ranks; of equal ones the first row counts, wherever it is."""
+    if comm.size == 1:
+        return own
+    xp = array_namespace(own.top)
     # One gather of few numbers, of which every rank then makes the same; rows are exact up to 2^53.
-    heights, keys, totals, moments, rows, scores = comm.rows(xp.stack(columns)[None]).transpose(1, 0, 2)
-    highest = heights.max(axis=0)
-    below = xp.where(xp.isfinite(heights), heights - xp.where(xp.isfinite(highest), highest, 0), -np.inf)
-    factor, finite = xp.exp(below), xp.where(xp.isfinite(below), below, 0)
-    first = xp.where(keys == keys.max(axis=0), rows, np.inf).min(axis=0)
-    chosen = xp.where((rows == first) & (keys == keys.max(axis=0)), scores, -np.inf).max(axis=0)
-    joined = Tops(
-        xp.where(xp.isfinite(highest), highest, 0),
-        (factor * totals).sum(axis=0),
-        (factor * (moments + finite * totals)).sum(axis=0),
-        xp.where(xp.isfinite(first), first, 0).astype(np.int64),
-        chosen.astype(np.float32),
-        keys.max(axis=0),
-    )
-    shift = xp.where(possible & xp.isfinite(highest), height - joined.top, 0)
-    return joined, shift.astype(np.float32)
+    columns = xp.stack([column.astype(np.float64) for column in own])
+    tops, rows, scores = comm.rows(columns[None]).transpose(1, 0, 2)
+    top = tops.max(axis=0)
+    row = xp.where(tops == top, rows, np.inf).min(axis=0)
+    score = xp.where((tops == top) & (rows == row), scores, -np.inf).max(axis=0)
+    return Best(top.astype(np.float32), row.astype(np.int64), score.astype(np.float32))
 
 
 def join_lists(comm: Comm, own: Responsibilities) -> Responsibilities:

@@ -2,7 +2,7 @@
 //
 //   x_v = beta_d (S_v - reference_d) + log_prior_k        v the value of frame d and chosen row k
 //   distance_v = x_v - top_d                              top_d the best of the frame
-//   p_v = exp(distance_v) / sum                           over those above lowest_d, the others 0
+//   p_v = exp(distance_v) factor_d                        where it is above lowest_d, the others 0
 //
 // values (n_values,) float32, pair after pair: pair j has values value_start[j] .. value_start[j + 1], which belong
 // to the chosen rows first_row[j], first_row[j] + 1, ...; the pairs of frame d are
@@ -24,92 +24,138 @@ __device__ __forceinline__ double sum_of_warp(double value)
     return value;
 }
 
+__device__ __forceinline__ float highest_of_warp(float value)
+{
+    for (int lanes = 16; lanes > 0; lanes /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, lanes));
+    return value;
+}
+
+// highest (D,): the highest value of every frame that is a number, or NOTHING.
+extern "C" __global__ void highest_listed(const float *__restrict__ values, const Index *__restrict__ value_start,
+                                          const Index *__restrict__ frame_start,
+                                          const Index *__restrict__ frame_pair, int D, float *__restrict__ highest)
+{
+    const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (d >= D) return;  // the whole warp leaves, and no barrier is for more than a warp
+    float own = NOTHING;
+    for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
+        const Index pair = frame_pair[j];
+        for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v)
+            if (values[v] > own && values[v] < -NOTHING) own = values[v];
+    }
+    own = highest_of_warp(own);
+    if (lane == 0) highest[d] = own;
+}
+
+// tempered (n_values,): x; top, best, best_score (D,): its maximum, and the chosen row and value there.
 extern "C" __global__ void temper_listed(
     const float *__restrict__ values, const Index *__restrict__ value_start, const float *__restrict__ log_prior,
     const Index *__restrict__ first_row, const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
-    const float *__restrict__ beta, int D, float *__restrict__ distance, double *__restrict__ log_evidence,
-    double *__restrict__ total, double *__restrict__ entropy, Index *__restrict__ best_row,
-    float *__restrict__ best_score, int *__restrict__ counts)
+    const float *__restrict__ beta, const float *__restrict__ reference, int D, float *__restrict__ tempered,
+    float *__restrict__ top, Index *__restrict__ best, float *__restrict__ best_score)
+{
+    const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
+    if (d >= D) return;
+    Key key = 0;
+    float score = MINUS_INFINITY;
+    for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
+        const Index pair = frame_pair[j], first = value_start[pair], row = first_row[pair];
+        for (Index v = first; v < value_start[pair + 1]; ++v) {
+            const float x = fmaf(beta[d], values[v] - reference[d], log_prior[row + v - first]);
+            tempered[v] = x;
+            const Key own = x > NOTHING ? key_of(x, row + v - first) : 0;
+            if (own > key) {
+                key = own;
+                score = values[v];
+            }
+        }
+    }
+    Key highest = key;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        highest = max(highest, __shfl_xor_sync(0xffffffffu, highest, lanes));
+    // Rows are in the key: no two lanes have the same.
+    if (key == highest && (key || lane == 0)) {
+        top[d] = value_of(key);
+        best[d] = key ? (Index)(0xffffffffu - (unsigned)key) : -1;
+        best_score[d] = score;
+    }
+}
+
+// distance (n_values,) holds x and gets x - top; total, moment (D,): sums of e^x and x e^x below the top.
+// Sums of pairs are rounded to whole parts, of which those of other pairs, also on other ranks, are made, too: they
+// add up to the same in any order.
+extern "C" __global__ void lower_listed(float *__restrict__ distance, const Index *__restrict__ value_start,
+                                        const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
+                                        const float *__restrict__ top, double part, int D, double *__restrict__ total,
+                                        double *__restrict__ moment, int *__restrict__ counts)
 {
     __shared__ int bins[WARPS][N_BINS + 1];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, d = blockIdx.x * WARPS + warp;
-    if (d >= D) return;  // the whole warp leaves, and no barrier is for more than a warp
+    if (d >= D) return;
     int *own = bins[warp];
     for (int bin = lane; bin <= N_BINS; bin += 32) own[bin] = 0;
     __syncwarp();
-
-    const Index start = frame_start[d], end = frame_start[d + 1];
-    float reference = start < end ? values[value_start[frame_pair[start]]] : 0.f;
-    if (!isfinite(reference)) reference = 0.f;
-    Key key = 0;
-    for (Index j = start + lane; j < end; j += 32) {
-        const Index pair = frame_pair[j], first = value_start[pair], row = first_row[pair];
-        for (Index v = first; v < value_start[pair + 1]; ++v) {
-            const float x = fmaf(beta[d], values[v] - reference, log_prior[row + v - first]);
-            distance[v] = x;
-            if (x > NOTHING) key = max(key, key_of(x, row + v - first));
-        }
-    }
-    for (int lanes = 16; lanes > 0; lanes /= 2) key = max(key, __shfl_xor_sync(0xffffffffu, key, lanes));
-
-    const float top = value_of(key);
-    const Index best = key ? (Index)(0xffffffffu - (unsigned)key) : -1;
-    double sum = 0., moment = 0.;
-    if (lane == 0) best_score[d] = MINUS_INFINITY;
-    __syncwarp();
-    for (Index j = start + lane; j < end; j += 32) {
-        const Index pair = frame_pair[j], first = value_start[pair], row = first_row[pair];
-        for (Index v = first; v < value_start[pair + 1]; ++v) {
-            float below = distance[v] - top;
-            if (row + v - first == best) best_score[d] = values[v];
+    double sum = 0., weighted = 0.;
+    for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
+        const Index pair = frame_pair[j];
+        double of_pair = 0., weighted_of_pair = 0.;
+        for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v) {
+            float below = distance[v] - top[d];
             if (below > NOTHING) {
                 const float p = __expf(below), place = -below * BINS_PER_NAT;
-                sum += p;
-                moment += (double)p * below;
+                of_pair += p;
+                weighted_of_pair += (double)p * below;
                 atomicAdd(own + (place < (float)N_BINS ? (int)place : N_BINS), 1);
             } else {
                 below = MINUS_INFINITY;
             }
             distance[v] = below;
         }
+        sum += rint(of_pair / part) * part;
+        weighted += rint(weighted_of_pair / part) * part;
     }
     sum = sum_of_warp(sum);
-    moment = sum_of_warp(moment);
+    weighted = sum_of_warp(weighted);
     __syncwarp();
     for (int bin = lane; bin <= N_BINS; bin += 32) counts[(Index)bin * D + d] = own[bin];
     if (lane == 0) {
-        best_row[d] = best;
         total[d] = sum;
-        log_evidence[d] = sum > 0. ? log(sum) + top + (double)beta[d] * reference : (double)MINUS_INFINITY;
-        entropy[d] = sum > 0. ? log(sum) - moment / sum : 0.;
+        moment[d] = weighted;
     }
 }
 
-// probability may be distance itself.
+// probability may be distance itself; kept (D,): the sum of what is above the threshold, of whole parts.
 extern "C" __global__ void keep_listed(const float *distance, const Index *__restrict__ value_start,
                                        const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
-                                       const float *__restrict__ lowest, int D, float *probability,
+                                       const float *__restrict__ lowest, double part, int D, float *probability,
                                        double *__restrict__ kept)
 {
     const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
     if (d >= D) return;
-    const Index start = frame_start[d], end = frame_start[d + 1];
     double sum = 0.;
-    for (Index j = start + lane; j < end; j += 32) {
+    for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
         const Index pair = frame_pair[j];
+        double of_pair = 0.;
         for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v) {
             const float p = distance[v] > lowest[d] ? __expf(distance[v]) : 0.f;
             probability[v] = p;
-            sum += p;
+            of_pair += p;
         }
+        sum += rint(of_pair / part) * part;
     }
     sum = sum_of_warp(sum);
     if (lane == 0) kept[d] = sum;
-    const float factor = sum > 0. ? (float)(1. / sum) : 0.f;
-    for (Index j = start + lane; j < end; j += 32) {
-        const Index pair = frame_pair[j];
-        for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v) probability[v] *= factor;
-    }
+}
+
+// Multiply the values of every pair by the factor (D,) of its frame.  One warp per pair.
+extern "C" __global__ void scale_listed(float *__restrict__ probability, const Index *__restrict__ value_start,
+                                        const int *__restrict__ frame, const float *__restrict__ factor,
+                                        Index n_pairs)
+{
+    const Index pair = (Index)blockIdx.x * WARPS + threadIdx.x / 32;
+    if (pair >= n_pairs) return;
+    for (Index v = value_start[pair] + threadIdx.x % 32; v < value_start[pair + 1]; v += 32)
+        probability[v] *= factor[frame[pair]];
 }
 
 // mass (T,): sum of p over the frames of a block for each of its rows.  One block of threads per block.

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.exact_sums import part_of
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.posterior.blocks import BlockList
 from orienteer.posterior.grouping import owner_of
-from orienteer.posterior.joining import Tops, join_tops
+from orienteer.posterior.joining import Best, join_best
 from orienteer.posterior.posterior import Posterior
-from orienteer.posterior.threshold import BINS_PER_NAT, N_BINS, threshold_of_counts
+from orienteer.posterior.threshold import N_BINS, threshold_of_counts
+
+_NOTHING = np.float32(-3e38)  # below all scores, as in listed.cu
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,44 +67,41 @@ def normalise_blocks(
     beta = xp.asarray(xp.broadcast_to(beta, (D,)), copy=True)
     first_row = blocks.block_start[blocks.pair_block]
     frame_start, frame_pair = blocks.pairs_of_frames
+    lists = blocks.value_start, frame_start, frame_pair
+    # Differences from a score of the frame keep the digits that matter; all ranks take the same.
+    reference = xp.empty(D, dtype=np.float32)
+    kernels.highest_listed(values, *lists, reference)
+    reference = comm.max(reference)
+    reference = xp.where(reference > _NOTHING, reference, np.float32(0))
     distance = xp.empty(blocks.n_values, dtype=np.float32)
-    log_evidence, total, entropy, kept = (xp.empty(D, dtype=np.float64) for _ in range(4))
-    best, best_score = xp.empty(D, dtype=np.int64), xp.empty(D, dtype=np.float32)
-    counts = xp.empty((N_BINS + 1, D), dtype=np.int32)
+    top, best_score = xp.empty(D, dtype=np.float32), xp.empty(D, dtype=np.float32)
+    best = xp.empty(D, dtype=np.int64)
     kernels.temper_listed(
-        values, blocks.value_start, prior_of_chosen, first_row, frame_start, frame_pair, beta,
-        distance, log_evidence, total, entropy, best, best_score, counts,
+        values, blocks.value_start, prior_of_chosen, first_row, frame_start, frame_pair, beta, reference,
+        distance, top, best, best_score,
     )  # fmt: skip
-    best_row = (
-        xp.where(total > 0, blocks.row[xp.maximum(best, 0)], 0) if blocks.n_rows else xp.zeros_like(best)
+    own_row = (
+        xp.where(best >= 0, blocks.row[xp.maximum(best, 0)], 0) if blocks.n_rows else xp.zeros_like(best)
     )
-    if comm.size > 1:
-        safe = xp.where(total > 0, total, 1)
-        moment = (xp.log(safe) - entropy) * total
-        prior = prior_of_chosen[xp.maximum(best, 0)] if blocks.n_rows else 0.0
-        key = beta * best_score.astype(np.float64) + prior
-        top = xp.where(total > 0, log_evidence, 0) - xp.log(safe)
-        joined, shift = join_tops(comm, Tops(top, total, moment, best_row, best_score, key))
-        distance += shift[owner_frame(blocks)]
-        counts = comm.sum(_counts(distance, owner_frame(blocks), D))
-        total, best_row, best_score = joined.total, joined.best_row, joined.best_score
-        safe = xp.where(total > 0, total, 1)
-        log_evidence = xp.where(total > 0, xp.log(safe) + joined.top, -np.inf)
-        entropy = xp.where(total > 0, xp.log(safe) - joined.moment / safe, 0)
-    lowest, n_kept = threshold_of_counts(counts, total, kept_mass)
-    kernels.keep_listed(distance, blocks.value_start, frame_start, frame_pair, lowest, distance, kept)
-    if comm.size > 1:
-        # Each rank has normalised what it has itself.
-        own, kept = kept, comm.sum(kept)
-        share = xp.where(kept > 0, own / xp.where(kept > 0, kept, 1), 0).astype(np.float32)
-        distance *= share[owner_frame(blocks)]
-    possible = total > 0
+    top, best_row, best_score = join_best(comm, Best(top, own_row, best_score))
+    part = part_of(len(log_prior))
+    sums, counts = xp.empty((2, D), dtype=np.float64), xp.empty((N_BINS + 1, D), dtype=np.int32)
+    kernels.lower_listed(distance, *lists, top, part, *sums, counts)
+    total, moment = comm.sum(sums)
+    lowest, n_kept = threshold_of_counts(comm.sum(counts), total, kept_mass)
+    kept = xp.empty(D, dtype=np.float64)
+    kernels.keep_listed(distance, *lists, lowest, part, distance, kept)
+    kept, possible = comm.sum(kept), total > 0
+    factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
+    kernels.scale_listed(distance, blocks.value_start, blocks.frame, factor)
+    safe = xp.where(possible, total, 1)
+    log_evidence = xp.log(safe) + top.astype(np.float64) + beta.astype(np.float64) * reference
     posterior = Posterior(
-        log_evidence=log_evidence,
+        log_evidence=xp.where(possible, log_evidence, -np.inf),
         best_row=best_row,
         best_score=best_score,
-        entropy=entropy,
-        kept_mass=xp.where(possible, xp.minimum(kept / xp.where(possible, total, 1), 1), 0),
+        entropy=xp.where(possible, xp.log(safe) - moment / safe, 0),
+        kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
         n_kept=xp.where(possible, n_kept, 0),
     )
     return BlockResponsibilities(blocks, distance, posterior)
@@ -110,15 +110,6 @@ def normalise_blocks(
 def owner_frame(blocks: BlockList) -> Array:
     """The frame of every value, (n_values,) int32."""
     return blocks.frame[owner_of(blocks.value_start, blocks.n_values)]
-
-
-def _counts(distance: Array, frame: Array, n_frames: int) -> Array:
-    """Values per bin of distance below the best of their frame, (N_BINS + 1, D) int32."""
-    xp = array_namespace(distance)
-    possible = distance > -np.inf
-    bins = xp.minimum(-distance[possible] * BINS_PER_NAT, N_BINS).astype(np.int64)
-    places = bins * n_frames + frame[possible]
-    return xp.bincount(places, minlength=(N_BINS + 1) * n_frames).reshape(-1, n_frames).astype(np.int32)
 
 
 def _kernels(array: Array) -> Any:

@@ -51,13 +51,12 @@ struct Scores {
 
 // before (D,): key of the best before a tile, 0 where there is none; key (D,) of the tile begins at 0.  One thread per
 // frame.
-extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const double *__restrict__ total,
-                                     const long long *__restrict__ best_row, Key *__restrict__ before,
-                                     Key *__restrict__ key)
+extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const long long *__restrict__ best_row,
+                                     Key *__restrict__ before, Key *__restrict__ key)
 {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
     if (d >= D) return;
-    before[d] = total[d] > 0. ? key_of(top[d], (int)best_row[d]) : 0;
+    before[d] = top[d] > NOTHING ? key_of(top[d], (int)best_row[d]) : 0;
     key[d] = 0;
 }
 
@@ -168,33 +167,23 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
     }
 }
 
-// Add the sums of some rows, below a maximum that lies ``shift`` under the one that all are measured from.
-__device__ __forceinline__ void add_below(double shift, double total, double moment, double &sum, double &weighted)
-{
-    const double factor = exp(shift);
-    sum += factor * total;
-    weighted += factor * (moment + shift * total);
-}
-
-// Join the chunks of a tile to the sums of all tiles before, whose maximum was top (D,).  One thread per frame.
-extern "C" __global__ void join_tile(int D, int chunks, const Key *__restrict__ before, const Key *__restrict__ key,
-                                     const float *__restrict__ totals, const float *__restrict__ moments,
-                                     float *__restrict__ top, double *__restrict__ total,
-                                     double *__restrict__ moment, long long *__restrict__ best_row)
+// Sum the chunks of a tile, total and moment (D,), and raise the best of all tiles so far.  One thread per frame.
+extern "C" __global__ void sum_tile(int D, int chunks, const Key *__restrict__ before, const Key *__restrict__ key,
+                                    const float *__restrict__ totals, const float *__restrict__ moments,
+                                    double *__restrict__ total, double *__restrict__ moment, float *__restrict__ top,
+                                    long long *__restrict__ best_row)
 {
     const int d = blockIdx.x * blockDim.x + threadIdx.x;
-    if (d >= D || key[d] == 0) return;
-    const Key best = max(before[d], key[d]);
-    const double highest = value_of(best);
-    double of_tile = 0., moment_of_tile = 0., sum = 0., weighted = 0.;
+    if (d >= D) return;
+    double sum = 0., weighted = 0.;
     for (int chunk = 0; chunk < chunks; ++chunk) {
-        of_tile += totals[(long long)chunk * D + d];
-        moment_of_tile += moments[(long long)chunk * D + d];
+        sum += totals[(long long)chunk * D + d];
+        weighted += moments[(long long)chunk * D + d];
     }
-    if (before[d]) add_below(top[d] - highest, total[d], moment[d], sum, weighted);
-    add_below(value_of(key[d]) - highest, of_tile, moment_of_tile, sum, weighted);
     total[d] = sum;
     moment[d] = weighted;
+    if (key[d] <= before[d]) return;
+    const Key best = key[d];
     top[d] = value_of(best);
     best_row[d] = 0xffffffffu - (unsigned)best;
 }
@@ -234,36 +223,26 @@ extern "C" __global__ void count_distances(const Half *__restrict__ below, long 
         }
 }
 
-// Sum of exp(distance) above the threshold per chunk of 256 rows, sums (chunks, D).  Block (64, 4).
-// Sums in float32 end with their tile: it makes no difference whether the rows around it are here.
+// Sum of exp(distance) above the threshold over rows first .. last of a tile, sums (parts, D).  Block (64, 4); grid
+// (frames / (64 VECTOR), parts).  No part crosses a tile: it makes no difference which other tiles are here.
 extern "C" __global__ void kept_sums(const Half *__restrict__ below, long long stride,
                                      const int *__restrict__ tile_of_row, const float *__restrict__ offset,
-                                     const float *__restrict__ lowest, int K, int D, double *__restrict__ sums)
+                                     const float *__restrict__ lowest, const int *__restrict__ first,
+                                     const int *__restrict__ last, int D, double *__restrict__ sums)
 {
     __shared__ double part[4][VECTOR][64];
-    const int d = (blockIdx.x * 64 + threadIdx.x) * VECTOR, start = blockIdx.y * 256, end = min(start + 256, K);
-    double total[VECTOR] = {};
+    const int d = (blockIdx.x * 64 + threadIdx.x) * VECTOR, start = first[blockIdx.y], end = last[blockIdx.y];
+    float total[VECTOR] = {};
     if (d < D) {
         Distances distances(below, stride, tile_of_row, offset, D, d);
         float lowest_d[VECTOR], distance[VECTOR];
         load_floats(lowest, d, D, false, 0.f, lowest_d);
-        float few[VECTOR] = {};
-        int tile = -1;
         for (int k = start + threadIdx.y; k < end; k += 4) {
             distances.of_row(k, distance);
-            const bool is_next = distances.tile != tile;
-            tile = distances.tile;
 #pragma unroll
-            for (int i = 0; i < VECTOR; ++i) {
-                if (is_next) {
-                    total[i] += few[i];
-                    few[i] = 0.f;
-                }
-                if (distance[i] > lowest_d[i]) few[i] += exponential(distance[i]);
-            }
+            for (int i = 0; i < VECTOR; ++i)
+                if (distance[i] > lowest_d[i]) total[i] += exponential(distance[i]);
         }
-#pragma unroll
-        for (int i = 0; i < VECTOR; ++i) total[i] += few[i];
     }
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) part[threadIdx.y][i][threadIdx.x] = total[i];

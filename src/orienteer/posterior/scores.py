@@ -5,18 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device, is_on_gpu, namespace_of_device
+from orienteer.compute.exact_sums import in_parts
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.base import MergeLaw
 from orienteer.likelihood.matrix_cuda import half_scale
 from orienteer.likelihood.score_law import ScoreLaw
 from orienteer.posterior.grouping import starts_of
-from orienteer.posterior.joining import Tops, join_tops
+from orienteer.posterior.joining import Best, join_best
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.threshold import N_BINS, kept_of_counts, threshold_of_counts
 
-_ROWS_PER_SUM = 256  # rows of a partial sum
+_ROWS_PER_SUM = 256  # rows of a partial sum, all of one tile
 
 
 class Weighed(NamedTuple):
@@ -41,7 +42,8 @@ class ScoreStore:
     Every entry is kept as its distance below the frame's maximum in its tile, together with that maximum: in
     float32 on the CPU, in float16 on the GPU, where entries within 16 nats of the best are wrong by less than
     0.01 nat.  So no bit of it depends on other tiles, which may be those of another rank.  Evidence and
-    entropy are summed on the way from the scores as they came.
+    entropy are summed on the way from the scores as they came, tile by tile, and sums of tiles are added such
+    that their order makes no difference.
 
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
     comm : ranks that share out the rows of the same frames.  Each adds rows of its own; ``finish`` is then
@@ -74,11 +76,13 @@ class ScoreStore:
         xp, D = self._xp, n_frames
         self._tile_of_row = np.full(self.n_rows, -1, dtype=np.int32)
         self._tile_tops: list[Array] = []
+        self._tile_totals: list[Array] = []
+        self._tile_moments: list[Array] = []
+        self._first_rows: list[int] = []
         self._log_priors: list[Array] = []
         self._reference: Array | None = None
         self._ones = xp.ones(D, dtype=np.float32)
         self._top = xp.full(D, -3e38, dtype=np.float32)
-        self._total, self._moment = xp.zeros(D), xp.zeros(D)
         self._best_row = xp.zeros(D, dtype=np.int64)
         self._best_score = xp.full(D, -np.inf, dtype=np.float32)
         self._posterior: Posterior | None = None
@@ -111,12 +115,16 @@ class ScoreStore:
                 first = law._replace(per_row=law.per_row[:1]).scores(first, xp.empty_like(first))
             self.refer(first[0], beta)
         tile_top = xp.empty(self.n_frames, dtype=np.float32)
+        total, moment = xp.empty(self.n_frames), xp.empty(self.n_frames)
         self._kernels.add_tile(
             scores, first_row, self._reference, log_prior, beta, self._below,
-            tile_top, self._top, self._total, self._moment, self._best_row, self._best_score, **options,
+            tile_top, total, moment, self._top, self._best_row, self._best_score, **options,
         )  # fmt: skip
         self._tile_of_row[first_row : first_row + T] = len(self._tile_tops)
         self._tile_tops.append(tile_top)
+        self._tile_totals.append(total)
+        self._tile_moments.append(moment)
+        self._first_rows.append(first_row)
         self._log_priors.append(log_prior)
         self._beta = beta
 
@@ -154,36 +162,55 @@ class ScoreStore:
         if self._reference is None:
             raise OrienteerError("there are no scores to make a posterior from.", "Add some first.")
         xp, D = self._xp, self.n_frames
-        # Ranks compare what their rows were compared by: of equal ones the first row counts, wherever it is.
-        key = self._top.astype(np.float64)
-        tops = Tops(self._top, self._total, self._moment, self._best_row, self._best_score, key)
-        if self.comm.size > 1:
-            tops = join_tops(self.comm, tops)[0]
-        self._final_top = tops.top.astype(np.float32)
+        best = join_best(self.comm, Best(self._top, self._best_row, self._best_score))
+        self._final_top = best.top
         self._offset = xp.zeros((1, D), dtype=np.float32)
         if self._tile_tops:
             self._offset = xp.stack(self._tile_tops) - self._final_top
         self._tiles = xp.asarray(self._tile_of_row)
+        total, moment = self.comm.sum(self._sums_of_tiles())
         counts = xp.zeros((N_BINS + 1, D), dtype=np.int32)
         self._kernels.count_distances(self._below, self._tiles, self._offset, counts)
-        self._lowest, n_kept = threshold_of_counts(self.comm.sum(counts), tops.total, self.kept_mass)
-        sums = xp.empty((-(-self.n_rows // _ROWS_PER_SUM), D), dtype=np.float64)
-        self._kernels.kept_sums(self._below, self._tiles, self._offset, self._lowest, sums)
-        kept = self.comm.sum(sums.sum(axis=0))
-        possible = self._possible = tops.total > 0
+        self._lowest, n_kept = threshold_of_counts(self.comm.sum(counts), total, self.kept_mass)
+        kept = self.comm.sum(self._kept_sum())
+        possible = self._possible = total > 0
         self._n_own = n_kept if self.comm.size == 1 else kept_of_counts(counts, self._lowest)
-        safe = xp.where(possible, tops.total, 1)
+        safe = xp.where(possible, total, 1)
         self._factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
-        log_evidence = xp.log(safe) + tops.top + self._reference_term
+        log_evidence = xp.log(safe) + best.top.astype(np.float64) + self._reference_term
         self._posterior = Posterior(
             log_evidence=xp.where(possible, log_evidence, -np.inf),
-            best_row=tops.best_row,
-            best_score=tops.best_score,
-            entropy=xp.where(possible, xp.log(safe) - tops.moment / safe, 0),
+            best_row=xp.where(possible, best.row, 0),
+            best_score=best.score,
+            entropy=xp.where(possible, xp.log(safe) - moment / safe, 0),
             kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
             n_kept=xp.where(possible, n_kept, 0),
         )
         return self._posterior
+
+    def _sums_of_tiles(self) -> Array:
+        """Sums of e^x and x e^x over distances x below the best, of the rows here: (2, D) float64."""
+        xp = self._xp
+        if not self._tile_tops:
+            return xp.zeros((2, self.n_frames))
+        # A tile's own sums lie below its own top, which is so far below that of all.
+        shift = xp.stack(self._tile_tops).astype(np.float64) - self._final_top
+        total, moment = xp.stack(self._tile_totals), xp.stack(self._tile_moments)
+        factor = xp.exp(shift)
+        below = xp.stack([factor * total, factor * (moment + shift * total)])
+        return in_parts(below, self.n_rows).sum(axis=1)
+
+    def _kept_sum(self) -> Array:
+        """Sum of e^x over the rows here that are kept, (D,) float64."""
+        bounds = [
+            (first, min(first + _ROWS_PER_SUM, start + len(prior)))
+            for start, prior in zip(self._first_rows, self._log_priors, strict=True)
+            for first in range(start, start + len(prior), _ROWS_PER_SUM)
+        ]
+        parts = self._xp.asarray(np.array(bounds, dtype=np.int32).reshape(-1, 2).T.copy())
+        sums = self._xp.empty((len(bounds), self.n_frames), dtype=np.float64)
+        self._kernels.kept_sums(self._below, self._tiles, self._offset, self._lowest, *parts, sums)
+        return in_parts(sums, self.n_rows).sum(axis=0)
 
     def responsibilities(self, first_row: int, last_row: int) -> Array:
         """Probabilities of rows first_row .. last_row, (T, D) float32; a frame sums to 1 over all rows."""

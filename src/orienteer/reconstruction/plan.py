@@ -189,8 +189,9 @@ def make_plan(
     most_rows = int(_SHARE_OF_TILES * budget // max(4 * _BY_PIXEL * n_pixels, 1))
     most_rows = max(1, min(n_rows, most_rows))
     tile_rows, fine_rows = min(tile_rows, most_rows), min(_LARGER_TILES[device] * tile_rows, most_rows)
-    # Of a frame: its scores, the tops of tiles and sums of 256 rows, and what it has in a tile.
-    score = n_rows * ((2 if on_gpu else 4) + 8 / tile_rows + 8 / 256)
+    # Of a frame: its scores, tops and sums of tiles, twice while they are put together, sums of 256 rows, and
+    # what it has in a tile.
+    score = n_rows * ((2 if on_gpu else 4) + 56 / tile_rows + 8 / 256)
     in_tile, tile = 4.0 * _BY_FRAME * tile_rows, 4.0 * _BY_PIXEL * tile_rows * n_pixels
     batch = int(max(1, min(n_frames, (budget - tile) // (score + in_tile))))
     frame = max(1.0, n_pixels * _bytes_per_pixel(on_gpu, layout, lit_share, largest_count, is_counts))

@@ -4,7 +4,8 @@ R ranks are G groups of g = R / G.  A group owns its part of the frames, and its
 orientations.  With N frames, h halves, M models, K rows in all (poses of all models), n^3 voxels, every rank
 takes part in
 
-    tops          rows   of a group, 6 x 8 bytes of every frame of the group: best row, sums below it
+    tops          rows   of a group, 3 x 8 bytes of every frame of the group: its best row
+    sums          sum    of a group, 2 x 8 bytes of every frame: evidence and entropy below the best
     counts        sum    of a group, 129 x 4 bytes of every frame: how many rows lie how far below the best
     kept, expected  sum  of a group, 8 bytes of every frame each
     table         rows   of all, 81 + 8 M bytes of every frame that a rank has: pose, likelihood, ...
@@ -27,7 +28,7 @@ from orienteer.scaling.network import Collective, gathered, summed
 from orienteer.scaling.problem import Problem
 
 # Bytes of a frame in each collective, as above.
-_TOPS, _COUNTS, _KEPT, _EXPECTED = 6 * 8, 129 * 4, 8, 8
+_TOPS, _SUMS, _COUNTS, _KEPT, _EXPECTED = 3 * 8, 2 * 8, 129 * 4, 8, 8
 _TABLE, _TABLE_OF_MODEL = 8 + 32 + 5 * 8 + 1, 8
 # Bytes of a voxel and of a row in the deposit of a half.
 _VOXEL, _ROW = 16, 8
@@ -81,6 +82,7 @@ def traffic_of(
 
     within = {
         "tops": of_batches(gathered(_TOPS * frames, group_size)),
+        "sums": of_batches(summed(_SUMS * frames, group_size)),
         "counts": of_batches(summed(_COUNTS * frames, group_size)),
         "kept": of_batches(summed(_KEPT * frames, group_size)),
         "expected": of_batches(summed(_EXPECTED * frames, group_size)),
@@ -97,7 +99,8 @@ def traffic_of(
     if sentinels:
         own = problem.n_halves * sentinels / n_groups
         within["sentinels"] = (
-            gathered((_TOPS + _LISTED) * own, group_size) + summed((_COUNTS + _KEPT) * own, group_size)
+            gathered((_TOPS + _LISTED) * own, group_size)
+            + summed((_SUMS + _COUNTS + _KEPT) * own, group_size)
         )  # fmt: skip
         across["their poses"] = gathered((_WATCHED + row) * sentinels / n_ranks, n_ranks)
     if frame_bytes:

@@ -141,3 +141,24 @@ def move_sums(single, double):  # type: ignore[no-untyped-def]
         for j in range(single.shape[1]):
             double[i, j] += np.float64(single[i, j])
             single[i, j] = np.float32(0)
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def move_to_fixed(single, fixed, scales, largest):  # type: ignore[no-untyped-def]
+    """Add float32 sums to whole numbers, scales (2,) times as large, and clear them; both (planes, n, 2).
+
+    largest : (planes, 2) gets the largest magnitudes, infinite where one is not a number.
+    """
+    for i in prange(len(single)):
+        for c in range(2):
+            largest[i, c] = 0.0
+        for j in range(single.shape[1]):
+            for c in range(2):
+                value = np.float64(single[i, j, c])
+                single[i, j, c] = np.float32(0)
+                magnitude = abs(value)
+                if not magnitude < np.inf:
+                    largest[i, c] = np.inf
+                    continue
+                largest[i, c] = max(largest[i, c], magnitude)
+                fixed[i, j, c] += np.int64(np.rint(value * scales[c]))

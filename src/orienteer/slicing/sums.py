@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, DeviceName, choose_device, import_cupy
+from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, import_cupy
+from orienteer.compute.ranks.comm import Comm
 from orienteer.errors import OrienteerError
 
 # Rows that float32 sums may take before they go to float64.
@@ -32,12 +33,17 @@ class CpuSums:
 
     Rows are added to ``single`` in float32, which goes to ``double`` in float64 before it has taken many.
     by_call : it goes there before every addition, so that their order changes no bit of ``single``.
+    magnitudes : as of :class:`GpuSums`.  With it sums go to ``fixed``, whole numbers as there, to which calls
+        add in any order; None: to ``double``.
     """
 
-    def __init__(self, n: int, by_call: bool = False) -> None:
+    def __init__(self, n: int, by_call: bool = False, magnitudes: tuple[float, float] | None = None) -> None:
         self.n, self._by_call = n, by_call
         self.single: NDArray[np.float32] = np.zeros((n, n, n, 2), np.float32)
-        self.double: NDArray[np.float64] = np.zeros((n, n, n, 2))
+        self.exponents = _foretold(magnitudes) if by_call else None
+        self.double: Any = None if self.exponents else np.zeros((n, n, n, 2))
+        self.fixed: Any = np.zeros((n, n, n, 2), np.int64) if self.exponents else None
+        self._largest = np.zeros(2)
         self._rows = 0
 
     @classmethod
@@ -45,6 +51,7 @@ class CpuSums:
         """Sums that end in the given array (n, n, n, 2) float64."""
         sums = cls.__new__(cls)
         sums.n, sums.double, sums._rows, sums._by_call = len(double), double, 0, False
+        sums.fixed = sums.exponents = None
         sums.single = np.zeros(double.shape, np.float32)
         return sums
 
@@ -54,17 +61,32 @@ class CpuSums:
             self._move()
         self._rows += n_rows
 
-    def finish(self) -> NDArray[np.float64]:
+    def finish(self) -> Array:
         """(n, n, n, 2): sums of f * value and of f * weight.  More may be inserted afterwards."""
         self._move()
-        return self.double
+        return self.double if self.fixed is None else _of_fixed(self.fixed, self.exponents)
+
+    def joined(self, comm: Comm) -> FinishedSums:
+        """What all ranks have added; nothing is added afterwards."""
+        self._move()
+        return _joined(self, comm)
 
     def _move(self) -> None:
-        if self._rows:
-            from orienteer.slicing._insert_numba import move_sums
+        if not self._rows:
+            return
+        from orienteer.slicing._insert_numba import move_sums, move_to_fixed
 
+        self._rows = 0
+        if self.exponents is None:
             move_sums(self.single.reshape(self.n, -1), self.double.reshape(self.n, -1))
-            self._rows = 0
+            return
+        largest = np.empty((self.n, 2))
+        scales = np.ldexp(1.0, self.exponents)
+        move_to_fixed(self.single.reshape(self.n, -1, 2), self.fixed.reshape(self.n, -1, 2), scales, largest)
+        self._largest += largest.max(axis=0)
+        if not np.all(np.isfinite(self._largest)):
+            raise OrienteerError("values or weights to be inserted are not finite.")
+        self.exponents = _made_room(self.fixed, self.exponents, _exponents(self._largest.tolist(), 0))
 
 
 class GpuSums:
@@ -93,9 +115,7 @@ class GpuSums:
         h = (n + 1) // 2
         self.sectors: Array = None if deterministic else self.cupy.zeros((2, 2, n, h, h, 8), np.float32)
         self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
-        self.exponents: tuple[int, int] | None = None
-        if magnitudes is not None and np.all(np.isfinite(magnitudes)) and min(magnitudes) > 0:
-            self.exponents = _exponents(magnitudes, _ROOM_FORETOLD)
+        self.exponents: tuple[int, int] | None = _foretold(magnitudes)
         self._magnitudes = [0.0, 0.0]
         self._total: Array = None
         self._rows = 0
@@ -117,18 +137,13 @@ class GpuSums:
         needed = _exponents(self._magnitudes, 0)
         if self.exponents is None:  # with room, so that the unit seldom has to grow
             self.exponents = _exponents(self._magnitudes, _ROOM)
-        for channel in range(2):
-            shift = self.exponents[channel] - needed[channel]
-            if shift > 0:
-                self.fixed[..., channel] >>= min(shift, 63)
-        self.exponents = (min(self.exponents[0], needed[0]), min(self.exponents[1], needed[1]))
+        self.exponents = _made_room(self.fixed, self.exponents, needed)
         return self.exponents
 
     def finish(self) -> Array:
         """(n, n, n, 2) float64 CuPy: sums of f * value and f * weight.  More may be inserted afterwards."""
         if self.fixed is not None:
-            units = self.cupy.asarray(np.ldexp(1.0, [-e for e in self.exponents or (0, 0)]))
-            return self.fixed * units
+            return _of_fixed(self.fixed, self.exponents)
         n, h = self.n, self.sectors.shape[3]
         joined = self.cupy.zeros((n, n, n, 2))
         for y in range(2):
@@ -138,6 +153,43 @@ class GpuSums:
         if self._total is not None:
             joined += self._total
         return joined
+
+    def joined(self, comm: Comm) -> FinishedSums:
+        """What all ranks have added; nothing is added afterwards."""
+        return _joined(self, comm)
+
+
+def _joined(sums: CpuSums | GpuSums, comm: Comm) -> FinishedSums:
+    """Sums of all ranks: whole numbers are added as such, before they are rounded to float64."""
+    if sums.fixed is None:
+        return FinishedSums(comm.sum(sums.finish()))
+    none = np.iinfo(np.int64).max  # of a rank to which nothing came, where nothing was foretold
+    first, second = (int(e) for e in comm.min(np.array(sums.exponents or (none, none), dtype=np.int64)))
+    exponents = (0, 0) if none in (first, second) else (first, second)
+    _made_room(sums.fixed, sums.exponents or exponents, exponents)
+    return FinishedSums(_of_fixed(comm.sum(sums.fixed), exponents))
+
+
+def _of_fixed(fixed: Array, exponents: tuple[int, int] | None) -> Array:
+    """Whole numbers (n, n, n, 2) of units of 2^-exponents as float64."""
+    xp = array_namespace(fixed)
+    return fixed * xp.asarray(np.ldexp(1.0, [-e for e in exponents or (0, 0)]))
+
+
+def _made_room(fixed: Array, exponents: tuple[int, int], needed: tuple[int, int]) -> tuple[int, int]:
+    """Exponents that are not above the needed ones, for which the numbers are shifted in place."""
+    for channel in range(2):
+        shift = exponents[channel] - needed[channel]
+        if shift > 0:
+            fixed[..., channel] >>= min(shift, 63)
+    return (min(exponents[0], needed[0]), min(exponents[1], needed[1]))
+
+
+def _foretold(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
+    """Exponents of units for sums of these magnitudes; None where nothing useful is foretold."""
+    if magnitudes is None or not np.all(np.isfinite(magnitudes)) or not min(magnitudes) > 0:
+        return None
+    return _exponents(magnitudes, _ROOM_FORETOLD)
 
 
 def _exponents(magnitudes: Sequence[float], room: int) -> tuple[int, int]:
@@ -153,9 +205,9 @@ def make_sums(
     """Empty sums for ``insert_slices`` on a device: ``CpuSums`` or ``GpuSums``.
 
     deterministic : whether equal rows give equal bits every time on the GPU (slower); the CPU always does.
-        There the order in which rows come then hardly matters, either.
+        There the order in which calls come then hardly matters, either, and not at all with magnitudes.
     magnitudes : as of :class:`GpuSums`, for sums of which each rank has a part.
     """
     if choose_device(device) == "cpu":
-        return CpuSums(n, deterministic)
+        return CpuSums(n, deterministic, magnitudes)
     return GpuSums(n, deterministic, magnitudes)

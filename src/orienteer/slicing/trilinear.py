@@ -86,7 +86,7 @@ def insert_slices(
 
     On the CPU the result has the same bits for any number of threads.
     """
-    array: Array = sums.double if isinstance(sums, CpuSums) else sums
+    array: Array = sums.single if isinstance(sums, CpuSums) else sums
     on_gpu = isinstance(sums, GpuSums) or is_on_gpu(sums)
     n = sums.n if isinstance(sums, GpuSums) else _edge_of_cube(array.shape[:-1], "sums")
     xp = array_namespace(values)
@@ -114,7 +114,8 @@ def insert_slices(
         sides = (pixel_weights, row_weights) if by_pixel else (row_weights, pixel_weights)
         outer = np.outer(*sides) if weights is None else weights
         values = values - outer * slice_volume(model, patches, matrices, by_pixel)
-    if array.shape[-1] != 2 or array.dtype != np.float64 or not array.flags.c_contiguous:
+    is_plain = not isinstance(sums, CpuSums)
+    if is_plain and (array.shape[-1] != 2 or array.dtype != np.float64 or not array.flags.c_contiguous):
         raise OrienteerError(
             f"sums are {array.dtype} of shape {array.shape}; they must be contiguous float64 (n, n, n, 2).",
             "make_sums(n, device) gives what fits.",

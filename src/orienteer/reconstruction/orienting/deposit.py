@@ -15,8 +15,8 @@ from orienteer.slicing.trilinear import insert_slices, slice_volume
 
 # Copying the rows that hold frames pays where they are fewer than this share.
 _MANY_ROWS = 0.8
-# Masses of rows are exact up to so many frames.
-MOST_FRAMES = 2.0**24
+# The mass of a row is exact up to so many frames.
+_MOST_FRAMES = 2.0**20
 
 
 @dataclass(eq=False)
@@ -70,7 +70,7 @@ class Deposit:
 
     def add_mass(self, rows: slice | Array, mass: Array) -> None:
         """Note the responsibility (T,) of rows, each named once; the order of batches changes no bit."""
-        self.row_mass[rows] += in_parts(mass, MOST_FRAMES)
+        self.row_mass[rows] += in_parts(mass, _MOST_FRAMES)
 
     def with_model(self, other: "Deposit", model: int) -> "Deposit":
         """With one more model, of which another deposit holds the sums."""

@@ -26,7 +26,7 @@ from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.responsibilities import Responsibilities
 from orienteer.posterior.scores import ScoreStore
 from orienteer.reconstruction.frames.batch import Batch
-from orienteer.reconstruction.orienting.deposit import MOST_FRAMES, Deposit
+from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.listed_rows import (
@@ -298,7 +298,7 @@ class FineSearch:
             own = xp.where(counted[owners_of(blocks).frame], found.probability, np.float32(0))
             found = replace(found, probability=own)
         # A coarse row has one block, whose rows lie side by side: a difference of running sums is its mass.
-        total = xp.concatenate([xp.zeros(1), xp.cumsum(in_parts(found.row_mass(), MOST_FRAMES))])
+        total = xp.concatenate([xp.zeros(1), xp.cumsum(in_parts(found.row_mass(), 2 * blocks.n_frames))])
         deposit.add_mass(blocks.coarse_row, xp.diff(total[blocks.block_start]))
 
 
