@@ -225,6 +225,8 @@ def test_folders_of_other_things_are_left_alone(tmp_path: Path, runs: SimpleName
         Run.open(tmp_path / "absent")
     path = tmp_path / "run"
     finish(runs.make(path, steps=2, dragonfly_output=True))
+    with pytest.raises(FileError, match=f"holds no run.\nDid you mean {path}?"):
+        Run.open(tmp_path)
     (path / "notes.txt").write_text("mine")
     (path / "validation" / "half_1").mkdir(parents=True)
     (path / "validation" / "half_1" / "run.json").write_text("of the old run")

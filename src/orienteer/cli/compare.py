@@ -1,5 +1,6 @@
 """``orienteer compare``: how alike two volumes are, and to which resolution."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,9 +101,8 @@ def open_comparable(path: Path) -> "Volume | Structure":
     if kind == "structure":
         return open_structure(path)
     if kind != "volume":
-        raise FileError(
-            path, f"holds {kind}, not a volume or a structure.", "Look at it with: orienteer inspect"
-        )
+        look = f"Look at it with: orienteer inspect {shlex.quote(str(path))}"
+        raise FileError(path, f"holds {kind}, not a volume or a structure.", look)
     return open_volume(path)
 
 

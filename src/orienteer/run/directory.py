@@ -182,7 +182,7 @@ class RunDirectory:
                 look = f"Look at a file with: orienteer inspect {shlex.quote(str(self.path))}"
                 raise FileError(self.path, "is a file, not the folder of a reconstruction.", look)
             reason = "holds no run." if self.path.is_dir() else "there is no such folder."
-            raise FileError(self.path, reason, "Give the folder that a reconstruction has made.")
+            raise FileError(self.path, reason, self._where_runs_are())
         with reading(self._description, "description of a run"):
             described = json.loads(self._description.read_text(encoding="utf-8"))
             if not isinstance(described, dict) or described.get("format") != FORMAT:
@@ -199,6 +199,14 @@ class RunDirectory:
                     "Give the folder of a run, or begin anew with --restart.",
                 )
             return described
+
+    def _where_runs_are(self) -> str:
+        """What to do next where this is no run: people give the folder around theirs."""
+        with suppress(OSError):
+            inside = sorted(path for path in self.path.iterdir() if RunDirectory(path).is_run)
+            if inside:
+                return f"Did you mean {' or '.join(shlex.quote(str(path)) for path in inside[:3])}?"
+        return "Give the folder that a reconstruction has made."
 
     def note(self, **facts: Any) -> None:
         """Put facts into the description that were not known when the run was begun."""
