@@ -137,3 +137,19 @@ def test_who_does_not_leave_in_time_is_ended(folder: LiveFolder) -> None:
     supervisor.stop(0.5)
     assert worker.process is not None
     assert worker.process.returncode == -signal.SIGKILL
+
+
+def test_what_a_join_has_freed_is_given_back(folder: LiveFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Joins read many segments: what they took would stay with a process that does little else."""
+    n_made, given_back = [1, 0, 0], []
+
+    def join(*_: object, **__: object) -> int:
+        return n_made.pop(0) if n_made else 0
+
+    monkeypatch.setattr("orienteer.live.supervising._JOIN_EVERY_S", 0.0)
+    monkeypatch.setattr("orienteer.live.supervising.join_segments", join)
+    monkeypatch.setattr("orienteer.live.supervising.give_back_freed_memory", lambda: given_back.append(True))
+    supervisor = supervise(folder, worker=PATIENT)
+    look_until(supervisor, lambda: not n_made)
+    supervisor.stop(5.0)
+    assert given_back == [True]

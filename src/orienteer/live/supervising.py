@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from orienteer.errors import OrienteerError
+from orienteer.live.allocator import give_back_freed_memory
 from orienteer.live.folder import LiveFolder
 from orienteer.live.joining import join_segments
 from orienteer.live.roles import DONE, NO_USE
@@ -176,7 +177,8 @@ class Supervisor:
 
     def _join(self) -> None:
         with suppress(OrienteerError):  # the journal is as good without; the next look tries again
-            join_segments(self._folder.path, is_wanted=lambda: not self._is_stopping)
+            if join_segments(self._folder.path, is_wanted=lambda: not self._is_stopping):
+                give_back_freed_memory()
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
