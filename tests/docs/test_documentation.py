@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -15,12 +16,56 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|bash|toml)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return [code for kind, code in BLOCK.findall(page.read_text()) if kind == language]
+# What takes long at the size that readers have, and how the same is said of less.
+SMALLER = {
+    "README.md": {"--frames 1000": "--frames 60 --photons-per-frame 500 --set detector.pixels=32"},
+    "docs/explanation/online.md": {"--frames 150": "--frames 70"},
+    "docs/how-to/facility-hits.md": {"--frames 800": "--frames 300"},
+    "docs/how-to/phase.md": {
+        "--frames 300": "--frames 60",
+        "--iterations 5": "--iterations 2",
+        "100*raar": "30*raar",
+    },
+    "docs/how-to/reconstruct.md": {"--frames 300": "--frames 60"},
+    "docs/how-to/validate.md": {"--frames 240": "--frames 80"},
+    "docs/tutorials/first-density.md": {
+        "pixels = 48": "pixels = 20",
+        "resolution_A = 30": "resolution_A = 60",
+        "beam_stop_radius_pixels = 2\n": "",
+        "frames = 500": "frames = 150",
+        'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\n',
+        "starts = 4": 'starts = 2\nschedule = "40*raar(0.87) 10*er"',
+        "replicates = 4": "replicates = 2",
+    },
+    "docs/tutorials/first-experiment.md": {
+        "--frames 200": "--frames 20 --set detector.pixels=32",
+        "--settings realistic.toml": "--settings realistic.toml --set detector.pixels=32",
+        "frames = 200": "frames = 20",
+    },
+}
 
 
-def runnable(page: Path) -> bool:
-    return bool(blocks(page, "python") or any("orienteer " in code for code in blocks(page, "bash")))
+def blocks(text: str, language: str) -> list[str]:
+    return [code for kind, code in BLOCK.findall(text) if kind == language]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def runnable_pages() -> list[Any]:
+    """Pages with code, each with whether it is made smaller; those that are run as they stand when asked."""
+    texts = {page: page.read_text() for page in PAGES}
+    has_code = [
+        page for page, text in texts.items()
+        if blocks(text, "python") or any("orienteer " in code for code in blocks(text, "bash"))
+    ]  # fmt: skip
+    large = [page for page in has_code if name_of(page) in SMALLER]
+    slow = [
+        pytest.param(page, False, id=f"{name_of(page)} as it stands", marks=pytest.mark.slow)
+        for page in large
+    ]
+    return [*(pytest.param(page, True, id=name_of(page)) for page in has_code), *slow]
 
 
 @pytest.fixture(scope="session")
@@ -65,35 +110,35 @@ def run(command: str) -> None:
 
 
 @pytest.mark.timeout(900)  # the first density takes two minutes on a core of its own
-@pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(("page", "smaller"), runnable_pages())
 def test_the_commands_and_the_code_of_a_page_run(
-    page: Path, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, smaller: bool, sample_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    text = page.read_text()
+    for large, small in SMALLER.get(name_of(page), {}).items() if smaller else ():
+        assert large in text
+        text = text.replace(large, small)
     # A file that the page itself makes would be in its way: commands write over nothing.
-    made = re.findall(r"--out (\S+)|convert \S+ (\S+)", "\n".join(blocks(page, "bash")))
+    made = re.findall(r"--out (\S+)|convert \S+ (\S+)", "\n".join(blocks(text, "bash")))
     for sample in sample_files.iterdir():
         if sample.name not in {name for names in made for name in names}:
             (tmp_path / sample.name).write_bytes(sample.read_bytes())
-    for name, text in re.findall(
-        r"^```toml title=\"(\S+)\"\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL
-    ):
-        (tmp_path / name).write_text(text)
+    for name, told in re.findall(r"^```toml title=\"(\S+)\"\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        (tmp_path / name).write_text(told)
     monkeypatch.chdir(tmp_path)
-    for code in blocks(page, "bash"):
+    for code in blocks(text, "bash"):
         for line in code.replace("\\\n", " ").splitlines():
             if line.startswith("orienteer "):
                 run(line.removeprefix("orienteer "))
-    exec(compile("\n".join(blocks(page, "python")), str(page), "exec"), {"__name__": "page"})
+    exec(compile("\n".join(blocks(text, "python")), str(page), "exec"), {"__name__": "page"})
 
 
-@pytest.mark.parametrize(
-    "page", [p for p in PAGES if blocks(p, "toml")], ids=lambda p: str(p.relative_to(ROOT))
-)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p.read_text(), "toml")], ids=name_of)
 def test_the_settings_of_a_page_are_valid(page: Path, tmp_path: Path) -> None:
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
 
-    for text in blocks(page, "toml"):
+    for text in blocks(page.read_text(), "toml"):
         path = tmp_path / "settings.toml"
         path.write_text(text)
         load_settings(Settings, path)
@@ -132,7 +177,7 @@ def test_every_public_name_is_shown_in_code_that_runs() -> None:
     import orienteer
 
     scripts = [path.read_text() for path in (ROOT / "examples").rglob("*.py")]
-    code = "\n".join([*scripts, *(code for page in PAGES for code in blocks(page, "python"))])
+    code = "\n".join([*scripts, *(code for page in PAGES for code in blocks(page.read_text(), "python"))])
     names = set(orienteer.__all__) - {"__version__"}
     assert len(names) <= 30
     assert not {name for name in names if not re.search(rf"\borienteer\.{name}\b", code)}
