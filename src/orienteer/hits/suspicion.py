@@ -162,7 +162,7 @@ def _brightness_of_particle(
 ) -> tuple[NDArray[np.float64], float]:  # fmt: skip
     """Course and scatter of N, each hit (n,) that is not far off counting by its chance not to be junk."""
     weight = np.where(np.abs(brightness) <= _FAR, 1 - chance, 0)
-    curvature = (bells * weight[:, None]).T @ bells + _STIFFNESS_OF_BRIGHTNESS * prior
+    curvature = _products(bells, weight) + _STIFFNESS_OF_BRIGHTNESS * prior
     slope = bells.T @ (weight * brightness)
     course = np.asarray(np.linalg.solve(curvature + 1e-3 * np.eye(len(prior)), slope), np.float64)
     square = (weight * (brightness - _mean(bells, course)) ** 2).sum() / max(weight.sum(), 1e-9)
@@ -199,6 +199,15 @@ def _regression_step(
 ) -> NDArray[np.float64]:  # fmt: skip
     """Newton's step of the logistic regression of chances (n,) on bells (n, M + 1)."""
     p = expit(_log_odds(bells, heights))
-    curvature = (bells * (p * (1 - p))[:, None]).T @ bells + prior + 1e-6 * np.eye(len(heights))
+    curvature = _products(bells, p * (1 - p)) + prior + 1e-6 * np.eye(len(heights))
     slope = bells.T @ (chance - p) - prior @ heights
     return np.asarray(heights + np.linalg.solve(curvature, slope))
+
+
+def _products(bells: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(M + 1, M + 1) sums over hits of the products of two bells, each hit with a weight (n,) of at least 0.
+
+    A matrix times its own transpose is symmetric, and takes NumPy half the time.
+    """
+    weighted = bells * np.sqrt(weight)[:, None]
+    return np.asarray(weighted.T @ weighted)
