@@ -101,7 +101,11 @@ def check_stored(dataset: h5py.Dataset, rows: int | None = None, foreign: bool =
     if declared == 0 or (foreign and dataset.is_virtual):
         return
     if dataset.external or dataset.is_virtual:
-        raise FileError(path, f"keeps '{dataset.name}' in other files, which are not read.")
+        raise FileError(
+            path,
+            f"keeps '{dataset.name}' in other files, which are not read.",
+            "Copy the data into one file first.",
+        )
     file_bytes = os.path.getsize(path)
     layout = dataset.id.get_create_plist().get_layout()
     if layout == h5py.h5d.CHUNKED:

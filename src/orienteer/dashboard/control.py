@@ -78,7 +78,10 @@ class Control:
                 start_new_session=True,
             )
         except OSError as error:
-            raise OrienteerError(f"The run could not be started ({error.strerror}).") from error
+            raise OrienteerError(
+                f"The run could not be started ({error.strerror}).",
+                "Start it on that machine with the command that began it.",
+            ) from error
         finally:
             os.close(printed)
         return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."

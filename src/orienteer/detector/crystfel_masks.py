@@ -100,7 +100,10 @@ class MaskReference:
         """
         bits = np.asarray(values)
         if bits.dtype.kind not in "iub":
-            raise OrienteerError(f"the mask at {self.location} holds {bits.dtype}; expected integers.")
+            raise OrienteerError(
+                f"the mask at {self.location} holds {bits.dtype}; expected integers.",
+                "Name the mask of bits in the .geom file (mask = PATH).",
+            )
         unsigned = bits.astype(np.int64).view(np.uint64)
         good, bad = np.uint64(self.good_bits), np.uint64(self.bad_bits)
         return np.asarray(((unsigned & good) != good) | ((unsigned & bad) != 0))

@@ -119,7 +119,8 @@ class Detector:
         values = np.array(efficiency, dtype=np.float64)
         if values.shape not in (self.frame_shape, (self.n_pixels,)):
             raise OrienteerError(
-                f"the efficiency has shape {values.shape}; the frame has {self.frame_shape}."
+                f"the efficiency has shape {values.shape}; the frame has {self.frame_shape}.",
+                "Give one number for each pixel of a frame.",
             )
         if not np.all(np.isfinite(values)) or values.min() < 0:
             raise OrienteerError("the efficiency of every pixel must be a finite number >= 0.")

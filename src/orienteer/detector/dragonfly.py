@@ -51,11 +51,19 @@ def dragonfly_text_geometry(path: str | PathLike[str], pixel_size_m: float | Non
     with reading(path, "geometry file"), path.open(encoding="ascii") as file:
         header = file.readline(1000).split()
         if len(header) not in (1, 3) or not all(_is_number(word) for word in header):
-            raise FileError(path, "line 1 must hold the number of pixels, alone or with detd and ewald_rad.")
+            raise FileError(
+                path,
+                "line 1 must hold the number of pixels, alone or with detd and ewald_rad.",
+                "Give the detector file that Dragonfly was run with.",
+            )
         declared = float(header[0])
         # The shortest pixel line has ten characters, so the file's size bounds an honest count.
         if not declared.is_integer() or not 0 < declared <= min(LARGEST_N_PIXELS, path.stat().st_size / 10):
-            raise FileError(path, f"line 1 declares {header[0]} pixels, which the file cannot hold.")
+            raise FileError(
+                path,
+                f"line 1 declares {header[0]} pixels, which the file cannot hold.",
+                "Give the whole file; this one may have been cut off.",
+            )
         rows = np.loadtxt(file, dtype=np.float64, ndmin=2, comments=None, max_rows=int(declared) + 1)
         if rows.shape != (int(declared), 5):
             raise FileError(
@@ -64,7 +72,11 @@ def dragonfly_text_geometry(path: str | PathLike[str], pixel_size_m: float | Non
                 "A Dragonfly detector has five numbers per pixel: qx qy qz corr mask.",
             )
         if not np.all(rows[:, 4] == np.clip(np.round(rows[:, 4]), 0, 2)):
-            raise FileError(path, "the last column must hold mask levels 0, 1 or 2.")
+            raise FileError(
+                path,
+                "the last column must hold mask levels 0, 1 or 2.",
+                "0: orient and merge; 1: merge only; 2: never use.",
+            )
         detd, ewald_rad = (float(header[1]), float(header[2])) if len(header) == 3 else (None, None)
         return _from_fields(
             rows[:, :3], rows[:, 3], rows[:, 4].astype(np.uint8), detd, ewald_rad, pixel_size_m, path.stem
@@ -87,7 +99,9 @@ def dragonfly_group_geometry(group: h5py.Group, pixel_size_m: float | None = Non
     with reading(path):
         qx = read_whole(group, "qx", "iuf", None, LARGEST_N_PIXELS)
         if not qx.size:
-            raise FileError(path, "the detector has no pixels.")
+            raise FileError(
+                path, "the detector has no pixels.", "Give the detector file that Dragonfly was run with."
+            )
         qy, qz, corr = (
             read_whole(group, name, "iuf", qx.shape, LARGEST_N_PIXELS) for name in ("qy", "qz", "corr")
         )

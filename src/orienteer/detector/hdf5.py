@@ -72,7 +72,11 @@ def read_detector(group: h5py.Group) -> Detector:
     path = group.file.filename
     with reading(path):
         if not holds_detector(group):
-            raise FileError(path, f"the group '{group.name}' holds no Orienteer detector.")
+            raise FileError(
+                path,
+                f"the group '{group.name}' holds no Orienteer detector.",
+                "Give a geometry with --geometry: CrystFEL .geom, Dragonfly or Orienteer.",
+            )
         version = int(read_numbers(group, "version", "iu"))
         if version != VERSION:
             raise FileError(

@@ -35,7 +35,10 @@ def check_mask(mask: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.uint8]:
         )
     n_pixels = int(np.prod(shape))
     if levels.shape not in (tuple(shape), (n_pixels,)):
-        raise OrienteerError(f"the mask has shape {levels.shape}; the frame has shape {tuple(shape)}.")
+        raise OrienteerError(
+            f"the mask has shape {levels.shape}; the frame has shape {tuple(shape)}.",
+            "Give one level for each pixel of a frame.",
+        )
     if levels.dtype.kind not in "iu" or (levels.size and (levels.min() < 0 or levels.max() > PixelUse.NEVER)):
         raise OrienteerError(
             f"the mask ({levels.dtype}) holds other values than the levels 0, 1 and 2.",

@@ -187,7 +187,8 @@ def _areas_m2(
         return np.asarray(np.clip(solid_angle, 0, None) * cubed / distance_m)
     if len(frame_shape) < 2 or min(frame_shape[-2:]) < 2:
         raise OrienteerError(
-            "the file has no solid_angle and its pixels are no grid, so their size is unknown."
+            "the file has no solid_angle and its pixels are no grid, so their size is unknown.",
+            "Give the detector with --geometry.",
         )
     parts = positions_m.reshape(-1, *frame_shape[-2:], 3)
     slow, fast = np.gradient(parts, axis=1), np.gradient(parts, axis=2)

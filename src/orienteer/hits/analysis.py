@@ -106,7 +106,8 @@ class HitAnalysis:
         if given.shape != (self._detector.n_pixels,):
             raise GeometryMismatch(
                 f"the background has shape {given.shape}, but the detector has "
-                f"{self._detector.n_pixels} pixels."
+                f"{self._detector.n_pixels} pixels.",
+                "Give the background of frames of this detector.",
             )
         return np.maximum(np.nan_to_num(np.asarray(given, dtype=np.float64)), 0)
 

@@ -75,7 +75,8 @@ def classify(
     if background is not None and np.shape(background) != (detector.n_pixels,):
         raise GeometryMismatch(
             f"the background has shape {np.shape(background)}, but the detector has "
-            f"{detector.n_pixels} pixels."
+            f"{detector.n_pixels} pixels.",
+            "Give the background of frames of this detector.",
         )
     patterns = hits if isinstance(hits, Patterns) else hits.read()
     q_max = q_max_inv_A or _edge_of_light(patterns, detector, wavelength_A, background)

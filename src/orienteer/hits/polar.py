@@ -48,7 +48,8 @@ class PolarGrid:
         """Photons (N, R * A) of each hit in each bin."""
         if patterns.n_pixels != self.n_pixels:
             raise GeometryMismatch(
-                f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}."
+                f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}.",
+                "Give the detector that has recorded them.",
             )
         lists = patterns.sparse()
         n, width = len(patterns), self.n_bins + 1

@@ -55,7 +55,8 @@ class Rings:
         """
         if patterns.n_pixels != self.n_pixels:
             raise GeometryMismatch(
-                f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}."
+                f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}.",
+                "Give the detector that has recorded them.",
             )
         N, G = len(patterns), self.n
         if patterns.is_sparse:

@@ -64,6 +64,8 @@ def write_dragonfly_output(
 
 def _odd_cube(volume: Volume) -> NDArray[np.float64]:
     if len(set(volume.shape)) != 1:
-        raise OrienteerError(f"Dragonfly's models are cubes; this one is {volume.shape}.")
+        raise OrienteerError(
+            f"Dragonfly's models are cubes; this one is {volume.shape}.", "Switch dragonfly_output off."
+        )
     values = np.nan_to_num(to_numpy(volume.values).astype(np.float64), nan=0.0)
     return np.pad(values, (0, 1 - volume.shape[0] % 2))

@@ -99,7 +99,10 @@ def _magnitudes(
 
 def _refuse_large(n: int) -> None:
     if n > _LARGEST:
-        raise OrienteerError(f"a cube of {n}^3 voxels is too large to be sliced; {_LARGEST} is the limit.")
+        raise OrienteerError(
+            f"a cube of {n}^3 voxels is too large to be sliced; {_LARGEST} is the limit.",
+            "Ask for a coarser resolution (resolution_A), or fewer voxels across a speckle (oversampling).",
+        )
 
 
 def _module(file: str, **constants: int) -> Any:

@@ -151,7 +151,10 @@ def _edge_of_cube(shape: tuple[int, ...], name: str) -> int:
 
 def _refuse_large(n: int) -> None:
     if n > 1290:  # n^3 must be an int32
-        raise OrienteerError(f"a cube of {n}^3 voxels is too large to be sliced; 1290 is the limit.")
+        raise OrienteerError(
+            f"a cube of {n}^3 voxels is too large to be sliced; 1290 is the limit.",
+            "Ask for a coarser resolution (resolution_A), or fewer voxels across a speckle (oversampling).",
+        )
 
 
 def _prepared(xp: Any, points: Array | PointPatches, beside: Array) -> PointPatches:

@@ -55,7 +55,11 @@ def find_frames(path: Path, file: h5py.File, rows: int | None = None) -> h5py.Da
         if isinstance(found, h5py.Dataset):
             dataset = get_dataset(file, place, "iuf", rows=rows, foreign=True)
             if dataset.ndim < 2 or 0 in dataset.shape[-2:]:
-                raise FileError(path, f"'/{place}' has shape {dataset.shape}, which is no stack of frames.")
+                raise FileError(
+                    path,
+                    f"'/{place}' has shape {dataset.shape}, which is no stack of frames.",
+                    "Give a file with frames of two axes or more.",
+                )
             check_virtual(path, dataset)
             return dataset
     hint = f"Frames are looked for in {', '.join(FRAME_PATHS[:4])}."

@@ -83,7 +83,9 @@ def find_masks(
             mask.shape != frame_shape and not (mask.shape[1:] == frame_shape and has_rows(mask, n_frames))
         ):
             raise FileError(
-                path, f"'/{place}' is {mask.dtype} of shape {mask.shape} for frames of {frame_shape}."
+                path,
+                f"'/{place}' is {mask.dtype} of shape {mask.shape} for frames of {frame_shape}.",
+                "Write a mask of whole numbers, one for each pixel of a frame, or of all frames.",
             )
         check_stored(mask, None if mask.shape == frame_shape else rows_to_check(mask, n_frames), foreign=True)
         if mask.shape == frame_shape:
@@ -95,7 +97,9 @@ def find_masks(
     if isinstance(good, h5py.Dataset):
         if good.dtype.kind not in "biu" or good.shape not in (frame_shape, (1, *frame_shape)):
             raise FileError(
-                path, f"good_pixels is {good.dtype} of shape {good.shape} for frames of {frame_shape}."
+                path,
+                f"good_pixels is {good.dtype} of shape {good.shape} for frames of {frame_shape}.",
+                "Write one whole number for each pixel of a frame: 1 for good ones.",
             )
         check_stored(good, foreign=True)
         constant.append(mask_from_good(read_array(good).reshape(frame_shape)))

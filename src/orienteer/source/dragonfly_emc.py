@@ -105,7 +105,11 @@ class EmcSource(FileSource):
         """``count`` numbers from byte ``offset`` on; read, because a mapped file that shrinks would crash."""
         values = np.fromfile(self.path, dtype, count, offset=offset)
         if len(values) != count:
-            raise FileError(self.path, f"ends after {len(values)} of {count} numbers at byte {offset}.")
+            raise FileError(
+                self.path,
+                f"ends after {len(values)} of {count} numbers at byte {offset}.",
+                "Copy the file again; it is not complete.",
+            )
         return values.astype(dtype.newbyteorder("="), copy=False)
 
     def _read_frames(self, rows: slice) -> Any:

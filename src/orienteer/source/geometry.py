@@ -53,7 +53,10 @@ def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
     if wavelength_A is None:
         return source
     if not isinstance(source, FiniteSource):
-        raise OrienteerError(f"these data ({source.format}) have a wavelength of their own, which stays.")
+        raise OrienteerError(
+            f"these data ({source.format}) have a wavelength of their own, which stays.",
+            "Leave the wavelength out.",
+        )
     if WAVELENGTH in source.column_names:
         known = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
         known = known[np.isfinite(known)]

@@ -136,7 +136,9 @@ def _read_chunk(path: Path, dataset: h5py.Dataset, first: int, n_rows: int) -> N
             content = np.frombuffer(content, np.uint8).reshape(_REFERENCE.itemsize, -1).T.tobytes()
         else:
             raise FileError(
-                path, f"compresses '{dataset.name}' with filter {code}, which is not read for such rows."
+                path,
+                f"compresses '{dataset.name}' with filter {code}, which is not read for such rows.",
+                "Write it again without this filter: h5repack -f NONE IN OUT",
             )
     if len(content) != n_bytes:
         raise FileError(

@@ -38,7 +38,9 @@ class NpySource(FileSource):
             self._frames = read_npy_header(file, path, file_bytes(file), "biuf", "frames")
         if len(self._frames.shape) < 2:
             raise FileError(
-                path, f"holds an array of shape {self._frames.shape}, where (n_frames, ...) is needed."
+                path,
+                f"holds an array of shape {self._frames.shape}, where (n_frames, ...) is needed.",
+                "Save an array (n_frames, rows, columns).",
             )
         self.frame_shape = self._frames.shape[1:]
         if self.n_pixels == 0:

@@ -78,7 +78,9 @@ class NpzSource(FileSource):
         missing = {"start", "pixel", "count", "frame_shape"} - set(arrays) if self.is_sparse else set()
         if missing:
             raise FileError(
-                path, f"holds neither 'frames' nor photon lists (no {', '.join(sorted(missing))})."
+                path,
+                f"holds neither 'frames' nor photon lists (no {', '.join(sorted(missing))}).",
+                "Save the frames under that name: np.savez(path, frames=array).",
             )
         if self.is_sparse:
             self._look_at_photons(path)
@@ -86,7 +88,9 @@ class NpzSource(FileSource):
             frames = arrays["frames"]
             if len(frames.shape) < 2:
                 raise FileError(
-                    path, f"holds frames of shape {frames.shape}, where (n_frames, ...) is needed."
+                    path,
+                    f"holds frames of shape {frames.shape}, where (n_frames, ...) is needed.",
+                    "Save an array (n_frames, rows, columns).",
                 )
             self.frame_shape, self.n_frames = frames.shape[1:], len(frames)
             self.bytes_per_value = frames.dtype.itemsize

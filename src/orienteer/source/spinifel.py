@@ -81,7 +81,11 @@ class SpinifelSource(FileSource):
     def _find_frames(self, path: Path) -> None:
         shape = self._intensities.shape
         if len(shape) < 3 or min(shape[1:]) < 1 or np.prod(shape[1:], dtype=object) > LARGEST_N_PIXELS:
-            raise FileError(path, f"has intensities of shape {shape}; expected (frames, panels, slow, fast).")
+            raise FileError(
+                path,
+                f"has intensities of shape {shape}; expected (frames, panels, slow, fast).",
+                "Save them so.",
+            )
         self.n_frames, self.frame_shape = int(shape[0]), tuple(int(n) for n in shape[1:])
         self.bytes_per_value = self._intensities.dtype.itemsize
 
@@ -128,7 +132,8 @@ class SpinifelSource(FileSource):
         detector, self.polarisation = geometry.detector, geometry.polarisation
         if detector.n_pixels != self.n_pixels:
             raise GeometryMismatch(
-                f"frames have {self.n_pixels} pixels, but pixel_position_reciprocal has {detector.n_pixels}."
+                f"frames have {self.n_pixels} pixels, but pixel_position_reciprocal has {detector.n_pixels}.",
+                "Give the detector of these frames with --geometry.",
             )
         self.attach(detector)
         return wavelength_A

@@ -57,7 +57,11 @@ class StoredArray:
             offset=self.offset + first * row * self.dtype.itemsize,
         )
         if len(values) != row * (last - first):
-            raise FileError(self.path, f"ends in the middle of row {first + len(values) // row}.")
+            raise FileError(
+                self.path,
+                f"ends in the middle of row {first + len(values) // row}.",
+                "Copy the file again; it is not complete.",
+            )
         return values.reshape(shape).astype(self.dtype.newbyteorder("="), copy=False)
 
     def all(self) -> NDArray[Any]:
@@ -79,13 +83,21 @@ def read_npy_header(
     begin = file.tell()
     version = np.lib.format.read_magic(file)
     if version not in ((1, 0), (2, 0)):
-        raise FileError(path, f"holds {what} in version {version} of the NumPy format, which is not read.")
+        raise FileError(
+            path,
+            f"holds {what} in version {version} of the NumPy format, which is not read.",
+            "Save it again with a plain array of numbers (np.save).",
+        )
     read_header = (
         np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     )
     shape, is_fortran, dtype = read_header(file)
     if dtype.kind not in kinds or dtype.fields is not None or dtype.itemsize == 0:
-        raise FileError(path, f"holds {what} as {dtype}, which cannot be right.")
+        raise FileError(
+            path,
+            f"holds {what} as {dtype}, which cannot be right.",
+            "Save it again with a plain array of numbers (np.save).",
+        )
     if any(n < 0 for n in shape):
         raise FileError(path, f"declares {what} of shape {shape}.")
     stored = StoredArray(path, file.tell(), dtype, tuple(int(n) for n in shape), bool(is_fortran))

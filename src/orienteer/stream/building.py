@@ -58,7 +58,8 @@ class EventBuilder:
         self.frames = tuple(frames or (n for n, s in sources.items() if s.frame_shape and s.n_pixels))
         if not self.frames or not set(self.frames) <= set(sources):
             raise OrienteerError(
-                f"no source gives the frames: {', '.join(self.frames) or 'none has pixels'}."
+                f"no source gives the frames: {', '.join(self.frames) or 'none has pixels'}.",
+                "Name the source that has them.",
             )
         self.window, self.most_events, self.patience_s = window, most_events, patience_s
         self.name = " + ".join(source.name for source in sources.values())

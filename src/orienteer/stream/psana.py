@@ -232,5 +232,8 @@ class _Detectors:
         for attribute in rest:
             method = getattr(method, attribute, None)
             if method is None:
-                raise OrienteerError(f"psana's detector '{name}' has no '{'.'.join(rest)}'.")
+                raise OrienteerError(
+                    f"psana's detector '{name}' has no '{'.'.join(rest)}'.",
+                    "See what it has with: detnames exp=EXPERIMENT:run=RUN",
+                )
         return method(event)

@@ -40,7 +40,11 @@ def read_dragonfly_cube(
         n_bytes = file.stat().st_size
         n = cube_edge(n_bytes)
         if n is None:
-            raise FileError(file, f"has {n_bytes} bytes, which is no cube of float64 with an odd edge.")
+            raise FileError(
+                file,
+                f"has {n_bytes} bytes, which is no cube of float64 with an odd edge.",
+                "Give a volume of Dragonfly, or one as .mrc or .h5.",
+            )
         if voxel_size is None:
             raise FileError(file, "is a raw cube, which does not say how large a voxel is.", _VOXEL_HINT)
         return Volume(np.fromfile(file, "<f8").reshape(n, n, n), voxel_size, space)
@@ -71,7 +75,11 @@ def read_dragonfly_output(path: str | os.PathLike[str], voxel_size: Any = None) 
 
     with open_hdf5(path, "volume file") as file:
         if not recognise_dragonfly_output(file):
-            raise FileError(path, "is an HDF5 file, but not an output of Dragonfly (no 'intens').")
+            raise FileError(
+                path,
+                "is an HDF5 file, but not an output of Dragonfly (no 'intens').",
+                "Give an output_NNN.h5 of Dragonfly, or a volume as .mrc or .h5.",
+            )
         intens = get_dataset(file, "intens", "biuf")
         if intens.ndim != 4:
             raise FileError(

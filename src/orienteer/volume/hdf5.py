@@ -81,11 +81,19 @@ def read_volumes_hdf5(path: str | os.PathLike[str]) -> tuple[Volume, ...]:
 
     with open_hdf5(path, "volume file") as file:
         if not recognise_volume_hdf5(file):
-            raise FileError(path, "is an HDF5 file, but not an Orienteer volume.")
+            raise FileError(
+                path,
+                "is an HDF5 file, but not an Orienteer volume.",
+                "Give a volume that Orienteer has written, or an .mrc file.",
+            )
         refuse_newer(path, int(read_numbers(file, "version", "iu")), VERSION)
         values = get_dataset(file, "values", "f", (None, None, None, None))
         if values.dtype != np.dtype("<f4"):
-            raise FileError(path, f"holds voxels of {values.dtype}, not float32.")
+            raise FileError(
+                path,
+                f"holds voxels of {values.dtype}, not float32.",
+                "Write it again with Orienteer, or give an .mrc file.",
+            )
         described = json.loads(get_dataset(file, "models", "S", (1,))[0])
         if not isinstance(described, list) or len(described) != len(values):
             raise FileError(path, f"describes {len(described)} models, but holds {len(values)}.")
