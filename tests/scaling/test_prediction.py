@@ -48,7 +48,7 @@ def test_traffic_is_what_ranks_that_send_one_by_one_would_send(group_size: int, 
     def sent_in_rows(own: float, ranks: int) -> float:
         return sum(own for other in range(ranks) if other != 0)
 
-    within = sent_in_rows(48 * frames, group_size) + sent_in_sum((516 + 8 + 8) * frames, group_size)
+    within = sent_in_rows(24 * frames, group_size) + sent_in_sum((16 + 516 + 8 + 8) * frames, group_size)
     table = sent_in_rows((8 + 32 + 40 + 1 + 16) * 3000 / n, n)
     deposits = 2 * (sent_in_sum(2 * 16 * 9**3, n) + sent_in_sum(8 * 1000, n))
     temperature = sent_in_rows(4 * 128 * 1000 / n, n)

@@ -19,6 +19,9 @@ from orienteer.compute.arrays import Array
 
 T = TypeVar("T")
 
+# Items that are worked on together: few enough to be shared out, and enough to be quick.
+_BLOCK = {"cpu": 64, "cuda": 1024}
+
 
 @dataclass
 class Traffic:
@@ -194,6 +197,20 @@ def complete_rows(comm: Comm, places: Array, *columns: Any) -> None:
     everywhere = parts[0].view(own[0].dtype).reshape(-1)
     for column, part in zip(columns, parts[1:], strict=True):
         column[everywhere] = part.view(column.dtype).reshape(len(whole), *column.shape[1:])
+
+
+def own_blocks(comm: Comm, n: int, on_gpu: bool) -> list[slice]:
+    """The blocks of n items, side by side, that this rank takes; the same blocks for any number of ranks.
+
+    Of matrix products, and of whatever is rounded where sums end, the last bits depend on how many items are
+    worked on together.
+
+    >>> own_blocks(SERIAL, 100, False)
+    [slice(0, 64, None), slice(64, 100, None)]
+    """
+    size = _BLOCK["cuda" if on_gpu else "cpu"]
+    blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
+    return blocks[comm.share(len(blocks))]
 
 
 def _width(rows: NDArray[Any]) -> int:

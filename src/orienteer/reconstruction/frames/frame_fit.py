@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.compute.kernels import load_kernels
-from orienteer.compute.ranks.comm import SERIAL, Comm, complete_rows
+from orienteer.compute.ranks.comm import SERIAL, Comm, complete_rows, own_blocks
 from orienteer.likelihood.fluence import solve_fluence
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.orientation.quaternion import to_matrix
@@ -236,10 +236,10 @@ def pieces(
     step = max(1, _NUMBERS_AT_ONCE // n_scored)
     for group in batch.groups:
         places = batch.places[group.columns]
-        own = comm.share(len(places))
-        for first in range(own.start, own.stop, step):
-            piece = slice(first, min(first + step, own.stop))
-            yield places[piece], dense_frames(group.frames[piece])
+        for own in own_blocks(comm, len(places), is_on_gpu(batch.fluence)):
+            for first in range(own.start, own.stop, step):
+                piece = slice(first, min(first + step, own.stop))
+                yield places[piece], dense_frames(group.frames[piece])
 
 
 def _fit(

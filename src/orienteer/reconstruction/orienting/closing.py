@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
-from orienteer.compute.ranks.comm import complete_rows
+from orienteer.compute.ranks.comm import complete_rows, own_blocks
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 from orienteer.reconstruction.frames.batch import Batch
@@ -31,9 +31,6 @@ _MOST_POSES = 64.0
 # Parabolas of a climb from the grid; and of the second climb, which begins so much narrower, since new models
 # hardly move the tops.
 _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
-# On the GPU the last bits of a climb depend on how many frames climb together, and where no axis is better
-# than another it then goes along others.  Ranks share out blocks of so many frames there, always the same.
-_TOGETHER = 1024
 
 
 def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
@@ -120,15 +117,13 @@ def _refine_part(
 
 
 def _own_blocks(emc: "Emc", batches: Iterable[Batch]) -> Iterator[tuple[Batch, slice]]:
-    """The frames of each batch that climb together here."""
-    comm = emc.work.mesh.poses
+    """The frames of each batch that climb together here.
+
+    The last bits of a climb depend on who climbs together, and where no axis is better than another it then
+    goes along others.
+    """
     for batch in batches:
-        n = len(batch)
-        if emc.device == "cpu":
-            yield batch, comm.share(n)
-            continue
-        blocks = [slice(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
-        for block in blocks[comm.share(len(blocks))]:
+        for block in own_blocks(emc.work.mesh.poses, len(batch), emc.device == "cuda"):
             yield batch, block
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace
-from orienteer.compute.ranks.comm import SERIAL, Comm
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.ranks.comm import SERIAL, Comm, own_blocks
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.posterior import Posterior
 from orienteer.reconstruction.frames.batch import Batch
@@ -98,21 +98,21 @@ class KnownPoses:
         probability = xp.exp(odds - evidence)
         best = probability.argmax(axis=0)
         expected[frames] = 0
-        share = self.comm.share(len(frames))
+        # Masses are of coarse rows, where the grid is a fine one; only those of whole states matter.
+        n_coarse = (len(deposit.row_mass) - rows.n_junk) // M
+        blocks = own_blocks(self.comm, len(frames), is_on_gpu(probability))
         for m in range(M):
-            merge_at(
-                likelihood, expander, batch, frames[share], m, poses[share], probability[m, share], deposit,
-                pixel_weights, tile_rows=self.tile_rows,
-            )  # fmt: skip
+            for block in blocks:
+                merge_at(
+                    likelihood, expander, batch, frames[block], m, poses[block], probability[m, block],
+                    deposit, pixel_weights, tile_rows=self.tile_rows,
+                )  # fmt: skip
+                deposit.add_mass(slice(m * n_coarse, m * n_coarse + 1), probability[m, block].sum()[None])
             signal = signal_at(likelihood, expander, m, poses, batch.by_pixel, self.tile_rows)
             expected[frames] += probability[m] * signal
             if states is not None:
                 states.probability[m, frames] = probability[m]
                 states.best_row[m, frames] = m * K
-        # Masses are of coarse rows, where the grid is a fine one; only those of whole states matter.
-        n_coarse = (len(deposit.row_mass) - rows.n_junk) // M
-        for m in range(M):
-            deposit.row_mass[m * n_coarse] += probability[m, share].sum()
         entropy = -(probability * xp.log(xp.maximum(probability, 1e-300))).sum(axis=0)
         posterior.log_evidence[frames] = evidence
         posterior.best_row[frames] = best * K

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.compute.ranks.comm import complete_rows
+from orienteer.compute.ranks.comm import complete_rows, own_blocks
 from orienteer.likelihood.base import Likelihood
 from orienteer.reconstruction.model.compression import Compressed
 from orienteer.reconstruction.orienting.deposit import Deposit
@@ -93,12 +93,13 @@ def _merged_at_poses(
     deposit = emc.new_deposit(work, half)
     for batch in work.batches(half, emc.fluence):
         frames = np.flatnonzero(chosen[batch.places])
-        frames = frames[work.mesh.poses.share(len(frames))]
-        poses = xp.asarray(emc.table.quaternion[batch.places[frames]])
-        merge_at(
-            likelihood, expander, batch, xp.asarray(frames), parent, poses, xp.ones(len(frames)), deposit,
-            work.pixel_weights, tile_rows=emc.plan.tile_rows,
-        )  # fmt: skip
+        for block in own_blocks(work.mesh.poses, len(frames), emc.device == "cuda"):
+            own = frames[block]
+            poses = xp.asarray(emc.table.quaternion[batch.places[own]])
+            merge_at(
+                likelihood, expander, batch, xp.asarray(own), parent, poses, xp.ones(len(own)), deposit,
+                work.pixel_weights, tile_rows=emc.plan.tile_rows,
+            )  # fmt: skip
     deposit.join(work.mesh.all)
     return deposit
 
