@@ -92,3 +92,15 @@ def test_the_unit_is_told() -> None:
 )
 def test_whatever_comes_out_is_drawn(phasing: Phasing) -> None:
     assert png(plot_density(phasing)).startswith(b"\x89PNG")
+
+
+def test_words_and_legend_of_the_transfer_stand_in_nobodys_way() -> None:
+    figure = plot_density(make_phasing(n_starts=7, n_averaged=6))
+    figure.draw_without_rendering()
+    axes = next(a for a in figure.axes if a.get_xlabel().startswith("q = 1/d"))
+    words = [text.get_window_extent() for text in axes.texts]
+    assert len(words) == 2
+    assert not words[0].overlaps(words[1])
+    legend = axes.get_legend()
+    assert legend is not None
+    assert legend.get_window_extent().y1 < axes.get_window_extent().y0

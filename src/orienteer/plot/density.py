@@ -97,16 +97,20 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     if wrong is not None and len(wrong.q_inv_A):
         axes.plot(wrong.q_inv_A, wrong.by_shell, color=COLOURS[1], lw=1.1, ls="--", label="R-factor")
     axes.axhline(THRESHOLD, color="0.3", lw=0.8, ls=":")
-    axes.text(0.0, THRESHOLD, " 1/e", fontsize=SMALL, va="bottom", color="0.3")
+    # Both words may stand at nearly one height: one of them at either end of the axis.
+    along = axes.get_yaxis_transform()
+    axes.text(0.01, THRESHOLD, "1/e", fontsize=SMALL, va="bottom", color="0.3", transform=along)
     if curve.n_starts > 1:
         axes.axhspan(0, curve.floor, color="0.94", lw=0, zorder=0)
-        axes.text(0.0, curve.floor - 0.01, " random phases", fontsize=SMALL, va="top", color="0.5")
+        words = {"fontsize": SMALL, "va": "top", "ha": "right", "color": "0.5"}
+        axes.text(0.99, curve.floor - 0.01, "random phases", transform=along, **words)
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
     axes.set(xlim=(0, None), ylim=(0, 1.05), xlabel="q = 1/d (1/Å)")
     axes.locator_params(axis="x", nbins=5)
     axes.set_title(curve.in_brief().replace(" A", " Å"), fontsize=9)
-    axes.legend(frameon=False, fontsize=SMALL, loc="lower left", bbox_to_anchor=(0.0, 0.45))
+    # Curves that jump leave no room among them.
+    axes.legend(frameon=False, fontsize=SMALL, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2)
     _finish(axes)
 
 

@@ -70,6 +70,6 @@ def _draw_models(axes: "NDArray[Any]", volumes: Sequence[Volume]) -> None:
             panel.set_axis_off()
         row[1].text(0.5, 0.5, "no intensity yet", ha="center", va="center", transform=row[1].transAxes)
     for number, (row, volume) in enumerate(zip(axes, volumes, strict=False), start=1):
-        draw_slices(row, volume)
+        draw_slices(row, volume, "intensity (photons per pixel)")
         if len(volumes) > 1:
             row[0].set_ylabel(f"model {number}:  {row[0].get_ylabel()}")

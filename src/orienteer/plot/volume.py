@@ -25,8 +25,11 @@ def plot_volume(volume: Volume, title: str = "") -> "Figure":
     return figure
 
 
-def draw_slices(places: "Sequence[Axes]", volume: Volume) -> None:
-    """The first slices through the centre (xy, xz, yz), one on each of the given axes."""
+def draw_slices(places: "Sequence[Axes]", volume: Volume, label: str = "") -> None:
+    """The first slices through the centre (xy, xz, yz), one on each of the given axes.
+
+    label : what the colours mean; by default, what the space of the volume tells.
+    """
     from matplotlib.colors import LogNorm, Normalize
 
     values = np.asarray(volume.values, np.float64)
@@ -55,4 +58,5 @@ def draw_slices(places: "Sequence[Axes]", volume: Volume) -> None:
             ylabel=f"{up} ({unit})",
             title=f"{across} = {coordinates[across][centre[across]]:.4g} {unit}",
         )
-    axes.figure.colorbar(shown, ax=list(places), shrink=0.8)
+    label = label or ("intensity" if volume.space == "reciprocal" else "density")
+    axes.figure.colorbar(shown, ax=list(places), shrink=0.8, label=label)
