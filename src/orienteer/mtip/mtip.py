@@ -71,7 +71,6 @@ class Mtip(Emc):
 
     settings: MtipSettings
     merges_whole_frames = False
-    gathers_momentum = False  # phases are looked for anew in every generation, and move models by themselves
 
     def __init__(
         self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,

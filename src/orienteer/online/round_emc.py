@@ -59,8 +59,8 @@ class RoundEmc(Emc):
         """New models from what this round and those before it have left behind."""
         return filter_halves(self.memory.joined(solve_deposits(deposits, self.group)), self.group)
 
-    def _progress(self, work: Workspace, merged: NDArray[np.bool_], change: float) -> Progress:
-        now = super()._progress(work, merged, change)
+    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+        now = super()._progress(work, log_likelihood, change)
         return replace(now, iterations_done=_SETTLED) if now.iterations_done >= self.most_rounds else now
 
     def _turn(self, turn: Turn) -> None:

@@ -63,7 +63,7 @@ class Emc(Carried):
     seed : of every random draw.
     mesh : ranks that share the work, all of which do the same steps; alone by default.
 
-    gathers_momentum : whether steps of faint frames, the same in every iteration, go on in one direction.
+    gathers_momentum : whether steps of faint frames go on in the same direction.
     """
 
     gathers_momentum = True
@@ -82,8 +82,12 @@ class Emc(Carried):
         self.take_models(found)
         with logged("nuisances"):
             update_nuisances(self, deposits)
-        merged = self._judging()
-        now = self._progress(work, merged, change)
+        merged = table.merged & ~self.sentinel
+        if (merged & (self.first_weight > 0)).any():
+            # What looks like something else has no say in how well the others fit.  What is left out later
+            # has: likelihoods of the same frames can be compared, from step to step and start to start.
+            merged &= self.first_weight > 0
+        now = self._progress(work, float(table.log_evidence[merged].mean()), change)
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
@@ -95,7 +99,7 @@ class Emc(Carried):
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
-            now = self._progress(work, merged, change)
+            now = self._progress(work, float(table.log_evidence[merged].mean()), change)
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
@@ -156,9 +160,7 @@ class Emc(Carried):
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
-        is_faint = self.gathers_momentum and self.annealing.is_untempered
-        speckle_voxels = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
-        return compress(deposits, self.group, speckle_voxels if is_faint else None)
+        return compress(deposits, self.group)
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
@@ -259,16 +261,7 @@ class Emc(Carried):
         """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""
         return self.xp.ones(len(self.work.places), dtype=np.float32)
 
-    def _judging(self) -> NDArray[np.bool_]:
-        """(N,) frames that say how well the models fit."""
-        merged = self.table.merged & ~self.sentinel
-        # What looks like something else has no say in how well the others fit.  What is left out later
-        # has: likelihoods of the same frames can be compared, from step to step and start to start.
-        alike = merged & (self.first_weight > 0)
-        return alike if alike.any() else merged
-
-    def _progress(self, work: Workspace, merged: NDArray[np.bool_], change: float) -> Progress:
-        """What an iteration has come to, as the merged frames (N,) say."""
+    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
         radius = int(work.stage.scored_inv_A / work.stage.voxel_inv_A)
         agreement = at_edge = None
         if self.n_halves == 2:
@@ -279,9 +272,8 @@ class Emc(Carried):
                 first = first_edge_shell(radius, speckle, self.group.order)
                 at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
-            float(self.table.log_evidence[merged].mean()), change, agreement, at_edge,
-            1 / work.stage.scored_inv_A, self.annealing.iterations_done,
-            int(merged.sum()) if self.annealing.is_untempered and self.gathers_momentum else 0,
+            log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
+            self.annealing.iterations_done,
         )  # fmt: skip
 
     def _turn(self, turn: Turn) -> None:

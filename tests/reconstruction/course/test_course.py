@@ -56,23 +56,6 @@ def test_a_model_that_moves_in_many_small_steps_has_not_settled() -> None:
     assert "next stage" in found[1][:6]
 
 
-def test_faint_frames_go_on_while_all_of_them_gain_together() -> None:
-    many, few = Course(2, 1, 400), Course(2, 1, 400)
-    found = []
-    for course, n in ((many, 100_000), (few, 1_000)):
-        slowly = [progress(-100.0 + 2e-4 * i, iterations_done=i + 1, faint_frames=n) for i in range(50)]
-        found.append(turns(course, *slowly))
-    assert found[0] == ["go on"] * 50
-    assert found[1].index("next stage") == 6
-
-
-def test_faint_frames_that_gain_for_ever_end_all_the_same() -> None:
-    course = Course(1, 1, 400)
-    found = turns(course, *[progress(-100.0 + i, iterations_done=i, faint_frames=9) for i in range(201)])
-    assert found == ["go on"] * 200 + ["end"]
-    assert course.reason == "The last stage was still improving slowly after 200 iterations."
-
-
 def test_the_last_stage_ends_the_run_and_says_why() -> None:
     course = Course(2, 1, 400)
     course.enter(1)

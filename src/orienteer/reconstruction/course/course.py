@@ -10,19 +10,15 @@ from orienteer.compute.words import counted
 
 # Less than this is no gain: in nats per frame, and in the mean correlation of the halves.
 _SMALL_GAIN, _SMALL_AGREEMENT = 0.05, 0.005
-# Many faint frames gain little each, and much together: less than this in nats is no gain of all of them.
-_SMALL_GAIN_OF_ALL = 50.0
 # Change that is still to come when a model has settled, relative to its contrast.
 _SMALL_REST = 0.1
-# Iterations in a row below the best likelihood of a stage after which it is over; of faint frames, not above.
+# Iterations in a row below the best likelihood of a stage after which it is over.
 _WORSE = 6
 # Share of the last ratio of changes in the mean ratio.
 _RATIO_SHARE = 0.3
 # Iterations of a stage after annealing: at least, at most, and at most in the last stage.
 FEWEST = 3
 _MOST, _MOST_LAST = 60, 40
-# And at most while faint frames gain, which takes many small steps.
-_MOST_FAINT = 200
 # And at most while the number of models grows: one that is to be split need not be perfect.
 _MOST_GROWING = 15
 # Correlation of the halves below which a shell holds noise; and below which a whole run has failed.
@@ -42,7 +38,6 @@ class Progress:
         goes no further.
     resolution_A : of that radius.
     iterations_done : iterations since the temperature came to its end; 0: it is still falling.
-    faint_frames : merged frames, where none of them is tempered: each knows little of its pose; else 0.
     """
 
     log_likelihood: float
@@ -51,12 +46,6 @@ class Progress:
     agreement_at_edge: float | None
     resolution_A: float
     iterations_done: int
-    faint_frames: int = 0
-
-    @property
-    def small_gain(self) -> float:
-        """Gain in nats per frame that is none."""
-        return min(_SMALL_GAIN, _SMALL_GAIN_OF_ALL / self.faint_frames) if self.faint_frames else _SMALL_GAIN
 
 
 @dataclass
@@ -97,12 +86,11 @@ class Course:
         """Whether there is nothing finer."""
         return self.stage == self.n_stages - 1
 
-    def patience(self, now: Progress) -> int:
+    @property
+    def patience(self) -> int:
         """Iterations after annealing that a stage has at most."""
         if self.stage == 0 and self.grows and (self.has_start or self.n_starts == 1):
             return _MOST_GROWING
-        if now.faint_frames:
-            return _MOST_FAINT
         return _MOST_LAST if self.is_last_stage else _MOST
 
     def enter(self, stage: int) -> None:
@@ -139,9 +127,22 @@ class Course:
         return turn
 
     def _judge(self, now: Progress) -> Turn:
-        is_better = self._is_better(now)
-        out_of_patience = now.iterations_done >= self.patience(now)
-        settled = out_of_patience or (now.iterations_done >= FEWEST and not is_better)
+        gain = now.log_likelihood - self.last_log_likelihood
+        agreement = 0.0 if now.agreement is None else now.agreement
+        rest = self._change_to_come(now.change)
+        is_better = (
+            gain >= _SMALL_GAIN or agreement - self.last_agreement >= _SMALL_AGREEMENT or rest >= _SMALL_REST
+        )
+        self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
+        out_of_patience = now.iterations_done >= self.patience
+        self.since_best += 1
+        if now.iterations_done == 0 or now.log_likelihood > self.best_log_likelihood - _SMALL_GAIN:
+            self.since_best = 0
+        if now.iterations_done > 0:
+            self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
+        # A model that explains the frames less and less well is led astray by its own noise.
+        is_worse = self.since_best >= _WORSE
+        settled = out_of_patience or (now.iterations_done >= FEWEST and (is_worse or not is_better))
         if not settled:
             return "go on"
         if self.stage == 0 and self.n_starts > 1 and not self.has_start:
@@ -158,29 +159,8 @@ class Course:
         if not self.is_last_stage:
             return "next stage"
         if out_of_patience and is_better:
-            return self._end(
-                f"The last stage was still improving slowly after {self.patience(now)} iterations."
-            )
+            return self._end(f"The last stage was still improving slowly after {_MOST_LAST} iterations.")
         return self._end("An iteration at full resolution gains nothing any more.")
-
-    def _is_better(self, now: Progress) -> bool:
-        """Whether an iteration has gained, or a later one of its stage will."""
-        gain = now.log_likelihood - self.last_log_likelihood
-        agreement = 0.0 if now.agreement is None else now.agreement
-        rest = self._change_to_come(now.change)
-        found_more = agreement - self.last_agreement >= _SMALL_AGREEMENT
-        self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
-        # Steps of faint frames are small, and gain in the end; others only must not lose for long.
-        needed = now.small_gain if now.faint_frames else -_SMALL_GAIN
-        self.since_best += 1
-        if now.iterations_done == 0 or now.log_likelihood > self.best_log_likelihood + needed:
-            self.since_best = 0
-        if now.iterations_done > 0 and (self.since_best == 0 or not now.faint_frames):
-            self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
-        if now.faint_frames:
-            return self.since_best < _WORSE
-        # A model that explains the frames less and less well is led astray by its own noise.
-        return self.since_best < _WORSE and (gain >= _SMALL_GAIN or found_more or rest >= _SMALL_REST)
 
     def _change_to_come(self, change: float) -> float:
         """The sum of all later changes, if each is smaller than the one before by the same ratio.

@@ -46,18 +46,46 @@ _CHANCE = 3.0
 _LARGEST_CONTRAST = 2**0.5
 
 
-class ShellFilter:
+class WienerFilter:
     """Keeps S / (S + N) of every deviation from the shell means.
 
+    S, the power of the signal by distance in the autocorrelation, and N, the noise over the signal of each
+    shell of the intensity, both come from two halves.
+
+    order : operations of the point group that the cubes have been averaged over.
     contrast : (shells,) rms deviation of the signal from the mean of its shell.
     power : (distances,) of the signal by distance in voxels of the autocorrelation, its mean over the box 1.
     noise : (shells,) noise over signal in a voxel of one half.
+    correlation : (shells,) of the halves about the shell means, when distances without signal are left out.
+        Filtered halves also agree about what leaks into a shell from those around it; so it is not more than
+        the halves as they came and the filter's gain in signal over noise allow.
     """
 
-    def __init__(
-        self, contrast: NDArray[np.float64], power: NDArray[np.float64], noise: NDArray[np.float64]
-    ) -> None:
-        self.contrast, self.power, self.noise = contrast, power, noise
+    def __init__(self, first: Array, second: Array, exposure: Array, order: int = 1) -> None:
+        halves = [_deviation(values, exposure)[0] for values in (first, second)]
+        cross, *squares = shell_covariances(first, second, exposure)
+        as_they_came = _of_whole_shells(cross / np.sqrt(np.maximum(squares[0] * squares[1], 1e-300)))
+        raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
+        self.noise = (1 - raw) / raw
+        most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
+        self.contrast = _contrast(cross, squares, n_voxels_of_shells(first) / order)
+        ones = np.ones_like(self.noise)
+        for _ in range(2):
+            # Shells of little contrast must not drown in those beside them, nor known ones in noise.
+            scale = by_shell(1 / self.contrast / (1 + self.noise), first)
+            self.power, number = _common_power(*(half * scale for half in halves))
+            a, b = self._filter(halves, [ones, ones])
+            agreement = _of_whole_shells(half_correlation(a, b, exposure))
+            # The filter has kept so much more of the signal than of the noise.
+            gain = self.power / (self.power + 1)
+            kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
+            agreed = np.clip(smoothed(agreement), 1e-4, 1.0)
+            # Where voxels agree as they are, what filtered ones disagree about has leaked in.
+            self.noise = np.minimum((1 - agreed) / agreed * kept, most_noise)
+        came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
+        # Less signal than noise by chance is none, and a filter makes it no less.
+        gained = np.where(came > 0, kept * came / (kept * came.clip(0) + 1 - came), came)
+        self.correlation = np.minimum(agreement, gained)
 
     def __call__(
         self, values: Array, exposure: Array, *, is_half: bool = True, told: Array | None = None
@@ -135,45 +163,6 @@ class ShellFilter:
         return sum(parts[1:], start=parts[0])
 
 
-class WienerFilter(ShellFilter):
-    """The filter of which signal and noise are what two halves agree and disagree about.
-
-    S, the power of the signal by distance in the autocorrelation, and N, the noise over the signal of each
-    shell of the intensity, both come from two halves.
-
-    order : operations of the point group that the cubes have been averaged over.
-    correlation : (shells,) of the halves about the shell means, when distances without signal are left out.
-        Filtered halves also agree about what leaks into a shell from those around it; so it is not more than
-        the halves as they came and the filter's gain in signal over noise allow.
-    """
-
-    def __init__(self, first: Array, second: Array, exposure: Array, order: int = 1) -> None:
-        halves = [_deviation(values, exposure)[0] for values in (first, second)]
-        cross, *squares = shell_covariances(first, second, exposure)
-        as_they_came = _of_whole_shells(cross / np.sqrt(np.maximum(squares[0] * squares[1], 1e-300)))
-        raw = np.clip(smoothed(as_they_came), 1e-4, 1.0)
-        self.noise = (1 - raw) / raw
-        most_noise = np.where(raw > _AGREE_AS_THEY_ARE, self.noise, np.inf)
-        self.contrast = _contrast(cross, squares, n_voxels_of_shells(first) / order)
-        ones = np.ones_like(self.noise)
-        for _ in range(2):
-            # Shells of little contrast must not drown in those beside them, nor known ones in noise.
-            scale = by_shell(1 / self.contrast / (1 + self.noise), first)
-            self.power, number = _common_power(*(half * scale for half in halves))
-            a, b = self._filter(halves, [ones, ones])
-            agreement = _of_whole_shells(half_correlation(a, b, exposure))
-            # The filter has kept so much more of the signal than of the noise.
-            gain = self.power / (self.power + 1)
-            kept = (number * self.power * gain**2).sum() / max((number * gain**2).sum(), 1e-300)
-            agreed = np.clip(smoothed(agreement), 1e-4, 1.0)
-            # Where voxels agree as they are, what filtered ones disagree about has leaked in.
-            self.noise = np.minimum((1 - agreed) / agreed * kept, most_noise)
-        came = np.clip(smoothed(smoothed(as_they_came)), -0.99, 1.0)
-        # Less signal than noise by chance is none, and a filter makes it no less.
-        gained = np.where(came > 0, kept * came / (kept * came.clip(0) + 1 - came), came)
-        self.correlation = np.minimum(agreement, gained)
-
-
 def _contrast(
     cross: NDArray[np.float64], squares: list[NDArray[np.float64]], n_voxels: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -244,11 +233,6 @@ def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     weights = np.broadcast_to(mates, distance.shape)
     number = np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
     return mates, np.asarray(number, dtype=np.float64)
-
-
-def numbers_at_distances(m: int) -> NDArray[np.float64]:
-    """How many numbers of the transform of a box of m voxels lie at each distance, (m // 2 + 2,)."""
-    return _mates(m)[1]
 
 
 def _transform(cube: Array) -> Array:

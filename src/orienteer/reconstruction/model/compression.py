@@ -16,7 +16,6 @@ from orienteer.reconstruction.model.relative_intensity import (
     n_shells_of,
     solve,
 )
-from orienteer.reconstruction.model.speckle_prior import SpecklePrior
 from orienteer.reconstruction.model.symmetry import symmetrise_sums
 from orienteer.reconstruction.orienting.deposit import Deposit
 
@@ -91,12 +90,9 @@ class Compressed:
 Solved: TypeAlias = list[list[tuple[Array, Array]]]
 
 
-def compress(deposits: list[Deposit], group: PointGroup, speckle_voxels: float | None = None) -> Compressed:
-    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered.
-
-    speckle_voxels : as for :func:`filter_halves`.
-    """
-    return filter_halves(solve_deposits(deposits, group), group, speckle_voxels)
+def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
+    return filter_halves(solve_deposits(deposits, group), group)
 
 
 def solve_deposits(deposits: list[Deposit], group: PointGroup) -> Solved:
@@ -113,12 +109,8 @@ def solve_deposits(deposits: list[Deposit], group: PointGroup) -> Solved:
     return solved
 
 
-def filter_halves(solved: Solved, group: PointGroup, speckle_voxels: float | None = None) -> Compressed:
-    """Models of each half without what the halves disagree about.
-
-    speckle_voxels : across a speckle, where frames are so faint that halves agree about more than is true:
-        then the models have what speckles of that size may have; None: what the halves agree about.
-    """
+def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
+    """Models of each half without what the halves disagree about."""
     xp = array_namespace(solved[0][0][0])
     new, correlations, photons = [], [], []
     whole: list[tuple[Array, Array, WienerFilter | None]] = []
@@ -135,8 +127,7 @@ def filter_halves(solved: Solved, group: PointGroup, speckle_voxels: float | Non
             continue
         keep_signal = WienerFilter(values[0], values[1], exposure, group.order)
         correlations.append(keep_signal.correlation)
-        of_models = keep_signal if speckle_voxels is None else SpecklePrior(exposure, speckle_voxels)
-        new.append(of_models.filtered([(values[h], exposures[h], True) for h in range(2)]))
+        new.append(keep_signal.filtered([(values[h], exposures[h], True) for h in range(2)]))
         whole.append((together, exposure, keep_signal))
     return Compressed(
         xp.stack([xp.stack([model[h] for model in new]) for h in range(len(solved))]),

@@ -13,10 +13,8 @@ from orienteer.compute.grouped_sums import Groups
 from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
-# Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.  Thirty
-# voxels, a speckle, have one together, as many as tell it from the mean.  With more, frames that hardly know
-# their pose could not hold a speckle against them: they bring it back by a hundredth in each iteration.
-PRIOR_PHOTONS = 0.03
+# Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
+PRIOR_PHOTONS = 0.25
 
 
 def both_friedel(sums: Array) -> Array:
