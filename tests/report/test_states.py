@@ -74,11 +74,11 @@ def test_mtip_is_named_and_cited(run_folder: Path) -> None:
 def test_known_orientations_are_the_first_that_is_said(
     run_folder: Path, read_page: Callable[..., Any]
 ) -> None:
-    column = {"known_poses_column": "truth_orientation"}
+    column = {"known_orientations_column": "truth_orientation"}
     evidence = of_method(gather(run_folder), "emc", **column)
     opening = read_page(str(draw_opening(evidence, "", unusual(evidence, None, None)))).text
     name = run_folder.resolve().name
-    assert opening.startswith(f"{name} Known orientations were given, not found: known_poses_column")
+    assert opening.startswith(f"{name} Known orientations were given, not found: known_orientations_column")
     assert "in known orientations" in opening
     assert "were not used" not in opening
     sentences, _ = methods(evidence, None, ValidationFacts())

@@ -152,7 +152,7 @@ def test_only_a_run_of_one_model_with_unknown_poses_begins_so(good_run: Run, tmp
         "models": {"models": 2},
         "junk": {"junk_classes": 1},
         "background": {"background": "estimate"},
-        "known": {"known_poses_column": "truth_orientation"},
+        "known": {"known_orientations_column": "truth_orientation"},
     }.items():
         assert not can_begin_with_halves(fresh(good_run, tmp_path / name, **changes))
     assert not can_begin_with_halves(good_run)

@@ -52,7 +52,7 @@ class Growth:
         self.device = choose_device(device)
         self.source = source
         self.arrivals = Arrivals(source, select)
-        needed = (settings.known_poses_column,) if settings.known_poses_column else ()
+        needed = (settings.known_orientations_column,) if settings.known_orientations_column else ()
         self.reservoir, self.memory = Reservoir(source, needed), Memory()
         self.round_hits = online.round_hits or _ROUND[self.device]
         self._remarks: list[str] = []

@@ -99,11 +99,11 @@ class EmcSettings(Section):
         default="given",
         description="That of the file, if there is one; or from the frames: what never turns or darkens.",
     )
-    known_poses_file: str = Field(
+    known_orientations_file: str = Field(
         default="",
         description="HDF5 file of event_id and quaternion: frames that it names are not searched for.",
     )
-    known_poses_column: str = Field(
+    known_orientations_column: str = Field(
         default="",
         description="Column of the data with known quaternions, such as truth_orientation; no search then.",
     )

@@ -21,9 +21,9 @@ from orienteer.run.settings_file import hash_settings, lasting
 NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
 # Settings with these words in their names bring in something that the frames did not say.
 _BROUGHT_IN = ("known", "truth", "orientations", "start_", "initial", "model_file", "reference")
-_EXPERIMENT_FILES = ("background_file", "known_poses_file")
+_EXPERIMENT_FILES = ("background_file", "known_orientations_file")
 # The first line of all speaks of these.
-_SAID_FIRST = "known_poses_"
+_SAID_FIRST = "known_orientations_"
 # What phasing says of a density that does not foretell what it has not seen.
 _DOUBT, _DENSITY = "phasing had not seen", "The density"
 
@@ -128,7 +128,7 @@ def _from_simulation(evidence: Evidence) -> list[str]:
     frames = evidence.frames.value
     if frames is None or not frames.simulated:
         return []
-    if str(evidence.method_settings.get("known_poses_column", "")).startswith(TRUTH):
+    if str(evidence.method_settings.get("known_orientations_column", "")).startswith(TRUTH):
         return ["The frames are simulated, and their true orientations were given to the run."]
     return ["The frames are simulated. Their true orientations are in the file and were not used."]
 

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-_NAMES = ("known_poses_file", "known_poses_column")
+_NAMES = ("known_orientations_file", "known_orientations_column")
 
 
 def known_orientations_in_words(section: Mapping[str, Any]) -> str:
     """One sentence about the settings of a method; empty where all orientations were searched for.
 
-    >>> known_orientations_in_words({"known_poses_column": "truth_orientation"})
-    'Known orientations were given, not found: known_poses_column = truth_orientation.'
+    >>> known_orientations_in_words({"known_orientations_column": "truth_orientation"})
+    'Known orientations were given, not found: known_orientations_column = truth_orientation.'
     >>> known_orientations_in_words({"symmetry": "I"})
     ''
     """

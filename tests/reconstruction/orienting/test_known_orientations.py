@@ -17,7 +17,7 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.splitting import split_state
 from orienteer.reconstruction.workspace import Workspace
 
-COLUMN = {"known_poses_column": "truth_orientation"}
+COLUMN = {"known_orientations_column": "truth_orientation"}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,9 @@ def test_with_known_orientations_the_truth_is_merged_where_it_lies(data: Any, me
     assert np.mean(correlations) > 0.8
     merged = ~run.sentinel
     np.testing.assert_allclose(run.orientations()["quaternion"][merged], truth(data)[merged], atol=1e-12)
-    assert run.remarks[0].startswith("The orientations of all 80 frames were given, not found: known_poses")
+    assert run.remarks[0].startswith(
+        "The orientations of all 80 frames were given, not found: known_orientations"
+    )
 
 
 def test_a_finished_run_has_kept_them(data: Any) -> None:
@@ -73,7 +75,7 @@ def test_where_some_are_known_the_others_are_searched_for_in_their_frame(data: A
     some = np.arange(0, 80, 2)
     shuffled = np.random.default_rng(1).permutation(some)
     file = write_table(tmp_path / "known.h5", event_id[shuffled], true[shuffled])
-    emc = data.emc(level=4, known_poses_file=str(file))
+    emc = data.emc(level=4, known_orientations_file=str(file))
     while not emc.finished:
         emc.step()
     assert emc.remarks[0].startswith("The orientations of 40 of 80 frames were given, not found")
@@ -106,7 +108,7 @@ def test_a_state_is_as_frequent_as_its_frames_wherever_a_search_would_have_put_t
     # Known to be somewhere else, so that a search puts them elsewhere, and into other states.
     event_id, wrong = np.asarray(data.patterns.event_id), np.roll(truth(data), 1, axis=0)
     file = write_table(tmp_path / "known.h5", event_id[::2], wrong[::2])
-    emc = data.emc(level=3, models=2, fluence="estimate", known_poses_file=str(file))
+    emc = data.emc(level=3, models=2, fluence="estimate", known_orientations_file=str(file))
     emc.step()
     split_state(emc)
     emc.step()
@@ -149,13 +151,13 @@ def test_what_cannot_be_orientations_is_refused_with_what_to_do(data: Any, tmp_p
     long = write_table(tmp_path / "long.h5", event_id, 2 * true)
     twice = write_table(tmp_path / "twice.h5", np.zeros(80, np.uint64), true)
     wrong = [
-        ({"known_poses_file": str(far)}, "none of the 80 frames"),
-        ({"known_poses_file": str(long)}, "unit quaternions"),
-        ({"known_poses_file": str(twice)}, "twice"),
-        ({"known_poses_file": str(tmp_path / "no.h5")}, "no.h5"),
-        ({"known_poses_column": "truth_fluence"}, "no quaternions"),
-        ({"known_poses_column": "guess"}, "no column 'guess'"),
-        ({"known_poses_file": str(far), **COLUMN}, "named twice"),
+        ({"known_orientations_file": str(far)}, "none of the 80 frames"),
+        ({"known_orientations_file": str(long)}, "unit quaternions"),
+        ({"known_orientations_file": str(twice)}, "twice"),
+        ({"known_orientations_file": str(tmp_path / "no.h5")}, "no.h5"),
+        ({"known_orientations_column": "truth_fluence"}, "no quaternions"),
+        ({"known_orientations_column": "guess"}, "no column 'guess'"),
+        ({"known_orientations_file": str(far), **COLUMN}, "named twice"),
     ]
     for settings, words in wrong:
         with pytest.raises(OrienteerError, match=words):

@@ -55,17 +55,17 @@ def given_orientations(
     settings: EmcSettings, source: Source, event_id: NDArray[np.uint64]
 ) -> KnownOrientations | None:
     """The orientations that the settings name, for frames with these event ids (N,); None: none are named."""
-    file, column = settings.known_poses_file, settings.known_poses_column
+    file, column = settings.known_orientations_file, settings.known_orientations_column
     if file and column:
         raise SettingsError(
             "known orientations are named twice, by a file and by a column.", "Give one of the two."
         )
     if file:
         found = _from_file(Path(file), event_id)
-        origin = f"known_poses_file = {file}"
+        origin = f"known_orientations_file = {file}"
     elif column:
         found = _from_column(source, column)
-        origin = f"known_poses_column = {column}"
+        origin = f"known_orientations_column = {column}"
     else:
         return None
     known = np.asarray(np.isfinite(found).all(axis=1), dtype=bool)
