@@ -59,7 +59,7 @@ class Emc(Carried):
     ``Run`` does the same in a directory from which it can go on.
 
     source : patterns with a detector and a wavelength; columns that tell the truth are never read, unless a
-        setting names one (``known_poses_column``).
+        setting names one (``known_orientations_column``).
     seed : of every random draw.
     mesh : ranks that share the work, all of which do the same steps; alone by default.
 
