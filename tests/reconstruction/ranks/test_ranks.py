@@ -92,6 +92,38 @@ def test_ranks_come_to_the_same(
     assert_same(on_ranks(n, method, mesh, balance, *problem), _alone[key], tolerance)
 
 
+# Several batches, whose tiles ranks claim in turns.
+SOME = ("4", "level=3", "frames=60", "photons=2000.0", "memory_GiB=0.001", TOGETHER)
+CLASSES = ("4", "level=3", "frames=60", "models=2", "junk_classes=1", "deterministic=True", TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("n", "method", "mesh", "problem"),
+    [
+        (2, "mtip", "2x1", SOME),
+        (3, "mtip", "3x1", SOME),
+        (2, "mtip", "1x2", (*SOME[:-1], APART)),
+        (4, "mtip", "2x2", (*SOME[:-1], APART)),
+        (3, "emc", "3x1", CLASSES),
+        pytest.param(3, "emc", "3x1", (*TWO_PASSES, TOGETHER), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.timeout(900)
+def test_ranks_that_share_out_poses_have_the_bits_of_one(
+    on_ranks: Any, n: int, method: str, mesh: str, problem: tuple[str, ...]
+) -> None:
+    """Sums over poses end in the same bits: M-TIP makes much of the last of them."""
+    alone = on_ranks(1, method, "auto", "static", *problem[:-1])
+    found = on_ranks(n, method, mesh, "dynamic", *problem)
+    np.testing.assert_array_equal(found["values"], alone["values"])
+    for name in alone:
+        if name == "sent":
+            continue
+        # Where halves are apart, sentinels are in batches of their own, and rounded otherwise.
+        tolerance = 1e-5 if problem[-1] == APART and name.startswith("table") else 0.0
+        np.testing.assert_allclose(found[name], alone[name], rtol=tolerance, err_msg=name)
+
+
 def test_more_ranks_than_frames_are_refused_in_one_sentence(run_ranks: Callable[..., str]) -> None:
     with pytest.raises(AssertionError, match="3 ranks cannot share 2 frames"):
         run_ranks(3, SCRIPT, "emc", "auto", "dynamic", "1", "none.npz", "frames=2")
