@@ -154,7 +154,7 @@ def series(
 def stalls(run: Path, received_s: NDArray[np.float64], behind_s: NDArray[np.float64]) -> list[dict[str, Any]]:
     """The longest times without an event: when, how far behind they left the worker, and what it was at."""
     told = [
-        (datetime.fromisoformat(event["time"]).timestamp(), event["reason"])
+        (event["ended_s"], event["reason"])
         for event in read_events(run / "events.jsonl")
         if event["event"] == "slow"
     ]
@@ -165,8 +165,7 @@ def stalls(run: Path, received_s: NDArray[np.float64], behind_s: NDArray[np.floa
             "at_s": round(float(received_s[k] - received_s[0]), 1),
             "seconds": round(float(pauses_s[k]), 2),
             "behind_s": round(float(behind_s[k + 1]), 2),
-            # A step is told when it ends.
-            "told": [words for t_s, words in told if received_s[k] <= t_s <= received_s[k + 1] + 0.1],
+            "told": [words for t_s, words in told if received_s[k] <= t_s <= received_s[k + 1]],
         }
         for k in longest[pauses_s[longest] > _LEAST_STALL_S]
     ]

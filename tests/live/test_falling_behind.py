@@ -220,3 +220,17 @@ def test_a_run_of_slow_steps_is_told_now_and_then(clock: Clock) -> None:
             clock.pass_by(3.0)
     assert 10 <= len(told) <= 60
     assert sum(each.times for each in told) > 900
+
+
+def test_a_slow_step_that_is_told_later_is_told_with_the_time_when_it_ended(clock: Clock) -> None:
+    told: list[SimpleNamespace] = []
+    steps = SlowSteps(lambda kind, **facts: told.append(SimpleNamespace(kind=kind, **facts)))
+    ended_s = []
+    for seconds in (3.0, 7.0, 3.0):
+        with steps.doing("judging hits"):
+            clock.pass_by(seconds)
+        ended_s.append(clock.now_s)
+    clock.pass_by(100.0)
+    with steps.doing("receiving events"):
+        clock.pass_by(0.1)
+    assert [(each.seconds, each.ended_s) for each in told] == [(3.0, ended_s[0]), (7.0, ended_s[1])]

@@ -15,18 +15,20 @@ _TOLD_EVERY_S = 60.0
 
 @dataclass(frozen=True)
 class _Step:
-    """What was done, how long it took, and how much of that time it had a processor."""
+    """What was done, how long it took, how much of that time it had a processor, and when it was over."""
 
     what: str
     seconds: float
     worked_s: float
+    ended_s: float
 
 
 class SlowSteps:
     """Measures the steps of a loop, and tells of those that take long.
 
     tell : is given "slow" and the facts: ``step``, ``seconds``, ``worked_s`` (the rest was spent waiting, for
-        a disk or for other processes), ``times`` (slow steps since the last time) and ``reason``.
+        a disk or for other processes), ``ended_s`` (unix seconds), ``times`` (slow steps since the last time)
+        and ``reason``.
     """
 
     def __init__(self, tell: Callable[..., None]) -> None:
@@ -40,7 +42,7 @@ class SlowSteps:
         """Measure what is done inside of the block."""
         began_s, worked_s = time.monotonic(), time.thread_time()
         yield
-        step = _Step(what, time.monotonic() - began_s, time.thread_time() - worked_s)
+        step = _Step(what, time.monotonic() - began_s, time.thread_time() - worked_s, time.time())
         if step.seconds > _LONGER_THAN_S:
             self._n_slow += 1
             if self._longest is None or step.seconds > self._longest.seconds:
@@ -59,6 +61,7 @@ def _facts(step: _Step, times: int) -> dict[str, Any]:
         "step": step.what,
         "seconds": round(step.seconds, 2),
         "worked_s": round(step.worked_s, 2),
+        "ended_s": round(step.ended_s, 2),
         "times": times,
         "reason": f"{step.what} took {step.seconds:.0f} s{how}{often}.",
     }
