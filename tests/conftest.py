@@ -41,6 +41,11 @@ def scope_of(nodeid: str) -> str:
     return path if _has_fixtures_of_its_own(path) else nodeid
 
 
+def begins_late(nodeid: str) -> bool:
+    """Whether a test can wait; what one worker does alone begins first, or all others would wait for it."""
+    return not nodeid.startswith(TOGETHER)
+
+
 @cache
 def _has_fixtures_of_its_own(path: str) -> bool:
     return 'scope="module"' in (Path(__file__).parents[1] / path).read_text(encoding="utf-8")
@@ -61,6 +66,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: begins_late(item.nodeid))
     no_gpu = pytest.mark.skip(reason="needs a CUDA device and CuPy, none here")
     not_asked = pytest.mark.skip(reason="takes more than a minute; run with --slow")
     for item in items:
