@@ -34,6 +34,14 @@ def test_the_level_parts_particle_from_surroundings() -> None:
     assert surface_level(np.full((2, 2, 2), np.nan)) == 0.0
 
 
+def test_the_surface_does_not_shred_a_layer_of_the_value_that_parts_best() -> None:
+    around, layer, core = (RNG.normal(*one) for one in ((0, 0.02, 20000), (0.95, 0.1, 2000), (2, 0.2, 5000)))
+    edges = [RNG.uniform(0, 0.8, 800), RNG.uniform(1.1, 1.8, 800)]
+    values = np.concatenate([around, layer, core, *edges])
+    assert 0.8 < slow_level(values) < 1.1  # where the layer is
+    assert 0.2 < surface_level(values) < 0.75
+
+
 @pytest.mark.parametrize("n", [12, 40, 140])
 def test_a_packed_density_is_small_and_at_its_place(n: int) -> None:
     values = blob(n, (n * 0.5, n * 0.45, n * 0.55), n / 6)

@@ -47,6 +47,8 @@ class Packed:
 def surface_level(values: NDArray[np.floating]) -> float:
     """The value that parts particle from surroundings best (Otsu 1979): both vary least about their means.
 
+    A particle may have a layer of just that value; then the surface goes around it.
+
     >>> round(surface_level(np.repeat([0.0, 0.1, 0.9, 1.0], 1000)), 1)
     0.5
     """
@@ -68,7 +70,19 @@ def surface_level(values: NDArray[np.floating]) -> float:
     )
     best = np.flatnonzero(between >= between.max() * (1 - 1e-12))
     # Between two peaks with nothing in between all values part equally well: take the middle.
-    return float(edges[1:-1][best].mean())
+    return _outside_of_layers(known, float(edges[1:-1][best].mean()))
+
+
+def _outside_of_layers(known: NDArray[np.float64], level: float) -> float:
+    """The level, or one below it where the surface would cut a layer of just that density into shreds.
+
+    A clean surface lies where values change fast, so that few voxels have nearly its value.
+    """
+    around = float(np.median(known[known < level]))
+    width = (level - around) / 10
+    levels = np.linspace(level, around + (level - around) / 3, 21)
+    n_near = np.array([np.count_nonzero(np.abs(known - one) < width / 2) for one in levels])
+    return float(levels[n_near.argmin()]) if n_near[0] > 2 * n_near.min() else level
 
 
 def pack(volume: Volume, level: float | None = None) -> Packed:
