@@ -5,17 +5,26 @@ from typing import Any
 from benchmarks.figure import Figure, at_least, at_most
 
 
+def _means(result: dict[str, Any], name: str) -> list[tuple[float, str]]:
+    """Mean precision or recall over the streams of each particle in per cent, ascending, and the particle."""
+    of_particle: dict[str, list[float]] = {}
+    for case in result["cases"]:
+        of_particle.setdefault(case["object"], []).append(100 * case[name])
+    return sorted((sum(values) / len(values), particle) for particle, values in of_particle.items())
+
+
 def _least(name: str) -> Any:
-    """The least precision or recall of all cases, in per cent."""
-    return lambda result: 100 * min(case[name] for case in result["cases"])
+    """The mean of the particle for which it is least."""
+    return lambda result: _means(result, name)[0][0]
 
 
 def _which(name: str) -> Any:
-    """The case that is least."""
+    """That particle, and how the others do."""
 
     def words(result: dict[str, Any]) -> str:
-        worst = min(result["cases"], key=lambda case: case[name])
-        return f"worst of {len(result['cases'])} streams: {worst['object']}, {worst['photons']:g} photons"
+        (_, worst), *others = _means(result, name)
+        told = ", ".join(f"{particle} {mean:.1f}" for mean, particle in others)
+        return f"{worst}; {told}: means of {len(result['cases'])} streams in all"
 
     return words
 
@@ -53,6 +62,13 @@ FIGURES = [
     ),
     Figure(
         "Events lost in these ten minutes", at_most(0), "live", lambda r: r["lost"], _LIVE, shown_first=True
+    ),
+    Figure(
+        "Rise of the worker's memory in these ten minutes",
+        at_most(1, "MiB/min"),
+        "live",
+        lambda r: r["memory"]["worker"]["MiB_per_minute"],
+        _LIVE,
     ),
     Figure(
         "Hits that a growing map takes in, 2 cores",
