@@ -21,37 +21,25 @@ def _blocks(n: int) -> int:
     return (n + _WARPS - 1) // _WARPS
 
 
-def highest_listed(
-    values: Array, value_start: Array, frame_start: Array, frame_pair: Array, highest: Array
-) -> None:
-    """The highest value of every frame that is a number, (D,); where there is none, the lowest number."""
-    D = len(highest)
-    arguments = (values, value_start, frame_start, frame_pair, np.int32(D), highest)
-    _launch("highest_listed", _blocks(D), 32 * _WARPS, arguments)
-
-
-def temper_listed(
-    values: Array, value_start: Array, log_prior: Array, first_row: Array, frame_start: Array,
-    frame_pair: Array, beta: Array, reference: Array, tempered: Array, top: Array, best: Array,
-    best_score: Array,
+def best_listed(
+    values: Array, value_start: Array, frame_start: Array, frame_pair: Array, log_prior: Array,
+    first_row: Array, beta: Array, top: Array, best: Array, best_score: Array,
 ) -> None:  # fmt: skip
-    """x of all values, (n_values,), its maximum in each frame, and the chosen row and value there, (D,)."""
+    """The maximum of x in each frame, and chosen row and value there, (D,); -inf and -1 where none is."""
     D = len(top)
-    arguments = (
-        values, value_start, log_prior, first_row, frame_start, frame_pair, beta, reference, np.int32(D),
-        tempered, top, best, best_score,
-    )  # fmt: skip
-    _launch("temper_listed", _blocks(D), 32 * _WARPS, arguments)
+    lists = (values, value_start, frame_start, frame_pair, log_prior, first_row, beta)
+    _launch("best_listed", _blocks(D), 32 * _WARPS, (*lists, np.int32(D), top, best, best_score))
 
 
 def lower_listed(
-    distance: Array, value_start: Array, frame_start: Array, frame_pair: Array, top: Array, part: float,
-    total: Array, moment: Array, counts: Array,
+    values: Array, value_start: Array, frame_start: Array, frame_pair: Array, log_prior: Array,
+    first_row: Array, beta: Array, top: Array, part: float, distance: Array, total: Array, moment: Array,
+    counts: Array,
 ) -> None:  # fmt: skip
-    """x - top in place, sums of e^x and x e^x below it (D,), of whole parts, and counts (N_BINS + 1, D)."""
+    """Distances x - top, (n_values,), sums of e^x and x e^x below (D,), of whole parts, and counts by bin."""
     D = len(total)
-    lists = (distance, value_start, frame_start, frame_pair, top)
-    arguments = (*lists, np.float64(part), np.int32(D), total, moment, counts)
+    lists = (values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top)
+    arguments = (*lists, np.float64(part), np.int32(D), distance, total, moment, counts)
     _launch("lower_listed", _blocks(D), 32 * _WARPS, arguments)
 
 

@@ -15,51 +15,45 @@ _WIDTH = np.float32(BINS_PER_NAT)
 _FRAMES = 16
 
 
-@njit(nogil=True, parallel=True, cache=True)
-def highest_listed(values, value_start, frame_start, frame_pair, highest):  # type: ignore[no-untyped-def]
-    """The highest value of every frame that is a number, (D,); where there is none, the lowest number."""
-    D = highest.size
-    for task in prange((D + _FRAMES - 1) // _FRAMES):
-        for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
-            top = _NOTHING
-            for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
-                for v in range(value_start[pair], value_start[pair + 1]):
-                    top = values[v] if values[v] > top and values[v] < -_NOTHING else top
-            highest[d] = top
+@njit(nogil=True, cache=True, inline="always")
+def _tempered(value, beta, log_prior):  # type: ignore[no-untyped-def]
+    """x of a value.  In float64 the digits that matter are kept with no reference to compare with."""
+    return np.float64(beta) * np.float64(value) + np.float64(log_prior)
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def temper_listed(values, value_start, log_prior, first_row, frame_start, frame_pair, beta, reference, tempered, top, best, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """x of all values, (n_values,), its maximum in each frame, and the chosen row and value there, (D,)."""
+def best_listed(values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top, best, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
+    """The maximum of x in each frame, and chosen row and value there, (D,); -inf and -1 where none is."""
     D = top.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
-            top[d], best[d], best_score[d] = _NOTHING, -1, np.float32(-np.inf)
+            highest, row, score = -np.inf, np.int64(-1), np.float32(-np.inf)
             for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
                 start = value_start[pair]
                 for i in range(value_start[pair + 1] - start):
-                    x = beta[d] * (values[start + i] - reference[d]) + log_prior[first_row[pair] + i]
-                    tempered[start + i] = x
-                    if x > top[d]:
-                        top[d], best[d], best_score[d] = x, first_row[pair] + i, values[start + i]
+                    x = _tempered(values[start + i], beta[d], log_prior[first_row[pair] + i])
+                    if x > highest:
+                        highest, row, score = x, first_row[pair] + i, values[start + i]
+            top[d], best[d], best_score[d] = highest, row, score
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def lower_listed(distance, value_start, frame_start, frame_pair, top, part, total, moment, counts):  # type: ignore[no-untyped-def]
-    """x - top in place, sums of e^x and x e^x below it (D,), of whole parts, and counts (N_BINS + 1, D)."""
+def lower_listed(values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top, part, distance, total, moment, counts):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
+    """Distances x - top, (n_values,), sums of e^x and x e^x below (D,), of whole parts, and counts by bin."""
     D = total.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
             own = np.zeros(N_BINS + 1, np.int32)
             total[d] = moment[d] = 0.0
             for pair in frame_pair[frame_start[d] : frame_start[d + 1]]:
-                sum_, weighted = 0.0, 0.0
-                for v in range(value_start[pair], value_start[pair + 1]):
-                    below = distance[v] - top[d]
+                sum_, weighted, start = 0.0, 0.0, value_start[pair]
+                for i in range(value_start[pair + 1] - start):
+                    x = _tempered(values[start + i], beta[d], log_prior[first_row[pair] + i])
+                    below = np.float32(x - top[d])
                     if not below > _NOTHING:
-                        distance[v] = np.float32(-np.inf)
+                        distance[start + i] = np.float32(-np.inf)
                         continue
-                    distance[v] = below
+                    distance[start + i] = below
                     p = np.float64(exponential(below))
                     sum_ += p
                     weighted += p * below

@@ -13,7 +13,7 @@ from orienteer.posterior.responsibilities import Responsibilities
 class Best(NamedTuple):
     """The best of some rows for D frames, (D,) each.
 
-    top : float32, the highest tempered score, against a reference that all ranks share.
+    top : the highest tempered score, as all ranks measure it; -inf or below all scores: there is none.
     row, score : where it is, int64, and the score there before tempering, float32.
     """
 
@@ -33,7 +33,7 @@ def join_best(comm: Comm, own: Best) -> Best:
     top = tops.max(axis=0)
     row = xp.where(tops == top, rows, np.inf).min(axis=0)
     score = xp.where((tops == top) & (rows == row), scores, -np.inf).max(axis=0)
-    return Best(top.astype(np.float32), row.astype(np.int64), score.astype(np.float32))
+    return Best(top.astype(own.top.dtype), row.astype(np.int64), score.astype(np.float32))
 
 
 def join_lists(comm: Comm, own: Responsibilities) -> Responsibilities:

@@ -1,6 +1,6 @@
 // Posteriors of frames over their own lists of blocks: GPU twin of _listed_numba.py.
 //
-//   x_v = beta_d (S_v - reference_d) + log_prior_k        v the value of frame d and chosen row k
+//   x_v = beta_d S_v + log_prior_k                        v the value of frame d and chosen row k, in float64
 //   distance_v = x_v - top_d                              top_d the best of the frame
 //   p_v = exp(distance_v) factor_d                        where it is above lowest_d, the others 0
 //
@@ -9,14 +9,13 @@
 // frame_pair[frame_start[d] .. frame_start[d + 1]], rows ascending.
 // One warp per frame, its lanes take the pairs in turn and are joined in a fixed order: the same bits in each run.
 
-#include "top_key.cuh"
-
 typedef long long Index;
 
 #define BINS_PER_NAT 4.f
 #define N_BINS 128
 #define WARPS 8
 #define MINUS_INFINITY __int_as_float(0xff800000)
+#define NOTHING (-3e38f)  // below all distances
 
 __device__ __forceinline__ double sum_of_warp(double value)
 {
@@ -24,70 +23,60 @@ __device__ __forceinline__ double sum_of_warp(double value)
     return value;
 }
 
-__device__ __forceinline__ float highest_of_warp(float value)
+__device__ __forceinline__ double tempered(float value, float beta, float log_prior)
 {
-    for (int lanes = 16; lanes > 0; lanes /= 2) value = fmaxf(value, __shfl_xor_sync(0xffffffffu, value, lanes));
-    return value;
+    return fma((double)beta, (double)value, (double)log_prior);
 }
 
-// highest (D,): the highest value of every frame that is a number, or NOTHING.
-extern "C" __global__ void highest_listed(const float *__restrict__ values, const Index *__restrict__ value_start,
-                                          const Index *__restrict__ frame_start,
-                                          const Index *__restrict__ frame_pair, int D, float *__restrict__ highest)
+// top, best, best_score (D,): the maximum of x, and the chosen row and value there; -inf and -1 where there is none.
+extern "C" __global__ void best_listed(
+    const float *__restrict__ values, const Index *__restrict__ value_start, const Index *__restrict__ frame_start,
+    const Index *__restrict__ frame_pair, const float *__restrict__ log_prior, const Index *__restrict__ first_row,
+    const float *__restrict__ beta, int D, double *__restrict__ top, Index *__restrict__ best,
+    float *__restrict__ best_score)
 {
     const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
     if (d >= D) return;  // the whole warp leaves, and no barrier is for more than a warp
-    float own = NOTHING;
-    for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
-        const Index pair = frame_pair[j];
-        for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v)
-            if (values[v] > own && values[v] < -NOTHING) own = values[v];
-    }
-    own = highest_of_warp(own);
-    if (lane == 0) highest[d] = own;
-}
-
-// tempered (n_values,): x; top, best, best_score (D,): its maximum, and the chosen row and value there.
-extern "C" __global__ void temper_listed(
-    const float *__restrict__ values, const Index *__restrict__ value_start, const float *__restrict__ log_prior,
-    const Index *__restrict__ first_row, const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
-    const float *__restrict__ beta, const float *__restrict__ reference, int D, float *__restrict__ tempered,
-    float *__restrict__ top, Index *__restrict__ best, float *__restrict__ best_score)
-{
-    const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
-    if (d >= D) return;
-    Key key = 0;
+    double highest = (double)MINUS_INFINITY;
+    Index at = -1;
     float score = MINUS_INFINITY;
     for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
         const Index pair = frame_pair[j], first = value_start[pair], row = first_row[pair];
         for (Index v = first; v < value_start[pair + 1]; ++v) {
-            const float x = fmaf(beta[d], values[v] - reference[d], log_prior[row + v - first]);
-            tempered[v] = x;
-            const Key own = x > NOTHING ? key_of(x, row + v - first) : 0;
-            if (own > key) {
-                key = own;
+            const double x = tempered(values[v], beta[d], log_prior[row + v - first]);
+            if (x > highest) {
+                highest = x;
+                at = row + v - first;
                 score = values[v];
             }
         }
     }
-    Key highest = key;
-    for (int lanes = 16; lanes > 0; lanes /= 2)
-        highest = max(highest, __shfl_xor_sync(0xffffffffu, highest, lanes));
-    // Rows are in the key: no two lanes have the same.
-    if (key == highest && (key || lane == 0)) {
-        top[d] = value_of(key);
-        best[d] = key ? (Index)(0xffffffffu - (unsigned)key) : -1;
+    // Rows of a lane rise: it has the first of equal ones, and so has the warp.
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+        const double other = __shfl_xor_sync(0xffffffffu, highest, lanes);
+        const Index other_at = __shfl_xor_sync(0xffffffffu, at, lanes);
+        const float other_score = __shfl_xor_sync(0xffffffffu, score, lanes);
+        if (other > highest || (other == highest && other_at >= 0 && other_at < at)) {
+            highest = other;
+            at = other_at;
+            score = other_score;
+        }
+    }
+    if (lane == 0) {
+        top[d] = highest;
+        best[d] = at;
         best_score[d] = score;
     }
 }
 
-// distance (n_values,) holds x and gets x - top; total, moment (D,): sums of e^x and x e^x below the top.
+// distance (n_values,): x - top; total, moment (D,): sums of e^x and x e^x below the top; counts (N_BINS + 1, D).
 // Sums of pairs are rounded to whole parts, of which those of other pairs, also on other ranks, are made, too: they
 // add up to the same in any order.
-extern "C" __global__ void lower_listed(float *__restrict__ distance, const Index *__restrict__ value_start,
-                                        const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
-                                        const float *__restrict__ top, double part, int D, double *__restrict__ total,
-                                        double *__restrict__ moment, int *__restrict__ counts)
+extern "C" __global__ void lower_listed(
+    const float *__restrict__ values, const Index *__restrict__ value_start, const Index *__restrict__ frame_start,
+    const Index *__restrict__ frame_pair, const float *__restrict__ log_prior, const Index *__restrict__ first_row,
+    const float *__restrict__ beta, const double *__restrict__ top, double part, int D, float *__restrict__ distance,
+    double *__restrict__ total, double *__restrict__ moment, int *__restrict__ counts)
 {
     __shared__ int bins[WARPS][N_BINS + 1];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, d = blockIdx.x * WARPS + warp;
@@ -97,10 +86,10 @@ extern "C" __global__ void lower_listed(float *__restrict__ distance, const Inde
     __syncwarp();
     double sum = 0., weighted = 0.;
     for (Index j = frame_start[d] + lane; j < frame_start[d + 1]; j += 32) {
-        const Index pair = frame_pair[j];
+        const Index pair = frame_pair[j], first = value_start[pair], row = first_row[pair];
         double of_pair = 0., weighted_of_pair = 0.;
-        for (Index v = value_start[pair]; v < value_start[pair + 1]; ++v) {
-            float below = distance[v] - top[d];
+        for (Index v = first; v < value_start[pair + 1]; ++v) {
+            float below = (float)(tempered(values[v], beta[d], log_prior[row + v - first]) - top[d]);
             if (below > NOTHING) {
                 const float p = __expf(below), place = -below * BINS_PER_NAT;
                 of_pair += p;

@@ -15,8 +15,6 @@ from orienteer.posterior.joining import Best, join_best
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.threshold import N_BINS, threshold_of_counts
 
-_NOTHING = np.float32(-3e38)  # below all scores, as in listed.cu
-
 
 @dataclass(frozen=True, eq=False)
 class BlockResponsibilities:
@@ -68,25 +66,18 @@ def normalise_blocks(
     first_row = blocks.block_start[blocks.pair_block]
     frame_start, frame_pair = blocks.pairs_of_frames
     lists = blocks.value_start, frame_start, frame_pair
-    # Differences from a score of the frame keep the digits that matter; all ranks take the same.
-    reference = xp.empty(D, dtype=np.float32)
-    kernels.highest_listed(values, *lists, reference)
-    reference = comm.max(reference)
-    reference = xp.where(reference > _NOTHING, reference, np.float32(0))
-    distance = xp.empty(blocks.n_values, dtype=np.float32)
-    top, best_score = xp.empty(D, dtype=np.float32), xp.empty(D, dtype=np.float32)
-    best = xp.empty(D, dtype=np.int64)
-    kernels.temper_listed(
-        values, blocks.value_start, prior_of_chosen, first_row, frame_start, frame_pair, beta, reference,
-        distance, top, best, best_score,
-    )  # fmt: skip
+    given = values, *lists, prior_of_chosen, first_row, beta
+    top, best = xp.empty(D, dtype=np.float64), xp.empty(D, dtype=np.int64)
+    best_score = xp.empty(D, dtype=np.float32)
+    kernels.best_listed(*given, top, best, best_score)
     own_row = (
         xp.where(best >= 0, blocks.row[xp.maximum(best, 0)], 0) if blocks.n_rows else xp.zeros_like(best)
     )
     top, best_row, best_score = join_best(comm, Best(top, own_row, best_score))
     part = part_of(len(log_prior))
+    distance = xp.empty(blocks.n_values, dtype=np.float32)
     sums, counts = xp.empty((2, D), dtype=np.float64), xp.empty((N_BINS + 1, D), dtype=np.int32)
-    kernels.lower_listed(distance, *lists, top, part, *sums, counts)
+    kernels.lower_listed(*given, top, part, distance, *sums, counts)
     total, moment = comm.sum(sums)
     lowest, n_kept = threshold_of_counts(comm.sum(counts), total, kept_mass)
     kept = xp.empty(D, dtype=np.float64)
@@ -95,7 +86,7 @@ def normalise_blocks(
     factor = xp.where(possible, 1 / xp.where(possible, kept, 1), 0).astype(np.float32)
     kernels.scale_listed(distance, blocks.value_start, blocks.frame, factor)
     safe = xp.where(possible, total, 1)
-    log_evidence = xp.log(safe) + top.astype(np.float64) + beta.astype(np.float64) * reference
+    log_evidence = xp.log(safe) + xp.where(possible, top, 0)
     posterior = Posterior(
         log_evidence=xp.where(possible, log_evidence, -np.inf),
         best_row=best_row,
