@@ -144,21 +144,26 @@ def move_sums(single, double):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, parallel=True, cache=True)
-def move_to_fixed(single, fixed, scales, largest):  # type: ignore[no-untyped-def]
-    """Add float32 sums to whole numbers, scales (2,) times as large, and clear them; both (planes, n, 2).
-
-    largest : (planes, 2) gets the largest magnitudes, infinite where one is not a number.
-    """
+def largest_sums(single, largest):  # type: ignore[no-untyped-def]
+    """The largest magnitudes (planes, 2) of float32 sums (planes, n, 2), infinite where one is no number."""
     for i in prange(len(single)):
-        for c in range(2):
-            largest[i, c] = 0.0
+        value, weight, is_finite = np.float32(0), np.float32(0), True
         for j in range(single.shape[1]):
-            for c in range(2):
-                value = np.float64(single[i, j, c])
-                single[i, j, c] = np.float32(0)
-                magnitude = abs(value)
-                if not magnitude < np.inf:
-                    largest[i, c] = np.inf
-                    continue
-                largest[i, c] = max(largest[i, c], magnitude)
-                fixed[i, j, c] += np.int64(np.rint(value * scales[c]))
+            v, w = abs(single[i, j, 0]), abs(single[i, j, 1])
+            value = v if v > value else value
+            weight = w if w > weight else weight
+            is_finite = is_finite & (v < np.inf) & (w < np.inf)
+        largest[i, 0] = value if is_finite else np.inf
+        largest[i, 1] = weight if is_finite else np.inf
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def move_to_fixed(single, fixed, scales):  # type: ignore[no-untyped-def]
+    """Add float32 sums to whole numbers, scales (2,) times as large, and clear them; both (planes, n, 2)."""
+    value_scale, weight_scale = scales[0], scales[1]
+    for i in prange(len(single)):
+        for j in range(single.shape[1]):
+            fixed[i, j, 0] += np.int64(np.rint(np.float64(single[i, j, 0]) * value_scale))
+            fixed[i, j, 1] += np.int64(np.rint(np.float64(single[i, j, 1]) * weight_scale))
+            single[i, j, 0] = np.float32(0)
+            single[i, j, 1] = np.float32(0)

@@ -74,19 +74,19 @@ class CpuSums:
     def _move(self) -> None:
         if not self._rows:
             return
-        from orienteer.slicing._insert_numba import move_sums, move_to_fixed
+        from orienteer.slicing._insert_numba import largest_sums, move_sums, move_to_fixed
 
         self._rows = 0
         if self.exponents is None:
             move_sums(self.single.reshape(self.n, -1), self.double.reshape(self.n, -1))
             return
-        largest = np.empty((self.n, 2))
-        scales = np.ldexp(1.0, self.exponents)
-        move_to_fixed(self.single.reshape(self.n, -1, 2), self.fixed.reshape(self.n, -1, 2), scales, largest)
+        single, largest = self.single.reshape(self.n, -1, 2), np.empty((self.n, 2))
+        largest_sums(single, largest)
         self._largest += largest.max(axis=0)
         if not np.all(np.isfinite(self._largest)):
             raise OrienteerError("values or weights to be inserted are not finite.")
         self.exponents = _made_room(self.fixed, self.exponents, _exponents(self._largest.tolist(), 0))
+        move_to_fixed(single, self.fixed.reshape(self.n, -1, 2), np.ldexp(1.0, self.exponents))
 
 
 class GpuSums:
