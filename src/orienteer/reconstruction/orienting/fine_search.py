@@ -145,9 +145,10 @@ class FineSearch:
         """
         xp = array_namespace(coarse.row)
         children = starts_of(xp.diff(self._child_start)[coarse.row])
-        # The same parts on all ranks, whatever each of them has to do.
-        most = self.comm.max(xp.diff(children[coarse.start]))
-        scores, starts = to_numpy(starts_of(most)), to_numpy(coarse.start)
+        # The same parts on all ranks, whatever each of them has to do, and on however many: which frames are
+        # together decides about the last bits of what they leave behind.
+        of_all = self.comm.sum(xp.diff(children[coarse.start]))
+        scores, starts = to_numpy(starts_of(of_all)), to_numpy(coarse.start)
         first = 0
         while first < coarse.n_frames:
             last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
