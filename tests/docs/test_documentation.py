@@ -18,7 +18,10 @@ BLOCK = re.compile(r"^```(python|bash|toml)[^\n]*\n(.*?)^```", re.MULTILINE | re
 
 # What takes long at the size that readers have, and how the same is said of less.
 SMALLER = {
-    "README.md": {"--frames 1000": "--frames 60 --photons-per-frame 500 --set detector.pixels=32"},
+    "README.md": {
+        "--frames 1000": "--frames 60 --photons-per-frame 500 --set detector.pixels=32",
+        "--resolution-A 30": "--resolution-A 30 --iterations 8",
+    },
     "docs/explanation/online.md": {"--frames 150": "--frames 70"},
     "docs/how-to/facility-hits.md": {"--frames 800": "--frames 300"},
     "docs/how-to/phase.md": {
@@ -26,14 +29,14 @@ SMALLER = {
         "--iterations 5": "--iterations 2",
         "100*raar": "30*raar",
     },
-    "docs/how-to/reconstruct.md": {"--frames 300": "--frames 60"},
+    "docs/how-to/reconstruct.md": {"--frames 300": "--frames 60", "A 30": "A 30 --iterations 8"},
     "docs/how-to/validate.md": {"--frames 240": "--frames 80"},
     "docs/tutorials/first-density.md": {
         "pixels = 48": "pixels = 20",
         "resolution_A = 30": "resolution_A = 60",
         "beam_stop_radius_pixels = 2\n": "",
         "frames = 500": "frames = 150",
-        'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\n',
+        'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\niterations = 8\n',
         "starts = 4": 'starts = 2\nschedule = "40*raar(0.87) 10*er"',
         "replicates = 4": "replicates = 2",
     },
