@@ -135,3 +135,12 @@ def test_the_speckles_of_voxels_are_about_as_many_as_there_are(body) -> None:
     width = data.box_A / data.diameter_A
     expected = data.measured.sum() / width**3
     assert expected < len(np.unique(found.speckle)) < 1.5 * expected
+
+
+def test_copies_of_a_symmetric_particle_tell_nothing_more() -> None:
+    rng = np.random.default_rng(4)
+    speckle, by_voxel = np.repeat(np.arange(40), 5), rng.normal(size=(2, 200))
+    once = Foretold(by_voxel, np.ones(200), speckle)
+    places = np.concatenate([speckle + 40 * copy for copy in range(12)])
+    copied = Foretold(np.tile(by_voxel, 12), np.ones(2400), places, n_copies=12)
+    np.testing.assert_allclose(copied.below(0), once.below(0), rtol=1e-12)

@@ -79,11 +79,13 @@ class Foretold:
     by_voxel : (B, V) float64, log-likelihoods.
     counts : (V,) float64, voxels of the whole grid that each stands for.
     speckle : (V,) int64, number of the speckle that each lies in, about; voxels of one say the same.
+    n_copies : how often each speckle is there: as often as the symmetry of the particle has it.
     """
 
     by_voxel: NDArray[np.float64]
     counts: NDArray[np.float64]
     speckle: NDArray[np.int64]
+    n_copies: int = 1
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -100,7 +102,9 @@ class Foretold:
         mean = less @ self.counts / max(self.counts.sum(), 1e-300)
         apart = (less - mean[:, None]) * self.counts
         sums = np.stack([np.bincount(self.speckle, weights=one) for one in apart])
-        return mean, np.sqrt((sums**2).sum(axis=1)) / max(self.counts.sum(), 1e-300)
+        # Copies say the same: their errors add up instead of averaging out.
+        error = np.sqrt(self.n_copies * (sums**2).sum(axis=1))
+        return mean, error / max(self.counts.sum(), 1e-300)
 
 
 def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:

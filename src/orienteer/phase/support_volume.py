@@ -119,7 +119,8 @@ class _Way:
     @property
     def choice(self) -> int:
         """The number of the smallest volume that is as good as any."""
-        winners = Foretold(np.stack(self._winners), self._voxels.counts, self._voxels.speckle)
+        copies = self.course.group.order
+        winners = Foretold(np.stack(self._winners), self._voxels.counts, self._voxels.speckle, copies)
         return smallest_as_good(winners, float(np.median(self._apart)))[0]
 
 
