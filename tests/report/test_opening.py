@@ -70,6 +70,13 @@ def test_what_was_imposed_simulated_or_cut_off_is_said(run_folder: Path) -> None
     assert "changed" not in said
 
 
+def test_given_orientations_are_told_of_runs_that_had_another_name_for_them(run_folder: Path) -> None:
+    earlier = 'known_poses_column = "truth_orientation"'
+    change_settings(run_folder, 'known_orientations_column = ""', earlier)
+    said = gather(run_folder).known_orientations
+    assert said == "Known orientations were given, not found: known_orientations_column = truth_orientation."
+
+
 def test_known_orientations_and_given_models_come_first(run_folder: Path, edit: Callable[..., None]) -> None:
     change_settings(run_folder, "[emc]", '[emc]\nknown_orientations = "truth"\nstart_file = "model.mrc"')
     edit(run_folder / "run.json", files={"start_file": "1234", "background_file": "5678", "hits_file": "9"})

@@ -13,8 +13,11 @@ import pytest
 import orienteer
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.mtip.settings import MtipSettings
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.checkpoint import LAST, PREVIOUS
 from orienteer.run.run import Run
+from orienteer.run.settings_file import hash_settings, lasting, read_settings
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
 from orienteer.volume.opening import open_volume
@@ -313,6 +316,35 @@ def test_changed_settings_in_the_directory_are_noticed(runs: SimpleNamespace, tm
         Run.open(tmp_path / "run")
     file.write_text(text + "# a remark\n")
     assert Run.open(tmp_path / "run").settings == run.settings
+
+
+def test_a_run_whose_settings_had_other_names_when_it_was_begun_goes_on(
+    runs: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs.make(tmp_path / "run", steps=5, limit=2)
+    finish(run)
+    settings, description = run.path / "settings.toml", run.path / "run.json"
+    settings.write_text(settings.read_text().replace("factor", "multiplier"))
+    earlier = hash_settings(lasting(read_settings(settings), run.settings))
+    description.write_text(json.dumps({**json.loads(description.read_text()), "settings_hash": earlier}))
+    with pytest.raises(FileError, match=r"does not take: recurrence\.multiplier"):
+        Run.open(run.path)
+
+    monkeypatch.setattr(type(run.settings), "earlier_names", {"multiplier": "factor"})
+    assert Run.open(run.path).settings == run.settings
+    again = runs.make(run.path, steps=5, limit=4)  # which writes the settings with the names of today
+    assert finish(again) == [3, 4]
+    assert finish(Run.open(run.path, source=runs.source())) == []
+    settings.write_text(settings.read_text().replace("factor = 3.9", "factor = 3.8"))
+    with pytest.raises(FileError, match="was changed after the run had begun"):
+        Run.open(run.path)
+
+
+def test_settings_that_had_other_names_are_settings_today() -> None:
+    for kind in (EmcSettings, MtipSettings):
+        assert set(kind.earlier_names.values()) <= set(kind.model_fields)
+        assert not set(kind.earlier_names) & set(kind.model_fields)
+        assert kind.earlier_names["known_poses_file"] == "known_orientations_file"
 
 
 def test_an_unknown_method_is_named() -> None:

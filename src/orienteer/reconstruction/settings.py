@@ -1,6 +1,7 @@
 """The ``[emc]`` section: all that can be said about a reconstruction, with defaults that need no word."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -38,6 +39,10 @@ class EmcSettings(Section):
     may_change: ClassVar[frozenset[str]] = frozenset(
         {"iterations", "memory_GiB", "dragonfly_output", "mesh", "half_sets", "balance"}
     )
+    earlier_names: ClassVar[Mapping[str, str]] = {
+        "known_poses_file": "known_orientations_file",
+        "known_poses_column": "known_orientations_column",
+    }
 
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
         default="negative-binomial",

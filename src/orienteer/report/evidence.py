@@ -15,13 +15,14 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
 from orienteer.phase.result import DESCRIPTION as PHASING
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.report.frames import Frames, look_at_frames
 from orienteer.report.words import sentence
 from orienteer.run.directory import LOOP_DENSITY, RunDirectory
 from orienteer.run.events import STEP, read_events
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.orientations_file import read_orientations
-from orienteer.run.settings_file import read_settings
+from orienteer.run.settings_file import read_settings, with_names_of_today
 from orienteer.validate.half_maps import MAP_FILES
 from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.result import read_validation
@@ -167,7 +168,7 @@ def _existing(path: Path, read: Callable[[Path], T]) -> T | None:
 
 
 def _settings(directory: RunDirectory) -> dict[str, Any] | None:
-    return read_settings(directory.settings) or None
+    return with_names_of_today(read_settings(directory.settings), EmcSettings) or None
 
 
 def _events(directory: RunDirectory) -> list[dict[str, Any]] | None:

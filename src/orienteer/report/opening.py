@@ -16,7 +16,7 @@ from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import number, sentence, with_angstrom
 from orienteer.run.frame_use import frame_use
 from orienteer.run.method import find_method
-from orienteer.run.settings_file import hash_settings, lasting
+from orienteer.run.settings_file import is_as_begun
 
 NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
 # Settings with these words in their names bring in something that the frames did not say.
@@ -211,10 +211,10 @@ def _has_other_settings(evidence: Evidence) -> bool:
     if settings is None or not all(isinstance(values, Mapping) for values in settings.values()):
         return False
     try:
-        kept = lasting(settings, find_method(as_words(described.get("method"))).settings)
+        section = find_method(as_words(described.get("method"))).settings
     except OrienteerError:  # a method that is not known here
         return False
-    return hash_settings(kept) != described.get("settings_hash")
+    return not is_as_begun(settings, section, as_words(described.get("settings_hash")))
 
 
 def _is_other(evidence: Evidence, run_id: str, iteration: int | None) -> bool:

@@ -48,7 +48,15 @@ from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.fault import NAME as FAULT
 from orienteer.run.lock import NAME as LOCK
 from orienteer.run.lock import PHASING, VALIDATION
-from orienteer.run.settings_file import hash_settings, lasting, read_settings, settings_tree, write_settings
+from orienteer.run.settings_file import (
+    hash_settings,
+    is_as_begun,
+    lasting,
+    read_settings,
+    settings_tree,
+    with_names_of_today,
+    write_settings,
+)
 from orienteer.run.shards import FOLDER as SHARDS
 
 if TYPE_CHECKING:
@@ -221,13 +229,13 @@ class RunDirectory:
     def read_settings(self, described: Mapping[str, Any], section: type[Section]) -> dict[str, Any]:
         """The settings of the run; a file in which something was edited that changes results is refused."""
         tree = read_settings(self.settings)
-        if hash_settings(lasting(tree, section)) != described["settings_hash"]:
+        if not is_as_begun(tree, section, described["settings_hash"]):
             raise FileError(
                 self.settings,
                 "was changed after the run had begun.",
                 "Put it back as it was; to use other settings, begin another run with them.",
             )
-        return tree
+        return with_names_of_today(tree, section)
 
     def read_detector(self) -> Detector | None:
         """The detector that was used; None when the data came without one."""

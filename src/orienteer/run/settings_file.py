@@ -55,6 +55,27 @@ def hash_settings(tree: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(tree, sort_keys=True).encode(), digest_size=20).hexdigest()
 
 
+def with_names_of_today(tree: Mapping[str, Any], section: type[Section] | Section) -> dict[str, Any]:
+    """The values under the names that settings have now; a run may have been begun with others."""
+    return _renamed(tree, section.earlier_names)
+
+
+def is_as_begun(tree: Mapping[str, Any], section: type[Section] | Section, begun: str) -> bool:
+    """Whether what must stay the same has the hash with which a run was begun, by whichever names."""
+    today = lasting(with_names_of_today(tree, section), section)
+    earlier = _renamed(today, {now: then for then, now in section.earlier_names.items()})
+    return begun in (hash_settings(today), hash_settings(earlier))
+
+
+def _renamed(tree: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        section: {names.get(key, key): value for key, value in values.items()}
+        if isinstance(values, Mapping)
+        else values
+        for section, values in tree.items()
+    }
+
+
 def settings_differences(stored: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Each setting that differs, in words.
 

@@ -1,6 +1,6 @@
 """A section of settings: one class is the TOML table, the command-line flags and the documentation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,9 +15,11 @@ class Section(BaseModel):
     documentation.  Instances are immutable, and a key that is not a field is an error.
 
     may_change : settings that change no result, so that a run may be resumed with others.
+    earlier_names : names that settings had, and have in the files of runs begun then, with those of today.
     """
 
     may_change: ClassVar[frozenset[str]] = frozenset()
+    earlier_names: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False
