@@ -102,7 +102,7 @@ def draw_transfer(axes: "Axes", curve: Prtf, wrong: RFactor | None = None) -> No
     axes.text(0.01, THRESHOLD, "1/e", fontsize=SMALL, va="bottom", color="0.3", transform=along)
     if curve.n_starts > 1:
         axes.axhspan(0, curve.floor, color="0.94", lw=0, zorder=0)
-        words = {"fontsize": SMALL, "va": "top", "ha": "right", "color": "0.5"}
+        words: dict[str, Any] = {"fontsize": SMALL, "va": "top", "ha": "right", "color": "0.5"}
         axes.text(0.99, curve.floor - 0.01, "random phases", transform=along, **words)
     if curve.resolution_A:
         axes.axvline(1 / curve.resolution_A, color=COLOURS[0], lw=0.8, ls=":")
