@@ -96,6 +96,13 @@ def test_the_first_level_parts_inside_from_outside(module_of):
     assert 19 < level <= 200
 
 
+def test_the_first_level_goes_around_a_layer_that_has_just_that_value(module_of):
+    """As in the report: a thousand voxels around, a layer about 95, a core at 200, and few in between."""
+    values = [*[0] * 1000, *range(5, 85, 4), *[80 + i % 30 for i in range(100)], *[200] * 250]
+    level = module_of("volume", f"new m.Volume({{bytes: Uint8Array.from({values})}}).firstLevel()")
+    assert 30 < level < 80
+
+
 def test_what_is_asked_for_meanwhile_is_done_once_more_and_never_twice_at_a_time(module_of):
     told = module_of(
         "server",

@@ -84,7 +84,22 @@ export class Volume {
       const between = below * above * (belowSum / below - (sum - belowSum) / above) ** 2;
       if (between > best) [best, level] = [between, byte + 1];
     }
-    return level;
+    return this.outsideOfLayers(counts, level);
+  }
+
+  /**
+   * The level, or one below it where the surface would cut a layer of just that value into shreds: a clean surface
+   * lies where values change fast, so that few voxels have nearly its value.
+   */
+  outsideOfLayers(counts, level) {
+    const below = counts.slice(0, level);
+    let left = below.reduce((all, n) => all + n, 0) / 2;
+    const around = below.findIndex((n) => (left -= n) <= 0);
+    const reach = Math.round((level - around) / 20);
+    const near = (byte) => counts.slice(byte - reach, byte + reach + 1).reduce((all, n) => all + n, 0);
+    let best = level;
+    for (let byte = level; byte > around + (level - around) / 3; byte--) if (near(byte) < near(best)) best = byte;
+    return near(level) > 2 * near(best) ? best : level;
   }
 }
 
