@@ -91,6 +91,20 @@ def test_a_state_goes_on_bit_for_bit_with_its_densities(
     assert np.array_equal(resumed.models, straight.models)
 
 
+def test_no_clock_decides_what_is_deterministic(
+    frames_of_blobs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How slices are had at least cost is measured; of weak frames, kept ones have other last bits."""
+
+    def measured(*_: Any, **__: Any) -> None:
+        raise AssertionError("a choice was made by measured times")
+
+    monkeypatch.setattr("orienteer.mtip.references.keeper.measure_rates", measured)
+    settings = MtipSettings(diameter_A=200.0, level=2, deterministic=True)
+    mtip = Mtip(frames_of_blobs.source, settings, seed=1, device="cpu")
+    assert np.isfinite(mtip.step().log_likelihood)
+
+
 def test_the_truth_beside_the_frames_is_never_read(frames_of_blobs: SimpleNamespace) -> None:
     source = frames_of_blobs.source
     told = source.read()

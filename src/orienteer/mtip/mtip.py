@@ -78,7 +78,11 @@ class Mtip(Emc):
     ) -> None:  # fmt: skip
         self._phasings: dict[tuple[int, int], LoopPhasing] = {}
         super().__init__(source, settings or MtipSettings(), seed=seed, device=device, mesh=mesh)
-        self.references = ReferenceKeeper(self.settings.references, Ranks.among(mesh.half))
+        wish = self.settings.references
+        # What costs least is measured, and on the CPU weak frames have other last bits from slices that are
+        # kept: what is deterministic rests on no clock.
+        wish = "recompute" if wish == "auto" and self.settings.deterministic else wish
+        self.references = ReferenceKeeper(wish, Ranks.among(mesh.half))
 
     # The loop ---------------------------------------------------------------------------------------------
 
