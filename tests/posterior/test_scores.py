@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,19 @@ def test_wrong_tiles_are_refused() -> None:
         store.add(5, scores[5:], log_prior[5:], beta)
     with pytest.raises(OrienteerError, match="cannot be kept"):
         ScoreStore(10, 4, kept_mass=0)
+
+
+def test_to_put_tiles_together_takes_no_more_memory_than_is_planned() -> None:
+    """36 bytes of a frame in a tile, beside the 20 of top and sums that each tile has left there."""
+    n_tiles, tile_rows, n_frames = 1000, 4, 100
+    store = ScoreStore(n_tiles * tile_rows, n_frames)
+    scores, prior = np.zeros((tile_rows, n_frames), np.float32), np.zeros(tile_rows, np.float32)
+    for first in range(0, n_tiles * tile_rows, tile_rows):
+        store.add(first, scores, prior, 1.0)
+    tracemalloc.start()
+    try:
+        store.finish()
+        most_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 36 * n_tiles * n_frames + 2**20

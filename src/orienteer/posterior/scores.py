@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from orienteer.compute.arrays import Array, DeviceName, choose_device, is_on_gpu, namespace_of_device
-from orienteer.compute.exact_sums import in_parts
+from orienteer.compute.exact_sums import round_to_parts
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.base import MergeLaw
@@ -193,12 +193,17 @@ class ScoreStore:
         xp = self._xp
         if not self._tile_tops:
             return xp.zeros((2, self.n_frames))
-        # A tile's own sums lie below its own top, which is so far below that of all.
-        shift = xp.stack(self._tile_tops).astype(np.float64) - self._final_top
         total, moment = xp.stack(self._tile_totals), xp.stack(self._tile_moments)
-        factor = xp.exp(shift)
-        below = xp.stack([factor * total, factor * (moment + shift * total)])
-        return in_parts(below, self.n_rows).sum(axis=1)
+        self._tile_totals.clear()  # these are many numbers, and all that follows is done in place
+        self._tile_moments.clear()
+        # A tile's own sums lie below its own top, which is so far below that of all.
+        shift = xp.stack(self._tile_tops).astype(np.float64)
+        shift -= self._final_top
+        moment += shift * total
+        factor = xp.exp(shift, out=shift)
+        total *= factor
+        moment *= factor
+        return xp.stack([round_to_parts(each, self.n_rows).sum(axis=0) for each in (total, moment)])
 
     def _kept_sum(self) -> Array:
         """Sum of e^x over the rows here that are kept, (D,) float64."""
@@ -210,7 +215,7 @@ class ScoreStore:
         parts = self._xp.asarray(np.array(bounds, dtype=np.int32).reshape(-1, 2).T.copy())
         sums = self._xp.empty((len(bounds), self.n_frames), dtype=np.float64)
         self._kernels.kept_sums(self._below, self._tiles, self._offset, self._lowest, *parts, sums)
-        return in_parts(sums, self.n_rows).sum(axis=0)
+        return round_to_parts(sums, self.n_rows).sum(axis=0)
 
     def responsibilities(self, first_row: int, last_row: int) -> Array:
         """Probabilities of rows first_row .. last_row, (T, D) float32; a frame sums to 1 over all rows."""
