@@ -23,6 +23,14 @@ def on_ranks(run_ranks: Callable[..., str], tmp_path: Path) -> Callable[..., dic
     return run
 
 
+def alone_on(on_ranks: Any, method: str, problem: tuple[str, ...]) -> dict[str, Any]:
+    """What a rank alone makes of a problem, wherever the halves are."""
+    key = (method, *(given for given in problem if given not in (APART, TOGETHER)))
+    if key not in _alone:
+        _alone[key] = on_ranks(1, method, "auto", "static", *key[1:])
+    return _alone[key]
+
+
 def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) -> None:
     assert len(found["nats"]) == len(alone["nats"])
     one, several = (np.nan_to_num(result["values"]) for result in (alone, found))
@@ -86,10 +94,7 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
 def test_ranks_come_to_the_same(
     on_ranks: Any, n: int, method: str, mesh: str, balance: str, problem: tuple[str, ...], tolerance: float
 ) -> None:
-    key = (method, *(given for given in problem if given not in (APART, TOGETHER)))
-    if key not in _alone:
-        _alone[key] = on_ranks(1, method, "auto", "static", *key[1:])
-    assert_same(on_ranks(n, method, mesh, balance, *problem), _alone[key], tolerance)
+    assert_same(on_ranks(n, method, mesh, balance, *problem), alone_on(on_ranks, method, problem), tolerance)
 
 
 # Several batches, whose tiles ranks claim in turns.
@@ -113,7 +118,7 @@ def test_ranks_that_share_out_poses_have_the_bits_of_one(
     on_ranks: Any, n: int, method: str, mesh: str, problem: tuple[str, ...]
 ) -> None:
     """Sums over poses end in the same bits: M-TIP makes much of the last of them."""
-    alone = on_ranks(1, method, "auto", "static", *problem[:-1])
+    alone = alone_on(on_ranks, method, problem)
     found = on_ranks(n, method, mesh, "dynamic", *problem)
     np.testing.assert_array_equal(found["values"], alone["values"])
     for name in alone:
