@@ -19,12 +19,13 @@ def _least(name: str) -> Any:
 
 
 def _which(name: str) -> Any:
-    """That particle, and how the others do."""
+    """That particle, how the others do, and the worst stream of all."""
 
     def words(result: dict[str, Any]) -> str:
         (_, worst), *others = _means(result, name)
         told = ", ".join(f"{particle} {mean:.1f}" for mean, particle in others)
-        return f"{worst}; {told}: means of {len(result['cases'])} streams in all"
+        least = 100 * min(case[name] for case in result["cases"])
+        return f"{worst}; {told}: means of {len(result['cases'])} streams, of which the worst has {least:.1f}"
 
     return words
 
