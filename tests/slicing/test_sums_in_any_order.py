@@ -40,8 +40,8 @@ class WithOther:
         assert self.other.exponents is not None
         return np.minimum(exponents, self.other.exponents)
 
-    def sum(self, fixed: Any) -> Any:
-        return fixed + self.other.fixed
+    def sum(self, x: Any) -> Any:
+        return x + (self.other.magnitudes if x.shape == (2,) else self.other.fixed)
 
 
 def test_the_order_of_calls_changes_no_bit() -> None:
@@ -68,6 +68,23 @@ def test_units_grow_where_more_comes_than_was_foretold() -> None:
     found = sums.finish()
     assert np.abs(sums.fixed).max() < 2**62
     np.testing.assert_allclose(found, np.sum(parts, axis=0, dtype=float), rtol=1e-6, atol=1e-6)
+
+
+def test_units_grow_where_all_ranks_together_have_more_than_was_foretold() -> None:
+    """Each of eight has as much as whole numbers can hold; all of them have eight times that."""
+
+    class Eight:
+        size = 8
+
+        def min(self, x: Any) -> Any:
+            return x
+
+        def sum(self, x: Any) -> Any:
+            return 8 * x
+
+    part = np.full((N, N, N, 2), 1000, np.float32)
+    joined: Any = added([part], (1e-6, 1e-6)).joined(Eight())  # type: ignore[arg-type]
+    np.testing.assert_allclose(joined.finish(), 8000, rtol=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])

@@ -1,6 +1,6 @@
 """Where inserted slices gather: sums of values and of weights over a cube, on either device."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +43,7 @@ class CpuSums:
         self.exponents = _foretold(magnitudes) if by_call else None
         self.double: Any = None if self.exponents else np.zeros((n, n, n, 2))
         self.fixed: Any = np.zeros((n, n, n, 2), np.int64) if self.exponents else None
-        self._largest = np.zeros(2)
+        self.magnitudes = np.zeros(2)
         self._rows = 0
 
     @classmethod
@@ -82,10 +82,10 @@ class CpuSums:
             return
         single, largest = self.single.reshape(self.n, -1, 2), np.empty((self.n, 2))
         largest_sums(single, largest)
-        self._largest += largest.max(axis=0)
-        if not np.all(np.isfinite(self._largest)):
+        self.magnitudes += largest.max(axis=0)
+        if not np.all(np.isfinite(self.magnitudes)):
             raise OrienteerError("values or weights to be inserted are not finite.")
-        self.exponents = _made_room(self.fixed, self.exponents, _exponents(self._largest.tolist(), 0))
+        self.exponents = _made_room(self.fixed, self.exponents, _exponents(self.magnitudes, 0))
         move_to_fixed(single, self.fixed.reshape(self.n, -1, 2), np.ldexp(1.0, self.exponents))
 
 
@@ -116,7 +116,7 @@ class GpuSums:
         self.sectors: Array = None if deterministic else self.cupy.zeros((2, 2, n, h, h, 8), np.float32)
         self.fixed: Array = self.cupy.zeros((n, n, n, 2), np.int64) if deterministic else None
         self.exponents: tuple[int, int] | None = _foretold(magnitudes)
-        self._magnitudes = [0.0, 0.0]
+        self.magnitudes: NDArray[np.float64] = np.zeros(2)
         self._total: Array = None
         self._rows = 0
 
@@ -130,13 +130,12 @@ class GpuSums:
 
     def expect_magnitudes(self, values: float, weights: float) -> tuple[int, int]:
         """Called before values with these sums of magnitudes are added; returns the units' exponents."""
-        self._magnitudes[0] += values
-        self._magnitudes[1] += weights
-        if not np.all(np.isfinite(self._magnitudes)):
+        self.magnitudes += values, weights
+        if not np.all(np.isfinite(self.magnitudes)):
             raise OrienteerError("values or weights to be inserted are not finite.")
-        needed = _exponents(self._magnitudes, 0)
+        needed = _exponents(self.magnitudes, 0)
         if self.exponents is None:  # with room, so that the unit seldom has to grow
-            self.exponents = _exponents(self._magnitudes, _ROOM)
+            self.exponents = _exponents(self.magnitudes, _ROOM)
         self.exponents = _made_room(self.fixed, self.exponents, needed)
         return self.exponents
 
@@ -165,7 +164,8 @@ def _joined(sums: CpuSums | GpuSums, comm: Comm) -> FinishedSums:
         return FinishedSums(comm.sum(sums.finish()))
     none = np.iinfo(np.int64).max  # of a rank to which nothing came, where nothing was foretold
     first, second = (int(e) for e in comm.min(np.array(sums.exponents or (none, none), dtype=np.int64)))
-    exponents = (0, 0) if none in (first, second) else (first, second)
+    needed = _exponents(comm.sum(sums.magnitudes), 0)
+    exponents = (0, 0) if none in (first, second) else (min(first, needed[0]), min(second, needed[1]))
     _made_room(sums.fixed, sums.exponents or exponents, exponents)
     return FinishedSums(_of_fixed(comm.sum(sums.fixed), exponents))
 
@@ -192,7 +192,7 @@ def _foretold(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
     return _exponents(magnitudes, _ROOM_FORETOLD)
 
 
-def _exponents(magnitudes: Sequence[float], room: int) -> tuple[int, int]:
+def _exponents(magnitudes: Iterable[float], room: int) -> tuple[int, int]:
     """Exponents of the units in which the magnitudes of values and of weights stay below 2^(61 - room)."""
     values, weights = (61 - room - max(-900, int(np.frexp(m)[1])) for m in magnitudes)
     return values, weights
