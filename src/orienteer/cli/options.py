@@ -146,7 +146,9 @@ def _flags(row: SettingRow) -> dict[str, Any]:
             row.key: Annotated[bool | None, typer.Option(f"--{flag}", metavar="", **shared)],
             _NOT + row.key: Annotated[bool | None, typer.Option(f"--no-{flag}", hidden=True)],
         }
-    metavar = "NAME" if choices else row.type.upper().removeprefix("LIST OF ").replace(" ", "-")
+    # Of several kinds the first: the words beside it tell of the others, and names of flags need the room.
+    kind = row.type.removeprefix("list of ").partition(" or ")[0]
+    metavar = "NAME" if choices else kind.upper().replace(" ", "-")
     return {row.key: Annotated[str | None, typer.Option(f"--{flag}", metavar=metavar, **shared)]}
 
 
