@@ -32,10 +32,10 @@ SMALLER = {
     "docs/how-to/reconstruct.md": {"--frames 300": "--frames 60", "A 30": "A 30 --iterations 8"},
     "docs/how-to/validate.md": {"--frames 240": "--frames 80"},
     "docs/tutorials/first-density.md": {
-        "pixels = 48": "pixels = 20",
+        "pixels = 48": "pixels = 28",
         "resolution_A = 30": "resolution_A = 60",
         "beam_stop_radius_pixels = 2\n": "",
-        "frames = 500": "frames = 150",
+        "frames = 500": "frames = 300",
         'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\niterations = 8\n',
         "starts = 4": 'starts = 2\nschedule = "40*raar(0.87) 10*er"',
         "replicates = 4": "replicates = 2",
