@@ -14,7 +14,7 @@ class Section(BaseModel):
     The description is one line in plain words with the unit; it is the text of ``--help`` and of the
     documentation.  Instances are immutable, and a key that is not a field is an error.
 
-    may_change : settings that change no result, so that a run may be resumed with others.
+    may_change : settings that change no result but for rounding, so that a run may be resumed with others.
     earlier_names : names that settings had, and have in the files of runs begun then, with those of today.
     """
 

@@ -272,7 +272,7 @@ def test_scores_may_be_held_in_parts() -> None:
         search = FineSearch(world.rows, world.grid)
         search.most_scores = most_scores
         n_parts = len(
-            list(search.in_parts(search.coarse(world.likelihood, world.expander, world.batch, 0.3)))
+            list(search.in_pieces(search.coarse(world.likelihood, world.expander, world.batch, 0.3)))
         )
         deposit = world.deposit(len(world.rows))
         found, expected = search.step(

@@ -138,7 +138,7 @@ class FineSearch:
         kept_somewhere = self.comm.max((coarse.start[1:] > coarse.start[:-1]).astype(np.int32))
         return self._with_junk(blocks, xp.nonzero(kept_somewhere)[0]) if self.comm.is_first else blocks
 
-    def in_parts(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
+    def in_pieces(self, coarse: Responsibilities) -> Iterator[Responsibilities]:
         """The same frames part after part, such that the scores of a part are not too many to be held.
 
         Narrow posteriors are one part; faint frames, which keep nearly every pose, are many.
@@ -235,7 +235,7 @@ class FineSearch:
         Returns the posterior, whose ``best_row`` is a fine row, and the expected photons.
         """
         posteriors, expected = [], array_namespace(batch.fluence).zeros(len(batch), dtype=np.float64)
-        for part in self.in_parts(self.coarse(likelihood, expander, batch, beta)):
+        for part in self.in_pieces(self.coarse(likelihood, expander, batch, beta)):
             scored = self.score(likelihood, expander, batch, self.blocks(part))
             found = self.posterior(scored, fine_beta, self.kept_mass)
             posteriors.append(found.posterior)
