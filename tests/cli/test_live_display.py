@@ -66,6 +66,12 @@ def test_without_a_terminal_each_step_is_a_line_of_its_own(capsys: pytest.Captur
     assert [line[:6] for line in printed.err.splitlines()] == ["step 1", "step 2"]
 
 
+def test_without_a_terminal_a_step_says_of_which_run_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with show_reconstruction("half 2: 60 frames", "half 2") as show:
+        show(FakeStep(iteration=3))
+    assert capsys.readouterr().err.startswith("half 2  step 3  ")
+
+
 @pytest.mark.parametrize("changes", [{"iteration": 1}, {"perplexity": 5000.0}])
 def test_poses_of_frames_that_are_still_spread_are_not_compared(changes: dict[str, Any]) -> None:
     assert "agree to 3.2" in in_a_line(FakeStep())

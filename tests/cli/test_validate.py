@@ -46,6 +46,8 @@ def test_a_run_is_validated_and_the_same_command_finds_it_done(run: Any, small_r
     result = run("validate", small_run, *QUICK)
     assert result.status == 0, result.errors
     assert "Two independent runs of" in result.errors
+    for words in ("half 1  step 1  ", "half 2  step 1  ", "Phasing the run of all frames.", "comparing the"):
+        assert words in result.errors  # a log says whose step it is, and what comes after them
     assert "Two independent halves of" in result.output
     assert "poses of unseen frames" in result.output
     assert (small_run / "density.mrc").exists()

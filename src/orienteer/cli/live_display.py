@@ -100,10 +100,14 @@ class Step(Protocol):
 
 
 @contextmanager
-def show_reconstruction(title: str) -> Iterator[Callable[[Step], None]]:
-    """Inside the block, each step that is handed over is shown."""
+def show_reconstruction(title: str, of: str = "") -> Iterator[Callable[[Step], None]]:
+    """Inside the block, each step that is handed over is shown.
+
+    of : of several runs, the one whose steps these are; each line of a log begins with it.
+    """
     if not messages.is_terminal:
-        yield lambda step: messages.print(in_a_line(step), markup=False, soft_wrap=True)
+        first = f"{of}  " if of else ""
+        yield lambda step: messages.print(first + in_a_line(step), markup=False, soft_wrap=True)
         return
     from rich.live import Live
 

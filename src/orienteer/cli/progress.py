@@ -1,4 +1,4 @@
-"""Progress bars with the time left, on terminals only."""
+"""Progress bars with the time left on terminals; at most one line elsewhere."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -31,9 +31,14 @@ def track(
 
 
 @contextmanager
-def show_steps(description: str) -> Iterator[None]:
-    """One bar that follows whatever work inside the block says of its steps."""
+def show_steps(description: str, in_logs: bool = False) -> Iterator[None]:
+    """One bar that follows whatever work inside the block says of its steps.
+
+    in_logs : without a terminal, one line says what begins: work of minutes that follows other lines.
+    """
     if not messages.is_terminal:
+        if in_logs:
+            messages.print(f"{description}.", markup=False, soft_wrap=True)
         yield
         return
     with _bars() as bars:

@@ -67,7 +67,7 @@ def validate(
                 else:
                     _reconstruct(halves)
                 _phase_whole(opened, chosen.phase, device)
-                with show_steps("Validating"):
+                with show_steps("Phasing and comparing the halves", in_logs=True):
                     found = put_to_the_test(
                         opened, chosen.validation, chosen.phase, device=device, halves=halves,
                         at_work=at_work,
@@ -107,8 +107,9 @@ def _reconstruct(halves: "Halves") -> None:
     for number, run in enumerate(halves.runs, start=1):
         if run.finished:
             continue
-        title = f"half {number}: {counted(len(halves.parts[number - 1]), 'frame')} -> {run.path}"
-        with closing(run.iterate()) as steps, show_reconstruction(title) as show:
+        half = f"half {number}"
+        title = f"{half}: {counted(len(halves.parts[number - 1]), 'frame')} -> {run.path}"
+        with closing(run.iterate()) as steps, show_reconstruction(title, half) as show:
             for step in steps:
                 show(cast(Step, step))
 
@@ -121,7 +122,7 @@ def _phase_whole(run: "Run", settings: "PhaseSettings", device: DeviceName) -> N
 
     if (run.path / DESCRIPTION).exists():
         return
-    with to_oneself(run.path), show_steps("Phasing the run of all frames"):
+    with to_oneself(run.path), show_steps("Phasing the run of all frames", in_logs=True):
         phase_run(run, settings, device)
 
 
