@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ import orienteer
 from blind import BEAM, OBJECTS, PDB, Object, make_object
 from machine import report_runs
 from orienteer.compare.comparison import compare
-from orienteer.compute.arrays import DeviceName
+from orienteer.compute.arrays import DeviceName, to_device
 from orienteer.compute.card_sharing import shared_card
 from orienteer.detector.square import square_detector
 from orienteer.errors import OrienteerError
@@ -71,9 +72,10 @@ def write_frames(path: Path, thing: Object, options: argparse.Namespace, seed: i
             writer.append(batch)
 
 
-def judge(found: Phasing, thing: Object) -> dict[str, Any]:
+def judge(found: Phasing, thing: Object, device: DeviceName) -> dict[str, Any]:
     """The density beside the particle, which is used only here."""
-    compared = compare(thing.particle, found.density)
+    density = replace(found.density, values=to_device(found.density.values, device))
+    compared = compare(thing.particle, density)
     q, correlation = compared.curve.q_inv_A, compared.curve.correlation
     inside = np.flatnonzero(q + q[1] / 2 <= 1 / thing.edge_A * (1 + 1e-6))
     return {
@@ -145,7 +147,7 @@ def run_one(thing: Object, seed: int, options: argparse.Namespace) -> dict[str, 
             )  # fmt: skip
         except OrienteerError as error:  # a run that gives up has not succeeded, and the others go on
             return row | {"success": False, "error": str(error)}
-    row |= told | judge(density, thing)
+    row |= told | judge(density, thing, options.device)
     resolution_A = row["resolution_A"]
     # The goal is stated for data to 12 A, and scales with their edge.
     is_fine = resolution_A is not None and resolution_A <= GOAL_RESOLUTION_A / 12 * thing.edge_A

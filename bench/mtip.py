@@ -85,7 +85,7 @@ def reconstruct(
     except OrienteerError as error:  # a run that gives up has not succeeded, and the others go on
         return row | seconds | {"success": False, "error": str(error)}
     row |= seconds | {"iterations": len(steps), "halves_agree_to_A": steps[-1].agrees_to_A}  # type: ignore[attr-defined]
-    row |= judge(found, thing)
+    row |= judge(found, thing, options.device)
     in_time = sum(seconds.values()) <= GOAL_SECONDS
     is_fine = row["resolution_A"] is not None and row["resolution_A"] <= GOAL_RESOLUTION_A / 12 * thing.edge_A
     return row | {"success": bool(in_time and is_fine)}
@@ -97,7 +97,7 @@ def measure_blind(options: argparse.Namespace) -> None:
     thing = Object(own.particle, own.diameter_A, options.edge or own.edge_A, options.pixels or own.pixels)
     rows = []
     for n_frames in options.frames or [10_000]:
-        for seed in range(options.seeds):
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
             with tempfile.TemporaryDirectory() as place:
                 frames = Path(place) / "frames.h5"
                 write_frames(frames, thing, n_frames, seed, options)
@@ -161,6 +161,7 @@ def main() -> None:
     parser.add_argument("--photons", type=float, default=1_000.0, help="per frame")
     parser.add_argument("--noise-free", action="store_true", help="frames are the expected photons")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--edge", type=float, default=0.0, help="A, of the detector (default: of the object)")
     parser.add_argument("--pixels", type=int, default=0, help="along an edge; of a frame for matching")
     parser.add_argument("--orientations", type=int, nargs="+", help="to match with")

@@ -22,6 +22,11 @@ from orienteer.source.sparse_photons import SparsePhotons
 
 # Parts of a photon that sums over frames are counted in: whole numbers of them add up in any order.
 _PARTS = 2.0**30
+# Says of frames that they forbid pixels, without a word about which: likelihoods then give denominators of
+# every pair.  One list for all, because a new one is looked through, and has to wait for a GPU.
+_FORBIDS = SparsePhotons(
+    np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), n_pixels=0
+)
 
 
 class Taken(NamedTuple):
@@ -261,11 +266,9 @@ def _frame_per_value(frames: FrameBatch, frame: Array, masked: bool = False) -> 
     masked : say that they forbid pixels; likelihoods then give the denominators of every pair.
     """
     xp = array_namespace(frames.squares)
-    n = len(frame)
-    nothing = xp.empty(0, dtype=np.int32)
-    missing = SparsePhotons(xp.zeros(n + 1, dtype=np.int64), nothing, nothing, 0) if masked else None
     sums = (frames.scored_photons[frame], frames.photons_total[frame], frames.squares[frame])
-    return FrameBatch(xp.empty((n, 0), dtype=np.float32), None, missing, 0, 0, *sums)
+    pixels = xp.empty((len(frame), 0), dtype=np.float32)
+    return FrameBatch(pixels, None, _FORBIDS if masked else None, 0, 0, *sums)
 
 
 def _missing_of(frames: FrameBatch) -> SparseProduct:

@@ -26,9 +26,9 @@ from orienteer.reconstruction.states.posterior import StatePosterior
 if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
 
-# Faint frames keep most coarse poses; where more than this share of the fine ones lie below them, lists cost
-# more than the whole grid.
-_LARGEST_SHARE = 0.2
+# Faint frames keep many coarse poses; where more than this share of the fine ones lie below them, lists cost
+# more than the whole grid.  On an H200 a listed pose of a frame takes as long as 40 in matrix products.
+_LARGEST_SHARE: dict[DeviceName, float] = {"cpu": 0.2, "cuda": 0.02}
 # Frames from which the temperature of the second pass is taken: more name as many rows as all frames do.
 N_SAMPLE = 16
 
@@ -159,6 +159,7 @@ def choose_search(
     n_values = poses.sum(blocks.n_values)
     # All frames of a half have one temperature: groups of ranks may differ by rounding.
     n_values, fine_beta = work.mesh.half.bcast((n_values, fine_beta))
-    if n_values > _LARGEST_SHARE * len(sample) * len(fine.rows):
+    device: DeviceName = "cuda" if is_on_gpu(sample.fluence) else "cpu"
+    if n_values > _LARGEST_SHARE[device] * len(sample) * len(fine.rows):
         return WholeGrid(fine, fine_beta, kept_mass, below=fine, comm=poses)
     return TwoPasses(fine, beta, fine_beta)
