@@ -111,3 +111,31 @@ def test_other_commands_refuse_several_ranks(run: Any, monkeypatch: pytest.Monke
     result = run("simulate", "sphere")
     assert result.status == 1
     assert "'simulate' works in one process, and 4 ranks were started." in result.errors
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (["--out", "b"], "rank 1 was started with '--out b', and rank 0 with '--out a'."),
+        (
+            ["--out", "a", "--seed", "1"],
+            "rank 1 was started with 'reconstruct hits.h5 --out a --seed 1', and",
+        ),
+    ],
+)
+def test_ranks_that_were_started_with_other_arguments_are_refused(other: list[str], told: str) -> None:
+    from types import SimpleNamespace
+    from typing import cast
+
+    from orienteer.cli.ranks import check_command
+    from orienteer.errors import OrienteerError
+    from orienteer.run.crew import Crew
+
+    begin = ["reconstruct", "hits.h5"]
+    given = [[*begin, "--out", "a"], [*begin, *other]]
+    team = cast(Crew, SimpleNamespace(size=2, everyone=lambda _: given, name=lambda rank: f"rank {rank}"))
+    with pytest.raises(OrienteerError, match="Start all ranks with the same command") as refused:
+        check_command(given[0], team)
+    assert told in str(refused.value)
+    given[1] = given[0]
+    check_command(given[0], team)

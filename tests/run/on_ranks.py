@@ -133,10 +133,14 @@ def main() -> int:
     if method == "auto":
         run_module.choose_method = _choose_method
     notice_s, hang_s = given.pop("notice_s", 10.0), given.pop("hang_s", 60.0)
+    other = given.pop("other", {})
+    seed = other.pop("seed", 3) if crew().rank == 1 else 3
+    if crew().rank == 1:
+        given |= other
     n_steps = given.pop("n_steps", None)
     try:
         run = Run.create(
-            sys.argv[1], small_source(), SharedSettings(**given), seed=3, device="cpu", method=method
+            sys.argv[1], small_source(), SharedSettings(**given), seed=seed, device="cpu", method=method
         )
         run.notice_s, run.hang_s = notice_s, hang_s
         for done in run.iterate(n_steps):

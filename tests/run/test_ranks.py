@@ -247,6 +247,25 @@ def test_ranks_of_different_programs_are_refused_in_one_message(tmp_path: Path) 
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ("{steps = 5}", r"has steps 5, and rank 0 on \S+ has steps 6"),
+        ("{seed = 4}", r"has seed 4, and rank 0"),
+    ],
+)
+def test_ranks_with_different_settings_are_refused_in_one_message(
+    other: str, told: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    refused = subprocess.run(
+        [MPIEXEC, "-n", "2", *command(folder), f"other={other}"], capture_output=True, text=True, timeout=60
+    )
+    assert refused.returncode == 1
+    assert len(re.findall(rf"rank 1 on \S+ {told}", refused.stderr)) == 1, refused.stderr
+    assert not folder.exists()
+
+
 def test_a_rank_without_a_device_is_told_in_one_message_before_anything_is_written(tmp_path: Path) -> None:
     refused = carry_out(2, tmp_path / "run", no_device=True)
     assert refused.returncode == 1

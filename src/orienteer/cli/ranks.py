@@ -39,6 +39,23 @@ def check_command(arguments: list[str], team: Crew) -> None:
             f"'{name}' works in one process, and {team.size} ranks were started.",
             f"Start it without mpiexec or srun; on many ranks works: {', '.join(PARALLEL)}.",
         )
+    _refuse_other_arguments(arguments, team)
+
+
+def _refuse_other_arguments(arguments: list[str], team: Crew) -> None:
+    """Refuse ranks with other arguments: the first one's would hold, and nobody be told of the others."""
+    first, *others = team.everyone(arguments)
+    for rank, other in enumerate(others, start=1):
+        if other != first:
+            at = next((n for n, (a, b) in enumerate(zip(first, other, strict=False)) if a != b), -1)
+            told = (
+                " ".join(given[max(0, at - 1) : at + 1] if at >= 0 else given) for given in (other, first)
+            )
+            here, there = told
+            raise OrienteerError(
+                f"{team.name(rank)} was started with '{here}', and {team.name(0)} with '{there}'.",
+                "Start all ranks with the same command.",
+            )
 
 
 def leave_together(team: Crew, status: int) -> None:

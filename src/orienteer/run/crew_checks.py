@@ -1,9 +1,11 @@
-"""Whether ranks can work together: the same program, data and kind of device, and enough frames."""
+"""Whether ranks can work together: one program, settings, data and kind of device, and enough frames."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 from orienteer.run.crew import Crew
+from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
 
@@ -26,6 +29,18 @@ def check_crew(crew: Crew) -> None:
         "NumPy": np.__version__,
     }
     _compare(crew, own, "Give all nodes the same environment.")
+
+
+def check_settings(crew: Crew, folder: Path, section: Callable[[], Section], seed: int) -> None:
+    """Refuse ranks that were asked for other things: the leader's settings would hold, and nobody be told.
+
+    section : the settings that this rank was given.
+    """
+    if crew.is_alone:
+        return
+    given = crew.side_by_side(lambda: section().model_dump())
+    own = {"folder": os.path.abspath(folder), "seed": seed, **given}
+    _compare(crew, own, "Start all ranks with the same command.")
 
 
 def check_source(crew: Crew, source: Source, device: DeviceName) -> None:

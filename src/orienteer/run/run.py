@@ -21,7 +21,7 @@ from orienteer.run.beginning import begin_or_resume, leave_earlier_loop, under_w
 from orienteer.run.checkpoint import LAST, Checkpoint, save_checkpoint
 from orienteer.run.choice_of_method import AUTO, choose_method, shared_settings
 from orienteer.run.crew import OthersAreElsewhere, crew
-from orienteer.run.crew_checks import check_crew, check_source
+from orienteer.run.crew_checks import check_crew, check_settings, check_source
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import EventLog
 from orienteer.run.fault import Fault, end_job, fault_of, forget_fault, record_fault, stop_all
@@ -129,6 +129,7 @@ class Run(RunRecord):
                 settings = settings.model_dump(exclude_unset=True)
         kind = find_method(method)
         section = team.by_leader(lambda: as_section(kind, settings))
+        check_settings(team, directory.path, lambda: as_section(kind, settings), seed)
         check_source(team, opened, device)
         described = team.by_leader(
             lambda: begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart, because)
