@@ -91,6 +91,14 @@ def test_nothing_inserted_is_nothing() -> None:
     assert not sums.finish().any()
 
 
+def test_small_values_behind_nothing_lose_no_digits() -> None:
+    sums = GpuSums(2, deterministic=True)
+    sums.expect_magnitudes(1e-20, 0.0)
+    exponents = np.array(sums.expect_magnitudes(1e-20, 3e-20))
+    sums.fixed += np.rint([2e-20, 3e-20] * np.ldexp(1.0, exponents)).astype(np.int64)
+    np.testing.assert_allclose(sums.finish()[0, 0, 0], [2e-20, 3e-20], rtol=1e-12)
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_sums_of_what_is_not_finite_are_refused(wrong) -> None:
     with pytest.raises(OrienteerError, match="not finite"):

@@ -13,6 +13,8 @@ from orienteer.errors import OrienteerError
 
 # Rows that float32 sums may take before they go to float64.
 _ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
+# Sums below 2 to this are as good as none.  What is 0 has their unit, too, which leaves all open.
+_SMALLEST = -900
 # Bits of room in units that are chosen from the first values, and from what is foretold of all values.
 _ROOM, _ROOM_FORETOLD = 2, 3
 
@@ -194,7 +196,9 @@ def _foretold(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
 
 def _exponents(magnitudes: Iterable[float], room: int) -> tuple[int, int]:
     """Exponents of the units in which the magnitudes of values and of weights stay below 2^(61 - room)."""
-    values, weights = (61 - room - max(-900, int(np.frexp(m)[1])) for m in magnitudes)
+    values, weights = (
+        61 - room - (max(_SMALLEST, int(np.frexp(m)[1])) if m else _SMALLEST) for m in magnitudes
+    )
     return values, weights
 
 
