@@ -90,6 +90,15 @@ def test_an_empty_start_belongs_to_no_other(blobs: Blobs, inner: NDArray[np.bool
     assert found.clusters[0].members == (2, 0)
 
 
+def test_an_empty_start_is_not_shown_where_others_found_something(
+    blobs: Blobs, inner: NDArray[np.bool_]
+) -> None:
+    starts = np.stack([np.zeros((N, N, N)), blobs(N, seed=0), blobs(N, seed=1)])
+    found = cluster_starts(transform_of(starts), inner, np.array([9.0, 5.0, 6.0]))
+    assert found.clusters[0].members == (2,)
+    assert [cluster.members for cluster in found.clusters] == [(2,), (1,), (0,)]
+
+
 def test_empty_starts_and_scores_that_do_not_fit_are_refused(blobs: Blobs, inner: NDArray[np.bool_]) -> None:
     with pytest.raises(OrienteerError, match="empty density"):
         cluster_starts(np.zeros((2, N, N, N // 2 + 1), complex), inner, [1, 2])

@@ -77,6 +77,17 @@ def test_a_background_is_part_of_what_is_foretold(body) -> None:
     assert with_it > without + 0.5
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_single_voxel_foretells_the_mean_of_each_shell_and_no_more(body) -> None:
+    """Its moduli are the same everywhere but for rounding, which is no contrast to make a slope of."""
+    data = phasing_data(body(noise=0.1).intensity, device="cpu")
+    densities = np.zeros((30, data.n, data.n, data.n), np.float32)
+    for number in range(1, 30):  # the first shows nothing at all
+        densities[number, number % 7, 3, number % 5] = 0.1 * number
+    scores = free_log_likelihood(densities, np.zeros(30, np.float32), data)
+    np.testing.assert_allclose(scores, scores[0], rtol=1e-6)
+
+
 def test_voxels_that_judge_have_no_part_in_the_choice(body) -> None:
     """Whatever happens at them, the score that chooses stays, and the other way round."""
     made = body(noise=0.1)

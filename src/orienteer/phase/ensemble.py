@@ -132,10 +132,12 @@ def cluster_starts(transforms: Array, measured: Array, scores: Any) -> Clusters:
     scores = to_numpy(scores).astype(np.float64)
     if scores.shape != (len(transforms),) or len(scores) == 0:
         raise OrienteerError(f"{len(transforms)} starts came with scores of shape {scores.shape}.")
-    # A start without a score, such as one that has come to nothing, is the last to lead.
-    ranked = np.where(np.isfinite(scores), scores, -np.inf)
     levelled = level_shells(transforms, measured)
-    if not float(array_namespace(levelled).abs(levelled).max()) > 0:
+    xp: Any = array_namespace(levelled)
+    shows_something = np.array([float(xp.abs(one).max()) > 0 for one in levelled])
+    # A start without a score, or that has come to nothing, is the last to lead.
+    ranked = np.where(np.isfinite(scores) & shows_something, scores, -np.inf)
+    if not shows_something.any():
         raise OrienteerError(
             "every start has ended with an empty density.",
             "Look at the intensity with 'orienteer inspect', and at the diameter that was taken.",

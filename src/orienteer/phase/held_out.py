@@ -29,6 +29,8 @@ _SPARED_SPECKLES = 4.0
 # At most this share of the measured voxels is spared.
 _MOST_SPARED = 0.3
 _SHELL_WIDTH = 3.0
+# Moduli of a shell whose mean square varies by less than this share are the same, but for rounding.
+_NO_CONTRAST = 1e-12
 
 
 def choose_held_out(
@@ -152,9 +154,11 @@ def _in_contrast(
     A reconstruction keeps of noisy shells only as much contrast as it knows, so that a right density has more
     of it than the data.
     """
-    middle, level = means(modulus), means(amplitude)
-    spread = means(modulus**2) - middle**2
-    slope = np.maximum(means(modulus * amplitude) - middle * level, 0) / np.maximum(spread, 1e-300)
+    middle, level, square = means(modulus), means(amplitude), means(modulus**2)
+    spread = square - middle**2
+    has_contrast = spread > _NO_CONTRAST * square
+    common = np.where(has_contrast, means(modulus * amplitude) - middle * level, 0)
+    slope = np.maximum(common, 0) / np.where(has_contrast, spread, 1)
     return np.asarray(level[shell] + slope[shell] * (modulus - middle[shell]))
 
 
