@@ -26,9 +26,9 @@ class Pace:
         return self._ended is None or time.monotonic() - self._ended >= self.cost_s / SHARE
 
     @contextmanager
-    def measured(self) -> Iterator[None]:
-        """The work itself, inside the block."""
+    def measured(self, before_s: float = 0.0) -> Iterator[None]:
+        """The work itself, inside the block.  before_s : what getting ready for it has taken."""
         start = time.monotonic()
         yield
         self._ended = time.monotonic()
-        self.cost_s = self._ended - start
+        self.cost_s = before_s + self._ended - start

@@ -318,6 +318,7 @@ class Run(RunRecord):
 
         What it holds of the machine is given back, which ranks can only do together.
         """
+        session.let_files_end()
         stamp = file_stamp(self.path / LAST) or (0, 0)
         if session.is_agreed:
             getattr(session.method, "close", lambda: None)()

@@ -7,9 +7,11 @@ leader alone writes everything else and decides for all when it is time.
 from __future__ import annotations
 
 import shlex
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +25,7 @@ from orienteer.run.fault import Fault, end_job
 from orienteer.run.lock import Holder
 from orienteer.run.method import Method, Step
 from orienteer.run.pace import Pace
+from orienteer.run.saving_beside import SavingBeside, can_be_copied, copied, volume_of_its_own
 from orienteer.run.settings_file import changeable
 from orienteer.run.signals import (
     NOTICE_S,
@@ -73,6 +76,7 @@ class Session:
         self._has_noted = False
         self.begun_with: tuple[str, ...] = ()
         self._checkpoints, self._results = Pace(), Pace()
+        self._beside, self._is_small = SavingBeside(), True
 
     @property
     def is_saved(self) -> bool:
@@ -160,7 +164,8 @@ class Session:
         """One step, recorded and, when it is time, saved; after a signal the run is left."""
         with self._requests() as stop:
             try:
-                step, is_stopping = self._advance(stop)
+                with self._beside.ended_by_errors():
+                    step, is_stopping = self._advance(stop)
             except StepAbandoned:
                 self.is_whole = False
                 self._log_stop(signal=stop.number, abandoned=True)
@@ -173,6 +178,7 @@ class Session:
                 raise
         # Asked again when signals are no longer noted: one that came after the last look is not lost.
         if is_stopping or (self._crew.is_alone and stop.is_requested):
+            self.let_files_end()
             if not self.method.finished:
                 self._log_stop(signal=stop.number)
             raise self._stopped(stop, "Stopped")
@@ -191,6 +197,10 @@ class Session:
         """Save what is not saved yet, because the next step has to wait for something."""
         if self.method.iteration and not self.method.finished:
             self._save()
+
+    def let_files_end(self) -> None:
+        """Wait for files that are being written; after that others may have the run."""
+        self._beside.end()
 
     def leave(self) -> None:
         """Save what is not saved yet, because nobody wants more steps for now."""
@@ -219,6 +229,7 @@ class Session:
         """One step, recorded and, when it is time, saved; and whether somebody wants the run to stop."""
         with stop.step():
             step, number = self._step_of_all(stop)
+        self._beside.check()
         is_due, results_are_due = self._crew.by_leader(lambda: self._record(step))
         if self._dragonfly:
             self._write_dragonfly(step)
@@ -227,11 +238,8 @@ class Session:
             self._crew.by_leader(self._log_end)
         elif number:
             self._save_quickly()
-        else:
-            if is_due:
-                self._save_checkpoint()
-            if results_are_due:
-                self._write_results()
+        elif is_due or results_are_due:
+            self._save_beside(is_due, results_are_due)
         # Alone, a signal that came while files were written counts, too; ranks hear of it a step later.
         return step, stop.is_requested if self._crew.is_alone else bool(number)
 
@@ -255,43 +263,60 @@ class Session:
     def _record(self, step: Step) -> tuple[bool, bool]:
         """Put the step into the log; whether checkpoint and results are due."""
         self._log.append_step(step)
-        return self._checkpoints.is_due, self._results.is_due
+        is_free = not self._beside.is_busy
+        return is_free and self._checkpoints.is_due, is_free and self._results.is_due
 
     def _save(self) -> None:
         """Bring checkpoint and results up to date."""
+        self._beside.wait()
         if not self.is_saved:
-            self._save_checkpoint()
+            self._save_beside(True, False)
         if self._results_iteration != self.method.iteration:
             self._write_results()
+        self._beside.wait()
 
     def _save_quickly(self) -> None:
         """The same, as far as there is time for it after a signal."""
+        self._beside.wait()
         limit_s = self._notice_s * SAVING_SHARE
         if self._crew.from_leader(self._checkpoints.cost_s <= limit_s):
-            self._save_checkpoint()
+            with logged("save"):
+                self._checkpoint_writing()()
             if self._crew.from_leader(self._checkpoints.cost_s + self._results.cost_s <= limit_s):
                 self._write_results()
 
-    def _save_checkpoint(self) -> None:
-        method = self.method
-        with self._checkpoints.measured(), logged("save"):
-            self._crew.by_leader(self._log.sync)
-            note = save_checkpoint(
-                self.directory.path,
-                Checkpoint(
-                    self._run_id,
-                    method.iteration,
-                    method.finished,
-                    method.reason,
-                    method.state(),
-                    self.begun_with,
-                ),
-                self._crew,
-            )
-        self._saved_iteration = method.iteration
-        if note and not self._has_noted:
-            self._has_noted = True
-            self._crew.by_leader(lambda: self._note_ranks(note))
+    def _save_beside(self, is_due: bool, results_are_due: bool) -> None:
+        """Save what is due while the next step is done; several ranks, and who holds much, save at once."""
+        with logged("save"):
+            kinds = ((is_due, self._checkpoint_writing), (results_are_due, self._results_writing))
+            writes = [writing() for is_wanted, writing in kinds if is_wanted]
+            if self._crew.is_alone and self._is_small:
+                self._beside.begin(writes)
+                return
+            for write in writes:
+                write()
+
+    def _checkpoint_writing(self) -> Callable[[], None]:
+        """What writes the state that the method has now, whenever it is called."""
+        method, began = self.method, time.monotonic()
+        self._crew.by_leader(self._log.sync)
+        checkpoint = Checkpoint(
+            self._run_id, method.iteration, method.finished, method.reason, method.state(), self.begun_with
+        )
+        self._is_small = can_be_copied(checkpoint.state) and not hasattr(method, "densities")
+        if self._is_small and self._crew.is_alone:
+            checkpoint = replace(checkpoint, state=copied(checkpoint.state))
+        gathered_s = time.monotonic() - began
+
+        def write() -> None:
+            with self._checkpoints.measured(gathered_s):
+                note = save_checkpoint(self.directory.path, checkpoint, self._crew)
+            self._saved_iteration = checkpoint.iteration
+            if note and not self._has_noted:
+                self._has_noted = True
+                self._crew.by_leader(lambda: self._note_ranks(note))
+
+        return write
 
     def _note_ranks(self, note: str) -> None:
         """Say once that ranks do not have the same numbers."""
@@ -299,28 +324,35 @@ class Session:
         warnings.warn(note, stacklevel=2)
 
     def _write_results(self) -> None:
-        method = self.method
-        with self._results.measured(), logged("save"):
-            # Ranks may have to put these together, so all of them ask.
-            volumes, orientations = method.volumes(), method.orientations()
-            # A method that phases on its way has densities, too.
-            densities: list[Volume] = getattr(method, "densities", list)()
-            self._crew.by_leader(
-                lambda: self.directory.write_results(volumes, orientations, method.iteration, densities)
-            )
-        self._results_iteration = method.iteration
+        with logged("save"):
+            self._results_writing()()
+
+    def _results_writing(self) -> Callable[[], None]:
+        """What writes the results that the method has now, whenever it is called."""
+        method, began, iteration = self.method, time.monotonic(), self.method.iteration
+        # Ranks may have to put these together, so all of them ask.
+        volumes, orientations = method.volumes(), method.orientations()
+        # A method that phases on its way has densities, too.
+        densities: list[Volume] = getattr(method, "densities", list)()
+        if self._is_small and self._crew.is_alone:
+            volumes, orientations = [volume_of_its_own(volume) for volume in volumes], copied(orientations)
+        gathered_s = time.monotonic() - began
+
+        def write() -> None:
+            with self._results.measured(gathered_s):
+                put = self.directory.write_results
+                self._crew.by_leader(lambda: put(volumes, orientations, iteration, densities))
+            self._results_iteration = iteration
+
+        return write
 
     def _write_dragonfly(self, step: Step) -> None:
         from orienteer.run.dragonfly_output import write_dragonfly_output
 
         volumes, orientations = self.method.volumes(), self.method.orientations()
         n_rotations = getattr(step, "n_rotations", None)
-
-        def write() -> None:
-            path = self.directory.dragonfly_output(step.iteration)
-            write_dragonfly_output(path, volumes, orientations, n_rotations)
-
-        self._crew.by_leader(write)
+        place, told = self.directory.dragonfly_output, (volumes, orientations, n_rotations)
+        self._crew.by_leader(lambda: write_dragonfly_output(place(step.iteration), *told))
 
     def _log_end(self) -> None:
         """The last line of all: when it is there, so is everything else."""
