@@ -28,6 +28,13 @@ def test_a_dry_run_prints_the_script_alone(run: Callable[..., Any], file: Path) 
     assert not Path("r1").exists()
 
 
+def test_times_and_accounts_are_written_as_slurm_has_them(run: Callable[..., Any], file: Path) -> None:
+    shown = run("submit", file, "--dry-run", "--time", "04:00:00", "--account", "12345")
+    assert shown.status == 0, shown.errors
+    assert "#SBATCH --time=04:00:00\n" in shown.output
+    assert "#SBATCH --account=12345\n" in shown.output
+
+
 def test_json_holds_the_script(run: Callable[..., Any], file: Path) -> None:
     told = run("submit", file, "--dry-run", "--json").json
     assert told["name"] == "r1"
@@ -48,6 +55,7 @@ def test_files_that_ask_for_different_jobs_are_no_array(run: Callable[..., Any],
     [
         ((), "which run?"),
         (("r1.toml", "--time", "4:00"), "write 4:00:00, 4h or 4min"),
+        (("r1.toml", "--time", "60"), "'60' has no unit; write 60min, 60h"),
         (("r1.toml", "--nodes", "0"), "--nodes 0"),
         (("r1.toml", "--site", "nosite"), "there is no site 'nosite'"),
         (("r1.toml", "--after", "x"), "this is no job"),

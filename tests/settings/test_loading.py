@@ -152,3 +152,16 @@ def test_an_override_that_nothing_reads_is_refused_and_a_file_may_hold_it(tmp_pa
         "--set orientation.grid_spacing_deg=3: nothing here reads [orientation]."
     )
     assert caught.value.hint == "This command reads [simulate]."
+
+
+@pytest.mark.parametrize("text", ["04:00:00", "2026-01-01", "12345", "1e3", "true", "a b", '"a b"', " a b "])
+def test_what_is_to_be_text_needs_no_quotes_whatever_it_looks_like(text: str) -> None:
+    found = load_settings(Settings, overrides=[f"simulate.structure={text}"])
+    assert found.simulate.structure == text.strip().strip('"')
+
+
+def test_text_without_quotes_in_a_file_is_told_how_to_be_written(tmp_path: Path) -> None:
+    path = write(tmp_path, "[simulate]\nstructure = 04:00:00\n")
+    with pytest.raises(SettingsError, match="line 2: .*should be a valid string") as refused:
+        load_settings(Settings, path)
+    assert refused.value.hint == 'Text stands in quotes:  structure = "04:00:00"'

@@ -49,14 +49,19 @@ def explain(
     said = problem["msg"].removeprefix("Value error, ")
     said = said[:1].lower() + said[1:]
     given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
-    hint = _meant(problem) or (
-        f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
-        if problem["type"] == "tuple_type"
-        else ""
-    )
+    hint = _meant(problem) or _how_to_write(name, problem)
     return SettingsError(
         f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", "."), hint
     )
+
+
+def _how_to_write(name: str, problem: Any) -> str:
+    """What a value of this kind looks like in TOML."""
+    if problem["type"] == "tuple_type":
+        return f'Write a list, such as  {name} = ["a", "b"]  or  {name} = [1, 2].'
+    if problem["type"] == "string_type" and not isinstance(problem["input"], (dict, list, tuple)):
+        return f'Text stands in quotes:  {name} = "{problem["input"]}"'
+    return ""
 
 
 def _known_keys(sections: type[BaseModel], keys: Sequence[str]) -> list[str]:

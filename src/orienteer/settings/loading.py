@@ -44,14 +44,14 @@ def load_settings(
     sections : the class whose fields are the sections, such as ``orienteer.run.settings.Settings``.
     path : TOML file, or None for the defaults.
     overrides : "section.key=value" texts, applied in order on top of the file.  The value is read as TOML;
-        what is not TOML is taken as text, so paths need no quotes.
+        what is not TOML, or is to be text, is taken as text, so paths need no quotes.
     used : sections that the command reads; a file may hold others, for other commands, but what is asked for
         by an override must not be without effect.  None: all.
     """
     text = _read(path) if path else ""
     tree = _parse(text, path)
     places = {keys: f"{path} line {line}" for keys, line in key_lines(text).items()}
-    parsed = [(override, *parse_override(override)) for override in overrides]
+    parsed = [(override, *_parse_for(sections, override)) for override in overrides]
     _refuse_unused(sections, parsed, used)
     _check_overridden(sections, tree, {keys for _, keys, _ in parsed}, places, path)
     for override, keys, value in parsed:
@@ -138,6 +138,23 @@ def parse_override(override: str) -> tuple[tuple[str, ...], Any]:
         return keys, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return keys, value.strip()
+
+
+def _parse_for(sections: type[Section], override: str) -> tuple[tuple[str, ...], Any]:
+    """Keys and value of an override; what is to be text is text, also where TOML reads 04:00:00 or 12345."""
+    keys, value = parse_override(override)
+    if not isinstance(value, str) and _kind_of(sections, keys) is str:
+        value = override.partition("=")[2].strip()
+    return keys, value
+
+
+def _kind_of(sections: type[Section], keys: Sequence[str]) -> Any:
+    """The type of a setting; None where there is none of this name."""
+    kind: Any = sections
+    for key in keys:
+        fields = kind.model_fields if isinstance(kind, type) and issubclass(kind, Section) else {}
+        kind = fields[key].annotation if key in fields else None
+    return kind
 
 
 def _insert(tree: dict[str, Any], keys: tuple[str, ...], value: Any, override: str) -> None:
