@@ -162,6 +162,6 @@ def test_what_is_to_be_text_needs_no_quotes_whatever_it_looks_like(text: str) ->
 
 def test_text_without_quotes_in_a_file_is_told_how_to_be_written(tmp_path: Path) -> None:
     path = write(tmp_path, "[simulate]\nstructure = 04:00:00\n")
-    with pytest.raises(SettingsError, match="line 2: .*should be a valid string") as refused:
+    with pytest.raises(SettingsError, match=r"line 2: .*should be a valid string") as refused:
         load_settings(Settings, path)
     assert refused.value.hint == 'Text stands in quotes:  structure = "04:00:00"'
