@@ -23,6 +23,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from orienteer.compute.arrays import import_cupy
 
+COMPILED_ONCE = Path(__file__).with_name("compiled_once.py")
+runpy.run_path(str(COMPILED_ONCE))["compile_once"]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests that take more than a minute")
@@ -108,7 +111,7 @@ def run_ranks() -> Callable[..., str]:
         pytest.skip("needs mpiexec and mpi4py, not both are here")
 
     def run(n: int, script: Path, *arguments: str) -> str:
-        command = [mpiexec, "-n", str(n), sys.executable, str(script), *arguments]
+        command = [mpiexec, "-n", str(n), sys.executable, str(COMPILED_ONCE), str(script), *arguments]
         found = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
         done = subprocess.run(

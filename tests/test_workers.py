@@ -1,5 +1,7 @@
 """Tests that share what is made once run in one worker, others wherever there is room."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,3 +52,26 @@ def test_what_one_worker_does_alone_begins_first(plugin: Any) -> None:
 def test_workers_are_given_tests_in_this_order(request: pytest.FixtureRequest, plugin: Any) -> None:
     late = [plugin.begins_late(item.nodeid) for item in request.session.items]
     assert late == sorted(late)
+
+
+def test_of_processes_that_need_the_same_kernel_one_compiles(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(
+        "import os, pathlib, time, numba\n"
+        "@numba.njit(cache=True)\n"
+        "def double(x):\n"
+        "    return 2 * x\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "(here / f'{os.getpid()}.ready').touch()\n"
+        "while len(list(here.glob('*.ready'))) < 2:\n"
+        "    time.sleep(0.001)\n"
+        "print(double(21), sum(double.stats.cache_misses.values()))\n"
+    )
+    program = [sys.executable, str(Path(__file__).with_name("compiled_once.py")), str(tmp_path / "kernel.py")]
+    started = [subprocess.Popen(program, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(process.communicate()[0].split()[1] for process in started) == ["0", "1"]
+
+
+def test_workers_compile_so() -> None:
+    from numba.core.dispatcher import Dispatcher
+
+    assert Dispatcher.compile.__name__ == "wait_and_look"
