@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -17,6 +18,7 @@ from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
 from orienteer.phase.result import DESCRIPTION as PHASING
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.report.frames import Frames, look_at_frames
+from orienteer.report.surface import surface_level
 from orienteer.report.words import sentence
 from orienteer.run.directory import LOOP_DENSITY, RunDirectory
 from orienteer.run.events import STEP, read_events
@@ -83,6 +85,13 @@ class Evidence:
         found = (getattr(self, part.name) for part in fields(self))
         return list(dict.fromkeys(one.missing for one in found if isinstance(one, Found) and one.is_damaged))
 
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """Where the surfaces of the density and of the half maps are cut; none where there is no density."""
+        maps = () if self.density.value is None else (self.density.value, *(self.halves.value or ()))
+        with ThreadPoolExecutor() as pool:
+            return tuple(pool.map(surface_level, [np.asarray(one.values) for one in maps]))
+
     @property
     def steps(self) -> list[dict[str, Any]]:
         """What each step said, in order; none where the log cannot be read."""
@@ -119,32 +128,37 @@ def gather(path: Path) -> Evidence:
         directory.describe()  # says what the folder is instead
     description = find(directory.describe, "")
     described = description.value or {}
-    return Evidence(
-        path=path,
-        description=description,
-        settings=find(partial(_settings, directory), f"{directory.settings}: holds no settings."),
-        events=find(partial(_events, directory), "The run has not been started."),
-        detector=find(directory.read_detector, "The data came without a detector."),
-        intensities=find(
+    with ThreadPoolExecutor() as pool:  # checksums, and maps that are unpacked
+
+        def beside(read: Callable[[], T | None], otherwise: str) -> Callable[[], Found[T]]:
+            return pool.submit(lambda: find(read, otherwise)).result
+
+        frames = beside(partial(look_at_frames, described, directory.detector), "The data came from no file.")
+        validation = beside(partial(read_validation, path), "Not validated: run orienteer validate.")
+        settings = beside(partial(_settings, directory), f"{directory.settings}: holds no settings.")
+        events = beside(partial(_events, directory), "The run has not been started.")
+        detector = beside(directory.read_detector, "The data came without a detector.")
+        intensities = beside(
             partial(_existing, directory.intensity, open_volumes),
             "There is no intensity yet; the first comes with the first step.",
-        ),
-        orientations=find(
+        )
+        orientations = beside(
             partial(_existing, directory.orientations, read_orientations),
             "Nothing is known of single frames yet; that comes with the first step.",
-        ),
-        frames=find(partial(look_at_frames, described, directory.detector), "The data came from no file."),
-        density=find(
+        )
+        density = beside(
             partial(_existing, path / DENSITY_MRC, _real_volume),
             "There is no density yet: run orienteer phase.",
-        ),
-        loop_density=find(partial(_loop_density, path), "The loop has phased nothing."),
-        support=find(partial(_existing, path / SUPPORT, _real_volume), "No support was kept."),
-        phasing=find(partial(_phasing, path), "There is no density yet: run orienteer phase."),
-        halves=find(partial(_half_maps, path), "There are no half maps: orienteer validate makes them."),
-        mask=find(partial(_existing, path / MASK, _real_volume), "No mask was kept."),
-        validation=find(partial(read_validation, path), "Not validated: run orienteer validate."),
-    )
+        )
+        loop_density = beside(partial(_loop_density, path), "The loop has phased nothing.")
+        support = beside(partial(_existing, path / SUPPORT, _real_volume), "No support was kept.")
+        phasing = beside(partial(_phasing, path), "There is no density yet: run orienteer phase.")
+        halves = beside(partial(_half_maps, path), "There are no half maps: orienteer validate makes them.")
+        mask = beside(partial(_existing, path / MASK, _real_volume), "No mask was kept.")
+        return Evidence(
+            path, description, settings(), events(), detector(), intensities(), orientations(), frames(),
+            density(), loop_density(), support(), phasing(), halves(), mask(), validation(),
+        )  # fmt: skip
 
 
 def find(read: Callable[[], T | None], otherwise: str) -> Found[T]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -29,7 +30,6 @@ from orienteer.report.provenance import draw_commands, draw_files, draw_origin, 
 from orienteer.report.references import draw_references
 from orienteer.report.results import draw_intensities, draw_iterations, draw_result
 from orienteer.report.states import draw_states, n_states
-from orienteer.report.surface import surface_level
 from orienteer.report.trust import draw_trust
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
 from orienteer.report.words import moment
@@ -110,7 +110,10 @@ def draw_page(evidence: Evidence, folder: Path, script: str) -> str:
         ("Do it again", "again", lambda: draw_commands(evidence, phasing)),
         ("Files", "files", lambda: draw_files(folder, evidence, script)),
     ]
-    sections = [_section(title, name, draw()) for title, name, draw in steps(parts, "Drawing the report")]
+    with ThreadPoolExecutor() as pool:
+        drawn = [(title, name, pool.submit(draw)) for title, name, draw in parts]
+        told = steps(drawn, "Drawing the report")
+        sections = [_section(title, name, content.result()) for title, name, content in told]
     links = [element("li", element("a", title, href=f"#{name}")) for title, name, _ in parts]
     body = element(
         "body",
@@ -197,10 +200,11 @@ def _write_script(evidence: Evidence, folder: Path) -> str:
     if density is None:
         (folder / chimerax.NAME).unlink(missing_ok=True)
         return ""
-    maps = [Map(DENSITY_MRC, "density", surface_level(density.values), "#7a9fd4", shown=True)]
-    for index, half in enumerate(evidence.halves.value or ()):
+    level, *of_halves = evidence.levels
+    maps = [Map(DENSITY_MRC, "density", level, "#7a9fd4", shown=True)]
+    for index, level in enumerate(of_halves):
         colour = ("#e08c4d", "#4da894")[index]
-        maps.append(Map(HALVES[index], f"half {index + 1}", surface_level(half.values), colour))
+        maps.append(Map(HALVES[index], f"half {index + 1}", level, colour))
     if evidence.mask.value is not None:
         maps.append(Map(MASK, "mask", 0.5, "#b0b0b0", transparency=70))
     shown = cropped(density)

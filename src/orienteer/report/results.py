@@ -157,7 +157,7 @@ def draw_result(evidence: Evidence, phasing: PhasingFacts | None) -> Markup:
         said = dict.fromkeys([evidence.density.missing, evidence.phasing.missing])
         return joined(missing(words) for words in said if words)
     unit = phasing.unit if phasing is not None else ARBITRARY
-    parts = [draw_surface(density, evidence.halves, unit)]
+    parts = [draw_surface(density, evidence.halves, unit, evidence.levels)]
     others = [folder.name for folder in sorted(evidence.path.glob("phased_model_*")) if folder.is_dir()]
     if others:
         words = f"This is state 1; the densities of others are in {listed(others)}."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from orienteer.report.evidence import Found
@@ -14,24 +16,33 @@ from orienteer.report.words import number, sentence
 from orienteer.volume.volume import Volume
 
 
-def draw_surface(density: Volume, halves: Found[tuple[Volume, Volume]], unit: str) -> Markup:
-    """The surface in three pictures, and to turn where the browser can."""
-    maps = [("Density", pack(density))]
-    if halves.value is not None:
-        maps += [(f"Half {index}", pack(half)) for index, half in enumerate(halves.value, start=1)]
-    first = maps[0][1]
+def draw_surface(
+    density: Volume, halves: Found[tuple[Volume, Volume]], unit: str, levels: Sequence[float] = ()
+) -> Markup:
+    """The surface in three pictures, and to turn where the browser can.
+
+    levels : where the surfaces of the density and of the halves are cut, if that is known already.
+    """
+    volumes = [density, *(halves.value or ())]
+    names = ["Density", *(f"Half {index}" for index in range(1, len(volumes)))]
     places = {"z": "from +z (x right, y up)", "y": "from −y (x right, z up)", "x": "from +x (y right, z up)"}
-    pictures = [
-        element(
-            "figure",
+    with ThreadPoolExecutor() as pool:
+        cuts = [*levels, *[None] * (len(volumes) - len(levels))]
+        packing = [pool.submit(pack, volume, cut) for volume, cut in zip(volumes, cuts, strict=True)]
+        first = packing[0].result()
+        drawn = pool.map(lambda along: encode_png(surface_picture(first, along)), places)
+        pictures = [
             element(
-                "img", src=data_link(encode_png(surface_picture(first, along)), "image/png"),
-                alt=f"Isosurface of the density seen {words}", width=320, height=320,
-            ),
-            element("figcaption", sentence(words)),
-        )
-        for along, words in places.items()
-    ]  # fmt: skip
+                "figure",
+                element(
+                    "img", src=data_link(picture, "image/png"),
+                    alt=f"Isosurface of the density seen {words}", width=320, height=320,
+                ),
+                element("figcaption", sentence(words)),
+            )
+            for picture, words in zip(drawn, places.values(), strict=True)
+        ]  # fmt: skip
+        maps = [(name, one.result()) for name, one in zip(names, packing, strict=True)]
     level = (
         f"The surface at {number(first.level)} {unit}, the value that parts particle from surroundings best."
     )
