@@ -45,3 +45,15 @@ def test_the_choice_is_the_smallest_volume_that_is_worse_by_less_than_the_error(
     assert chosen == 2
     assert error[2] == pytest.approx(0.05, rel=0.05)  # half a nat, over the root of a hundred speckles
     assert smallest_as_good(found, 0.06)[0] == 3  # starts that differ so much tell less
+
+
+def test_a_volume_at_which_amplitudes_are_twice_as_wrong_is_worse_however_few_speckles_say_so() -> None:
+    """Sixty copies of one speckle scatter so much that two errors of the difference allow anything."""
+    speckle = np.repeat(np.arange(60), 5)
+    apart = np.where(speckle % 2, 1.0, -1.0)
+    below = [0.0, 0.1, 0.9, 0.8]
+    by_voxel = [(0.5 if k else 0.0) * k * apart - less for k, less in enumerate(below)]
+    found = Foretold(np.stack(by_voxel), np.ones(300), speckle, n_copies=60)
+    chosen, error = smallest_as_good(found)
+    assert 2 * error[2] > 0.9
+    assert chosen == 1

@@ -41,6 +41,8 @@ _NUMBER = 10**6
 _LARGEST, _SMALLEST = 2.0, 0.03
 # A volume is worse than the best where it is so by more standard errors than this.
 _ERRORS = 2.0
+# Nats below the best at which amplitudes are twice as wrong: that is worse, whatever the errors.
+_TWICE_AS_WRONG = float(np.log(2.0))
 # No support is smaller, in voxels.
 LEAST_VOLUME = 8
 
@@ -143,5 +145,7 @@ def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArra
     best = int(np.argmax(found.mean))
     below, by_speckles = found.below(best)
     error = np.hypot(by_speckles, scatter)
-    worse = np.flatnonzero(below[best:] > _ERRORS * error[best:])
+    # Symmetric particles have few speckles that are no copies: their errors alone would allow anything.
+    allowed = np.minimum(_ERRORS * error, _TWICE_AS_WRONG)
+    worse = np.flatnonzero(below[best:] > allowed[best:])
     return (best + int(worse[0]) - 1 if len(worse) else len(below) - 1), error
