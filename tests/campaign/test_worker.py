@@ -299,3 +299,24 @@ def test_a_worker_whose_job_was_taken_over_changes_nothing_of_it(campaign: Campa
     assert not write(lambda c: jobs.end_job(c, late, "failed", "It took too long."))
     assert write(lambda c: jobs.begin_attempt(c, heir))
     assert write(lambda c: jobs.end_job(c, heir, "done"))
+
+
+def test_a_rule_is_for_runs_that_are_added_later_whatever_the_clocks_say(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The machines of a beam time have clocks of their own: one ahead, and one behind."""
+    write, rule = campaign.database.write, Rule(out=str(tmp_path), steps=["hits"])
+    times_s = {"early": 1_700_000_900.0, "rule": 1_700_000_000.0, "late": 1_699_999_000.0}
+
+    def at(name: str) -> None:
+        monkeypatch.setattr(time, "time", lambda: times_s[name])
+
+    at("early")
+    campaign.add_run("early", data="early.h5")
+    at("rule")
+    write(lambda connection: put_rule(connection, "routine", rule, also_old=False))
+    at("late")
+    campaign.add_run("late", data="late.h5")
+    campaign.add_run_at(tmp_path / "later.h5", is_folder=False)
+    write(jobs.plan_jobs)
+    assert {job["run"] for job in write(jobs.list_jobs)} == {"late", "later"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import tomllib
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +14,7 @@ from sqlalchemy import Connection, delete, select
 from orienteer.campaign.address import CampaignError
 from orienteer.campaign.database import insert_once
 from orienteer.campaign.names import checked_name, printable
-from orienteer.campaign.runs import at
+from orienteer.campaign.runs import at, moment
 from orienteer.campaign.schema import job, rule
 from orienteer.errors import FileError, SettingsError
 from orienteer.settings.section import Section
@@ -90,7 +89,7 @@ def put_rule(connection: Connection, name: str, made: Rule, also_old: bool) -> N
     also_old : it is for runs that are there already, too.
     """
     definition = json.dumps(made.model_dump())
-    since = 0.0 if also_old else time.time()
+    since = 0.0 if also_old else moment(connection)
     values = {"name": checked_name(name, "rule"), "definition": definition, "since_s": since}
     if not insert_once(connection, rule, values):
         changed = {"definition": definition, "is_on": 1, **({"since_s": 0.0} if also_old else {})}

@@ -15,12 +15,24 @@ from sqlalchemy import Connection, Row, delete, func, or_, select
 from orienteer.campaign.address import CampaignError
 from orienteer.campaign.database import insert_once, put
 from orienteer.campaign.names import checked_name, checked_note, names_for, printable
-from orienteer.campaign.schema import file, frame_tag, note, parameter, result, run, sample, tag
+from orienteer.campaign.schema import file, frame_tag, note, parameter, result, rule, run, sample, tag
 from orienteer.source.frame_tags import checked_tag
 
 SORTS = ("modified", "created", "name", "n_shots", "n_hits")
 MOST_AT_ONCE = 1000
 _COLUMNS = {"modified": run.c.modified_s, "created": run.c.created_s}
+# A little later, as a number of seconds since 1970 can tell it.
+_INSTANT_S = 1e-5
+
+
+def moment(connection: Connection) -> float:
+    """Now in seconds, but later than all runs that are there, and not before any rule, whatever clocks say.
+
+    The machines that add to a campaign have clocks of their own, and rules are for the runs that come later.
+    """
+    last_run = connection.execute(select(func.max(run.c.created_s))).scalar() or 0.0
+    last_rule = connection.execute(select(func.max(rule.c.since_s))).scalar() or 0.0
+    return max(time.time(), last_run + _INSTANT_S, last_rule)
 
 
 def add_run(connection: Connection, name: str, facts: Mapping[str, Any]) -> int:
@@ -32,7 +44,8 @@ def add_run(connection: Connection, name: str, facts: Mapping[str, Any]) -> int:
     given = {key: value for key, value in facts.items() if value is not None and key != "sample"}
     if sample_name := facts.get("sample"):
         given["sample_id"] = add_sample(connection, sample_name)
-    insert_once(connection, run, {"name": checked_name(name), "created_s": now, "modified_s": now, **given})
+    values = {"name": checked_name(name), "created_s": moment(connection), "modified_s": now, **given}
+    insert_once(connection, run, values)
     connection.execute(run.update().where(run.c.name == name).values(modified_s=now, **given))
     return find_run(connection, name)
 
@@ -50,7 +63,7 @@ def add_run_at(connection: Connection, path: str, place: str, facts: Mapping[str
     now = time.time()
     while not name:
         candidate = next(candidates)
-        values = {"name": candidate, place: path, "created_s": now, "modified_s": now}
+        values = {"name": candidate, place: path, "created_s": moment(connection), "modified_s": now}
         is_new = insert_once(connection, run, values)
         # Whoever has the name may have added this very path, an instant ago.
         if is_new or connection.execute(here.where(run.c.name == candidate)).scalar():
