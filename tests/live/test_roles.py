@@ -43,7 +43,7 @@ def test_a_run_whose_source_never_answers_ends_with_its_time(
         raise NoAnswer("nobody answers.")
 
     monkeypatch.setattr(roles, "open_sources", nobody)
-    monkeypatch.setenv(roles.UNTIL_VARIABLE, str(time.time() + 1.5))
+    monkeypatch.setenv(roles.UNTIL_VARIABLE, str(time.monotonic() + 1.5))
     assert roles.receive(folder, STOP) == roles.DONE
     assert asked
     assert folder.read_counters() == {"is_finished": True}

@@ -31,6 +31,19 @@ def test_seconds_without_shots_are_not_there_and_a_pause_takes_the_old_ones_away
     assert seen([START_S, START_S + 500]).as_json()["seconds"]["t_s"] == [START_S + 500]
 
 
+def test_a_clock_that_is_set_back_leaves_rates_in_order_and_those_of_now_right() -> None:
+    times_s = [START_S + k for k in range(3600, 3605)] + [START_S + k for k in range(58, 66)]
+    summary = seen(times_s)
+    told = summary.as_json()
+    assert told["minutes"]["t_s"] == [START_S, START_S + 60, START_S + 3600]
+    assert told["minutes"]["shots"] == [20, 60, 50]
+    assert told["seconds"]["t_s"] == list(range(START_S + 58, START_S + 66))
+    for n, at_s in enumerate(times_s):
+        summary.counters.received = 10 * n
+        summary.note_commit(at_s, at_s)
+    assert [each[0] for each in summary.as_json()["recent"]] == times_s[5:]
+
+
 def test_rates_go_on_over_a_restart_also_from_before_there_were_seconds() -> None:
     told = seen([START_S]).as_json()
     assert Summary.from_json(told).as_json()["seconds"]["hits"] == [2]

@@ -153,7 +153,7 @@ def receive(
     folder.make()
     # Frames come one by one: threads that wait for each other would only cost time.
     roles = {"worker": {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}}
-    roles["worker"] |= {UNTIL_VARIABLE: str(time.time() + seconds) if seconds else ""}
+    roles["worker"] |= {UNTIL_VARIABLE: str(time.monotonic() + seconds) if seconds else ""}
     roles |= {"map": {}} if settings.live.map else {}
     roles |= {"database": {CAMPAIGN_VARIABLE: campaign}} if campaign else {}
     with StopRequests(notice_s) as stop, RunLock(out, doing="supervising this live run"):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 # Exit statuses: nothing is left to be done; another start would end in the same words; it was stopped.
 DONE, NO_USE, STOPPED = 0, 64, 143
 CAMPAIGN_VARIABLE = "ORIENTEER_LIVE_CAMPAIGN"
+# Seconds of the clock that nobody sets, which all processes of a machine share.
 UNTIL_VARIABLE = "ORIENTEER_LIVE_UNTIL"
 _LOOK_EVERY_S = 0.5
 _LOCK_PATIENCE_S = 20.0
@@ -57,7 +58,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
     with _to_be_mended():
         keep = _load_filter(str(described.get("filter") or ""))
     source = _wait_for_source(
-        described, keep is not None, lambda: stop.is_requested or time.time() >= until_s
+        described, keep is not None, lambda: stop.is_requested or time.monotonic() >= until_s
     )
     if source is None and not stop.is_requested:
         folder.write_counters({**folder.read_counters(), "is_finished": True})
@@ -79,7 +80,7 @@ def receive(folder: LiveFolder, stop: StopRequests) -> int:
         received = worker.summary.counters.received
         again = f", and goes on behind {counted(received, 'event')}" if received else ""
         _say(f"receives from {described['source']}{again}")
-        if worker.run(lambda: not stop.is_requested, lambda: time.time() >= until_s):
+        if worker.run(lambda: not stop.is_requested, lambda: time.monotonic() >= until_s):
             _say("has received everything")
             return DONE
     return STOPPED

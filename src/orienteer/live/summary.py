@@ -7,6 +7,7 @@ has lasted.
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -73,8 +74,10 @@ class Summary:
         singles = 0 if kinds is None else kinds.count("single")
         for rates, step_s in ((self._minutes, _MINUTE_S), (self._seconds, 1)):
             _count(rates, int(at_s) // step_s * step_s, len(event_id), len(hit_rows), singles)
-        is_old = sum(t_s <= int(at_s) - _MINUTE_S for t_s in self._seconds["t_s"])
-        self._seconds = {name: values[is_old:] for name, values in self._seconds.items()}
+        t_s, now_s = self._seconds["t_s"], int(at_s)
+        # What lies ahead was counted before somebody set the clock back.
+        kept = slice(bisect_right(t_s, now_s - _MINUTE_S), bisect_right(t_s, now_s))
+        self._seconds = {name: values[kept] for name, values in self._seconds.items()}
 
     def note_commit(self, at_s: float, oldest_s: float) -> None:
         """A segment is about to be put in place whose first event came at ``oldest_s``."""
@@ -82,7 +85,7 @@ class Summary:
         self._recent = [
             each
             for each in [*self._recent, (at_s, self.counters.received, self.hits)]
-            if each[0] > at_s - _NOW_S
+            if at_s - _NOW_S < each[0] <= at_s
         ][-100:]
 
     def as_json(self) -> dict[str, Any]:
@@ -168,12 +171,13 @@ def _told(summary: Mapping[str, Any], frame_shape: tuple[int, ...], powder: dict
 
 
 def _count(rates: dict[str, list[int]], t_s: int, shots: int, hits: int, singles: int) -> None:
-    """Add to the last bin, or begin one at a time (unix seconds)."""
-    if not rates["t_s"] or rates["t_s"][-1] != t_s:
+    """Add to the bin of a time (unix seconds), which is the last one unless somebody sets the clock back."""
+    place = bisect_left(rates["t_s"], t_s)
+    if place == len(rates["t_s"]) or rates["t_s"][place] != t_s:
         for name in _RATE_NAMES:
-            rates[name].append(t_s if name == "t_s" else 0)
+            rates[name].insert(place, t_s if name == "t_s" else 0)
     for name, n in (("shots", shots), ("hits", hits), ("singles", singles)):
-        rates[name][-1] += n
+        rates[name][place] += n
 
 
 def _rates(recent: list[tuple[float, int, int]]) -> dict[str, float]:
