@@ -39,10 +39,13 @@ def all_states(emc: Emc) -> list[dict[str, Any]]:
 def test_going_on_from_any_iteration_gives_the_same_bits(tiny: Any, changes: dict[str, Any]) -> None:
     settings = EVERYTHING | changes
     states = all_states(tiny.emc(**settings))
-    passed = {(state["course/start"], state["course/stage"]) for state in states}
-    assert {(0, 0), (1, 0)} < passed  # both starts and a later stage
+    passed = [(state["course/start"], state["course/stage"]) for state in states]
+    assert {(0, 0), (1, 0)} < set(passed)  # both starts and a later stage
     other = tiny.emc(**settings)
-    for before, after in pairwise(states):
+    for k, (before, after) in enumerate(pairwise(states)):
+        # Around every change of the start or of the stage, and here and there between them.
+        if k % 7 and len(set(passed[max(0, k - 1) : k + 2])) == 1:
+            continue
         other.restore(before)
         assert bytes_of(other.state()) == bytes_of(before)
         other.step()

@@ -19,6 +19,7 @@ from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns, SparsePhotons
 
 SHAPE = (16, 16)
+SMALL_DISK_BYTES = 2 << 20
 HDF5_NAMES = ("frames.h5", "frames.cxi", "frames.emc.h5", "frames.spinifel.h5")
 NAMES = (*HDF5_NAMES, "frames.emc", "frames.npz", "frames.npy")
 DETECTOR = square_detector(SHAPE, pixel_size_m=1e-3, distance_m=0.1)
@@ -116,10 +117,10 @@ def test_a_simulation_that_does_not_fit_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 6 MB in memory."""
+    """A disk in memory that is soon full."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={SMALL_DISK_BYTES}", "tmpfs", str(folder)]
     try:
         mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
     except OSError:
@@ -130,15 +131,24 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_full_disk_is_one_sentence_and_exit_status_1(name: str, small_disk: Path, tmp_path: Path) -> None:
-    frames = tmp_path / "in.h5"
-    with writer_for(frames, detector=DETECTOR, metadata={"wavelength_A": 2.0}) as writer:
-        for number in range(40):
+@pytest.fixture(scope="module")
+def many_frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of frames that is larger than the small disk in any format."""
+    path = tmp_path_factory.mktemp("many") / "in.h5"
+    with writer_for(path, detector=DETECTOR, metadata={"wavelength_A": 2.0}) as writer:
+        for number in range(20):
             writer.append(batch(number, 1000))
+    assert path.stat().st_size > 1.2 * SMALL_DISK_BYTES
+    return path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_full_disk_is_one_sentence_and_exit_status_1(
+    name: str, small_disk: Path, many_frames: Path
+) -> None:
     path = small_disk / name
     path.write_bytes(b"the old file")
-    check_said(orienteer_command("convert", frames, path, "--overwrite"), path, ": the disk is full")
+    check_said(orienteer_command("convert", many_frames, path, "--overwrite"), path, ": the disk is full")
 
 
 def write_in_place_until_full(path: Path, **options: Any) -> int:
