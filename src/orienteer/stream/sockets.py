@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import socket as local
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from orienteer.errors import OrienteerError
@@ -66,15 +68,33 @@ def open_socket(
         socket.setsockopt(zmq.SUBSCRIBE, b"")
     try:
         if is_server:
+            if _is_served(address):
+                raise zmq.ZMQError(zmq.EADDRINUSE)
             socket.bind(address)
         else:
             socket.connect(address)
     except zmq.ZMQError as error:
         socket.close()
         what = "offered" if is_server else "reached"
-        hint = "Give another port." if error.errno == zmq.EADDRINUSE else _HINT
+        is_port = address.startswith("tcp://")
+        taken = f"Give another {'port' if is_port else 'path'}, or stop whoever has this one."
+        hint = taken if error.errno == zmq.EADDRINUSE else _HINT
         raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", hint) from error
     return socket
+
+
+def _is_served(address: str) -> bool:
+    """Whether somebody listens at a local socket, which ZeroMQ would take from them without a word."""
+    scheme, _, path = address.partition("://")
+    if scheme != "ipc" or not Path(path).is_socket():
+        return False
+    with local.socket(local.AF_UNIX) as knocking:
+        knocking.settimeout(1.0)
+        try:
+            knocking.connect(path)
+        except OSError:  # a server that was killed has left it
+            return False
+    return True
 
 
 def endpoint(socket: Socket) -> str:
