@@ -12,8 +12,10 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
+from orienteer.compute.arrays import import_cupy
 from orienteer.compute.machine import limit_cores
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.method import Method
@@ -55,6 +57,8 @@ def main() -> None:
     """Do what the line on the standard input says."""
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_the_other, daemon=True).start()
+    if order["device"] != "cpu":
+        threading.Thread(target=wake_card, daemon=True).start()
     limit_cores(int(order["cores"]))
     work_on_half(
         order["path"],
@@ -64,6 +68,15 @@ def main() -> None:
         order["device"],
         bool(order["lead"]),
     )
+
+
+def wake_card() -> None:
+    """Load what takes long before a card does its first work; meanwhile frames are read and looked at."""
+    cupy = import_cupy()
+    if cupy is not None:
+        with suppress(Exception):  # whoever needs the card says what is wrong with it
+            one = cupy.ones((2, 2), dtype=cupy.float32)
+            cupy.fft.fftn(one @ one)
 
 
 def end_with_the_other() -> None:

@@ -55,3 +55,11 @@ def test_the_sensitivity_of_pixels_is_no_size() -> None:
 def test_nothing_is_said_about_dark_frames() -> None:
     length = pixels()
     assert size_A(length, np.zeros((50, len(length)))) == 0
+
+
+def test_a_background_that_is_known_is_as_if_it_had_been_taken_off() -> None:
+    length = pixels()
+    frames, behind = drawn(ball(length, 250.0), 1e8), np.linspace(0.0, 3.0, len(length))
+    given = np.ones(len(frames)), np.ones(len(length)), SPACING
+    taken_off = diameter_from_profile(length, frames - behind, *given)
+    assert diameter_from_profile(length, frames, *given, behind) == pytest.approx(taken_off, rel=1e-9)

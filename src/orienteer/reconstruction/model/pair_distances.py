@@ -24,22 +24,24 @@ _FITTED, _FITTED_SHARE = 2.0, 0.1
 
 def diameter_from_profile(
     length_inv_A: NDArray[Any], frames: NDArray[Any], weight: NDArray[Any], correction: NDArray[Any],
-    spacing_inv_A: float,
+    spacing_inv_A: float, behind: NDArray[Any] | None = None,
 ) -> float:  # fmt: skip
     """Largest extent in A of the particle on these frames; 0 when they do not tell.
 
     The less of the centre is seen, the less it can be trusted; it is wrong by being too large.
 
     length_inv_A : (U,) distance of each pixel from the centre; spacing_inv_A : between neighbours.
-    frames : (D, U) photons less background; weight : (D,) how much each frame counts.
+    frames : (D, U) photons; weight : (D,) how much each frame counts.
     correction : (U,) sensitivity of the pixels.
+    behind : (U,) photons of the background in every frame; None: there are none.
     """
     largest = 1 / (1.2 * spacing_inv_A)
     ring = np.floor(2 * length_inv_A / spacing_inv_A).astype(np.int64)
     _, ring = np.unique(ring, return_inverse=True)
-    order = np.argsort(ring, kind="stable")
-    starts = np.flatnonzero(np.diff(ring[order], prepend=-1))
-    photons = np.add.reduceat(frames[:, order], starts, axis=1, dtype=np.float64) * weight[:, None]
+    photons = _in_rings(frames, ring)
+    if behind is not None:
+        photons -= np.bincount(ring, weights=behind)
+    photons *= weight[:, None]
     seen = photons.sum(axis=0)
     # What frames of equal brightness differ by is noise of their mean: few photons, and few orientations.
     total = photons.sum(axis=1, keepdims=True)
@@ -66,6 +68,15 @@ def diameter_from_profile(
     if not pairs.sum() > 0:
         return 0.0
     return float(np.interp(_SHARE, np.cumsum(pairs) / pairs.sum(), distance)) / _NEAR
+
+
+def _in_rings(frames: NDArray[Any], ring: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Photons (D, G) of frames (D, U) in every ring; most pixels have none, and are not looked at."""
+    n_rings = int(ring.max()) + 1
+    frame, pixel = np.divmod(np.flatnonzero(frames), frames.shape[1])
+    place, photons = frame * n_rings + ring[pixel], frames[frame, pixel]
+    sums = np.bincount(place, weights=photons, minlength=len(frames) * n_rings)
+    return sums.astype(np.float64, copy=False).reshape(-1, n_rings)
 
 
 def _pair_distances(

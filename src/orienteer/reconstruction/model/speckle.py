@@ -49,8 +49,9 @@ def estimate_diameter(
     counts, total = counts[lit], total[lit]
     weight = np.minimum(1, _BRIGHT * np.median(total) / total)
     from_profile = diameter_from_profile(
-        pixels.length_inv_A, counts - behind, weight, pixels.correction, spacing_inv_A
-    )
+        pixels.length_inv_A, counts, weight, pixels.correction, spacing_inv_A,
+        None if background is None else behind,
+    )  # fmt: skip
     innermost = float(pixels.length_inv_A.min())
     if 0 < innermost * from_profile < _TRUSTED_FROM:
         return from_profile
