@@ -28,7 +28,7 @@ runpy.run_path(str(COMPILED_ONCE))["compile_once"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="also run tests that take more than a minute")
+    parser.addoption("--slow", action="store_true", help="also run tests that take long")
 
 
 # Folders and files whose tests share what is costly and made once; they run in one worker.
@@ -71,12 +71,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: begins_late(item.nodeid))
     no_gpu = pytest.mark.skip(reason="needs a CUDA device and CuPy, none here")
-    not_asked = pytest.mark.skip(reason="takes more than a minute; run with --slow")
     for item in items:
         if "gpu" in item.keywords and import_cupy() is None:
             item.add_marker(no_gpu)
-        if "slow" in item.keywords and not config.getoption("--slow"):
-            item.add_marker(not_asked)
+        slow = item.get_closest_marker("slow")
+        if slow is not None and not config.getoption("--slow"):
+            why = slow.kwargs.get("reason", "takes more than a minute")
+            item.add_marker(pytest.mark.skip(reason=f"{why}; run with --slow"))
 
 
 collect_ignore_glob = ["*_script.py"]  # programs that tests start

@@ -134,9 +134,9 @@ class Recurrence:
 register_method(MethodKind("recurrence", RecurrenceSettings, Recurrence))
 
 
-def small_source(value: int = 1) -> InMemorySource:
-    frames = np.arange(N_FRAMES * 9).reshape(N_FRAMES, 9) % 7 * value
-    return InMemorySource(Patterns(frames, np.arange(N_FRAMES) + 100), (3, 3))
+def small_source(value: int = 1, n_frames: int = N_FRAMES) -> InMemorySource:
+    frames = np.arange(n_frames * 9).reshape(n_frames, 9) % 7 * value
+    return InMemorySource(Patterns(frames, np.arange(n_frames) + 100), (3, 3))
 
 
 def make_run(path: Path, *, source: Any = None, seed: int = 3, restart: bool = False, **settings: Any) -> Run:

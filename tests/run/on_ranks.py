@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 import orienteer
-from conftest import Recurrence, RecurrenceSettings, small_source
+from conftest import N_FRAMES, Recurrence, RecurrenceSettings, small_source
 from orienteer.compute.ranks.world import world
 from orienteer.errors import DeviceError, OrienteerError
 from orienteer.run import crew_checks, shards, state_file
@@ -138,10 +138,9 @@ def main() -> int:
     if crew().rank == 1:
         given |= other
     n_steps = given.pop("n_steps", None)
+    source = small_source(n_frames=given.pop("n_frames", N_FRAMES))
     try:
-        run = Run.create(
-            sys.argv[1], small_source(), SharedSettings(**given), seed=seed, device="cpu", method=method
-        )
+        run = Run.create(sys.argv[1], source, SharedSettings(**given), seed=seed, device="cpu", method=method)
         run.notice_s, run.hang_s = notice_s, hang_s
         for done in run.iterate(n_steps):
             if crew().leads:

@@ -234,9 +234,9 @@ def test_a_missing_shard_falls_back_and_two_are_told(wanted: dict[str, Any], tmp
 
 
 def test_more_ranks_than_frames_are_refused_in_one_message(tmp_path: Path) -> None:
-    refused = carry_out(13, tmp_path / "run", steps=1)
+    refused = carry_out(4, tmp_path / "run", steps=1, n_frames=3)
     assert refused.returncode == 1
-    assert refused.stderr.count("there are 13 ranks, but only 12 frames.") == 1
+    assert refused.stderr.count("there are 4 ranks, but only 3 frames.") == 1
     assert not (tmp_path / "run").exists()
 
 

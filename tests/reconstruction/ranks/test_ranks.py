@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("reconstruction_script.py")
+LESS_OF_THE_SAME = pytest.mark.slow(reason="more ranks share out the same problem, in more ways, every time")
 # What a rank alone makes of a problem, by its arguments.
 _alone: dict[tuple[str, ...], dict[str, Any]] = {}
 
@@ -67,7 +68,7 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
 @pytest.mark.parametrize(
     ("n", "method", "mesh", "balance", "problem", "tolerance"),
     [
-        (2, "emc", "auto", "dynamic", EMC, 1e-5),
+        pytest.param(2, "emc", "auto", "dynamic", EMC, 1e-5, marks=LESS_OF_THE_SAME),
         pytest.param(3, "emc", "1x3", "static", EMC, 1e-5, marks=pytest.mark.slow),
         (4, "emc", "2x2", "dynamic", EMC, 1e-5),
         (2, "emc", "auto", "dynamic", (*EMC, APART), 1e-9),
@@ -75,7 +76,7 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
         pytest.param(4, "emc", "2x2", "static", (*EMC, TOGETHER), 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "emc", "2x2", "dynamic", ON_GRID, 1e-5, marks=pytest.mark.slow),
         (2, "mtip", "auto", "dynamic", PHASED, 1e-9),
-        (2, "mtip", "1x2", "dynamic", PHASED, 1e-9),
+        pytest.param(2, "mtip", "1x2", "dynamic", PHASED, 1e-9, marks=LESS_OF_THE_SAME),
         pytest.param(3, "mtip", "auto", "dynamic", PHASED, 1e-9, marks=pytest.mark.slow),
         pytest.param(3, "mtip", "2x2", "dynamic", (*PHASED, APART), 1e-9, marks=pytest.mark.slow),
         pytest.param(4, "mtip", "auto", "dynamic", PHASED, 1e-9, marks=pytest.mark.slow),
@@ -105,9 +106,9 @@ CLASSES = ("4", "level=3", "frames=60", "models=2", "junk_classes=1", "determini
 @pytest.mark.parametrize(
     ("n", "method", "mesh", "problem"),
     [
-        (2, "mtip", "2x1", SOME),
+        pytest.param(2, "mtip", "2x1", SOME, marks=LESS_OF_THE_SAME),
         (3, "mtip", "3x1", SOME),
-        (2, "mtip", "1x2", (*SOME[:-1], APART)),
+        pytest.param(2, "mtip", "1x2", (*SOME[:-1], APART), marks=LESS_OF_THE_SAME),
         (4, "mtip", "2x2", (*SOME[:-1], APART)),
         (3, "emc", "3x1", CLASSES),
         pytest.param(3, "emc", "3x1", (*TWO_PASSES, TOGETHER), marks=pytest.mark.slow),
