@@ -77,6 +77,7 @@ class Workspace:
             self.fine = FineSearch(
                 self.rows, grid, kept_mass=emc.settings.kept_mass, score_bytes=emc.plan.score_bytes,
                 tile_rows=emc.plan.fine_tile_rows, comm=self.mesh.poses,
+                same_parts=emc.settings.deterministic,
             )  # fmt: skip
         self._frames_of: dict[Part, NDArray[np.int64]] = {
             half: np.flatnonzero((emc.half == half) & ~emc.sentinel) for half in range(2)

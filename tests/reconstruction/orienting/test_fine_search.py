@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import namespace_of_device, to_device, to_numpy
+from orienteer.compute.ranks.comm import SERIAL, Serial
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.fluence import fluence_groups
 from orienteer.likelihood.frames import FrameBatch
@@ -283,6 +284,38 @@ def test_scores_may_be_held_in_parts() -> None:
     assert n_parts > 5
     for whole, parts in zip(*results, strict=True):
         np.testing.assert_allclose(parts, whole, rtol=1e-4, atol=1e-4)
+
+
+class _FirstOfNine(Serial):
+    """The first of nine ranks that all have to do the same; it sees what they agree on, and how often."""
+
+    size, n_agreed = 9, 0
+
+    def sum(self, x):
+        return 9 * x
+
+    def min(self, x):
+        self.n_agreed += 1
+        return x
+
+
+def test_parts_are_as_large_as_a_rank_can_hold_unless_any_number_of_them_is_to_have_the_same() -> None:
+    world = make_world(n_junk=0)
+    search = FineSearch(world.rows, world.grid)
+    coarse = search.coarse(world.likelihood, world.expander, world.batch, 0.3)
+
+    def parts(most_scores: int, same_parts: bool, comm: Serial) -> list[list[int]]:
+        search.most_scores, search.same_parts, search.comm = most_scores, same_parts, comm
+        found = list(search.in_pieces(coarse))
+        return [np.flatnonzero(np.diff(part.start)).tolist() for part in found]
+
+    alone = parts(1000, False, SERIAL)
+    assert len(alone) > 5
+    nine = _FirstOfNine()
+    assert parts(1000, False, nine) == alone
+    assert nine.n_agreed == len(alone)  # else one rank would be at another part than the others
+    assert parts(9000, True, _FirstOfNine()) == alone
+    assert [frame for part in alone for frame in part] == list(range(len(world.batch)))
 
 
 def test_frames_that_are_not_counted_add_nothing_to_the_mass_of_rows() -> None:

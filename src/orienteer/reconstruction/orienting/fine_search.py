@@ -69,6 +69,8 @@ class FineSearch:
     score_bytes : memory that the scores of a batch may take; 0: a share of what machines have.
     tile_rows : fine rows that are sliced and scored together; 0: as many as coarse ones.
     comm : ranks that share out the coarse rows of the same frames; each searches below its own.
+    same_parts : whether frames are searched in the same parts on any number of ranks; else in fewer on many,
+        of which each has memory for its own scores.
 
     poses, quaternions : the L fine poses, on the device and in float64.  Fine rows are numbered like coarse
         ones: models times fine poses, then the junk classes.
@@ -76,9 +78,9 @@ class FineSearch:
 
     def __init__(
         self, parents: RowSpace, grid: PoseGrid, *, kept_mass: float = 0.999, score_bytes: int = 0,
-        tile_rows: int = 0, comm: Comm = SERIAL,
+        tile_rows: int = 0, comm: Comm = SERIAL, same_parts: bool = False,
     ) -> None:  # fmt: skip
-        self.parents, self.kept_mass, self.comm = parents, kept_mass, comm
+        self.parents, self.kept_mass, self.comm, self.same_parts = parents, kept_mass, comm, same_parts
         device: DeviceName = "cuda" if is_on_gpu(parents.log_prior) else "cpu"
         self._device, self.most_scores = device, _MOST_SCORES[device]
         if score_bytes:
@@ -145,14 +147,16 @@ class FineSearch:
         """
         xp = array_namespace(coarse.row)
         children = starts_of(xp.diff(self._child_start)[coarse.row])
-        # The same parts on all ranks, whatever each of them has to do, and on however many: which frames are
-        # together decides about the last bits of what they leave behind.
-        of_all = self.comm.sum(xp.diff(children[coarse.start]))
-        scores, starts = to_numpy(starts_of(of_all)), to_numpy(coarse.start)
+        n_scores = xp.diff(children[coarse.start])
+        if self.same_parts:  # which frames are together decides about the last bits of what they leave behind
+            n_scores = self.comm.sum(n_scores)
+        scores, starts = to_numpy(starts_of(n_scores)), to_numpy(coarse.start)
         first = 0
         while first < coarse.n_frames:
             last = int(np.searchsorted(scores, scores[first] + self.most_scores, side="right")) - 1
             last = min(max(last, first + 1), coarse.n_frames)
+            if not self.same_parts:  # all ranks are at the same part, whatever each of them has to do
+                last = int(self.comm.min(last))
             a, b = int(starts[first]), int(starts[last])
             start = xp.clip(coarse.start, a, b) - a
             yield Responsibilities(coarse.n_rows, start, coarse.row[a:b], coarse.probability[a:b])
