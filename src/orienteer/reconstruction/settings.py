@@ -136,5 +136,5 @@ class EmcSettings(Section):
     )
     deterministic: bool = Field(
         default=False,
-        description="Same bits on a GPU in every run, and on ranks of one group on the CPU (in one pass).",
+        description="Same bits on a GPU in every run, and on ranks of one group on the CPU.",
     )
