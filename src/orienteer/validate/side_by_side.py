@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -37,6 +38,7 @@ from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_settings_for
 from orienteer.validate.halves import Halves, begin_halves
 from orienteer.validate.halves_first import can_begin_with_halves
+from orienteer.validate.whole_process import DONE
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
@@ -123,13 +125,22 @@ class SideBySide:
             self.is_on_whole = True
         return self.is_on_whole
 
-    def wait_for_whole(self) -> None:
-        """Wait until that is done; what a process has left undone is told."""
-        if self.is_on_whole:
-            for work, process, words in self._on_whole:
-                process.wait()
-                _end(process, words, f"of the {work} of the run")
-            self._on_whole, self.is_on_whole = [], False
+    def wait_for_whole(self, *works: str) -> None:
+        """Wait until that is done, or these parts of it; what a process has left undone is told.
+
+        One that says that it is done is not waited for: it takes a while to let go of a card.
+        """
+        if not self.is_on_whole:
+            return
+        for one in [one for one in self._on_whole if not works or one[0] in works]:
+            work, process, words = one
+            self._on_whole.remove(one)
+            if _says_done(process):
+                threading.Thread(target=_end, args=(process, words, ""), daemon=True).start()
+                continue
+            process.wait()
+            _end(process, words, f"of the {work} of the run")
+        self.is_on_whole = bool(self._on_whole)
 
     def wait(self) -> None:
         """Wait until the processes have come to their end; what one has left undone is told."""
@@ -189,7 +200,7 @@ def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subproce
     process = subprocess.Popen(
         program,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE if program is _ON_WHOLE else subprocess.DEVNULL,
         stderr=words,
         env={**os.environ, **dict.fromkeys(names, cores), "PYTHONPATH": paths},
         start_new_session=True,
@@ -198,10 +209,17 @@ def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subproce
     return process, words
 
 
+def _says_done(process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a process says that its work is done; False: it has ended without a word."""
+    assert process.stdout is not None
+    return any(line.strip() == DONE for line in process.stdout)
+
+
 def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) -> None:
-    """Let go of a process that has ended, and tell what it has left undone."""
+    """Let go of a process that has ended, or is about to, and tell what it has left undone, if anything."""
+    process.wait()
     _let_go(process)
-    if process.returncode:
+    if process.returncode and whose:
         words.seek(0)
         said = words.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
         warnings.warn(
@@ -221,3 +239,5 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     with suppress(OSError):
         process.stdin.close()
+    if process.stdout is not None:
+        process.stdout.close()

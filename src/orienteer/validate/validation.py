@@ -123,11 +123,10 @@ def validate(
                 volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
                 poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
     first, summaries = states[0], first_told or summaries
-    if at_work is not None and at_work.is_on_whole:
-        with part("wait for the density"):
-            at_work.wait_for_whole()
-            phase_run(whole, phasing, device)  # what its process has left undone; else it is there
-        with part("voxel errors"):  # which were found beside
+    beside = at_work if at_work is not None and at_work.is_on_whole else None
+    if beside is not None:
+        with part("voxel errors"):  # which are found there
+            beside.wait_for_whole("errors")
             errors = voxel_errors(whole, settings, device)
     found = Validation(
         run_id=whole.described["run_id"],
@@ -141,14 +140,18 @@ def validate(
         errors=errors,
         given=_given(whole, phasing),
         troubles=troubles,
-        belongs_to=identity_of(whole.path),
         settings={"validation": settings.model_dump(mode="json"), "phase": phasing.model_dump(mode="json")},
         seed=whole.seed,
         device=choose_device(device),
     )
     with part("coverage"):
         found = replace(found, coverage=_coverage(whole, found))
+    if beside is not None:
+        with part("wait for the density"):  # last: all that does not need it is done by now
+            beside.wait_for_whole()
+            phase_run(whole, phasing, device)  # what its process has left undone; else it is there
     with part("write"):
+        found = replace(found, belongs_to=identity_of(whole.path))
         found.save(folder)
     return found
 

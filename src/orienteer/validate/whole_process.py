@@ -1,7 +1,8 @@
 """The density of a run, or the errors of its voxels, in a process that is ready before the run has ended.
 
 ``python -m orienteer.validate.whole_process`` reads a line of JSON and makes itself ready.  A second line
-says that the run has come to its end: then it works, beside whoever compares the halves meanwhile.
+says that the run has come to its end: then it works, beside whoever compares the halves meanwhile, and says
+on its standard output when that is done: to let go of a card takes a while, for which nobody has to wait.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from orienteer.validate.half_process import end_with_the_other
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
 
+# What this process says when its work is done.
+DONE = b"done"
+
 
 def main() -> None:
     """Do what the lines on the standard input say."""
@@ -38,6 +42,8 @@ def main() -> None:
         phase_run(run, PhaseSettings(**order["phasing"]), device)
     else:
         voxel_errors(run, ValidationSettings(**order["settings"]), device)
+    sys.stdout.buffer.write(DONE + b"\n")
+    sys.stdout.flush()
 
 
 def _warm_up() -> None:
