@@ -1,6 +1,7 @@
 """``orienteer live --demo``: a stream is simulated, replayed, received and ends in a map with a picture."""
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from orienteer.cli import live_demo
+from orienteer.errors import OrienteerError
 from orienteer.source.opening import open as open_source
 
 N_FRAMES = 240
@@ -21,6 +23,16 @@ SMALL = {
     "resolution_A = 30\nstarts": "resolution_A = 80\nstarts",
     "first_hits = 200": 'first_hits = 20\nfinish = "no"',
 }
+
+
+def test_what_is_not_installed_is_told_before_anything_is_simulated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "zmq", None)
+    with pytest.raises(OrienteerError, match="pyzmq") as told:
+        live_demo.run_demo(tmp_path / "demo", [], 0, "cpu", 0, 10, True)
+    assert "orienteer[live]" in told.value.hint
+    assert not (tmp_path / "demo").exists()
 
 
 @pytest.mark.timeout(300)

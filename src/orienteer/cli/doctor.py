@@ -88,6 +88,9 @@ def examine() -> list[Finding]:
             "pip install 'orienteer[files]'",
         ),
         _optional("ZeroMQ", "zmq", "live streams from the detector", "pip install 'orienteer[live]'"),
+        _optional(
+            "database", "sqlalchemy", "runs and shots of a beam time", "pip install 'orienteer[campaign]'"
+        ),
         _optional("web", "fastapi", "the dashboard in a browser", "pip install 'orienteer[web]'"),
     ]
 

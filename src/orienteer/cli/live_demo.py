@@ -58,7 +58,9 @@ def run_demo(
     """
     from orienteer.run.settings import Settings
     from orienteer.settings.loading import load_settings
+    from orienteer.stream.sockets import import_zmq
 
+    import_zmq()  # what is not installed is told before anything is simulated
     file = begin_demo(out, SETTINGS, seed)
     settings = load_settings(Settings, file, overrides)
     frames, run = out / "frames.h5", out / "run"
