@@ -77,6 +77,7 @@ def test_only_regular_files_with_content_have_a_head(tmp_path: Path) -> None:
         tmp_path / "missing": "does not exist",
         tmp_path: "is a directory, not a map",
         tmp_path / "empty": "is empty",
+        tmp_path / "empty" / "inside": "does not exist",
         tmp_path / "pipe": "not a regular file",
         Path("/dev/zero"): "not a regular file",
         tmp_path / "loop": "symbolic links",

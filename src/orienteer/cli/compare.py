@@ -102,7 +102,9 @@ def open_comparable(path: Path) -> "Volume | Structure":
         return open_structure(path)
     if kind != "volume":
         look = f"Look at it with: orienteer inspect {shlex.quote(str(path))}"
-        raise FileError(path, f"holds {kind}, not a volume or a structure.", look)
+        raise FileError(
+            path, f"holds {'a detector' if kind == 'detector' else kind}, not a volume or a structure.", look
+        )
     return open_volume(path)
 
 

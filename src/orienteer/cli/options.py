@@ -71,6 +71,8 @@ Overrides = Annotated[
 
 def refuse_existing(out: Path, overwrite: bool = False) -> None:
     """Refuse to write over a file that may hold something else, unless that is asked for."""
+    if out.is_dir():
+        raise FileError(out, "is a folder, not a file to be written.", "Give the name of a file.")
     if out.exists() and not overwrite:
         raise FileError(
             out, "exists already and is not written over.", "Give another name, or --overwrite to lose it."

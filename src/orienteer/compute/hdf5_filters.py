@@ -14,6 +14,7 @@ from typing import Any
 
 import h5py
 
+from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError
 
 GZIP, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -119,4 +120,4 @@ def filter_pipeline(dataset: Any) -> list[tuple[int, tuple[int, ...], bytes]]:
 
 
 def _damaged(dataset: Any, what: str) -> FileError:
-    return FileError(dataset.file.filename, f"'{dataset.name}' {what}.", "The file is damaged.")
+    return FileError(dataset.file.filename, f"'{dataset.name}' {what}.", COPY_AGAIN)

@@ -27,7 +27,7 @@ from orienteer.compute.hdf5_filters import (
     check_filters,
     filter_pipeline,
 )
-from orienteer.compute.reading import check_holds, reading
+from orienteer.compute.reading import COPY_AGAIN, check_holds, reading
 from orienteer.errors import FileError
 
 # The most that a filter can shrink data: deflate 1032 times; block filters such as Zstandard far more.
@@ -37,7 +37,6 @@ _SHORTEST_PACKED = 5
 _INDEX_BYTES = 8
 _LOOK_AT_CHUNKS_BELOW = 100_000
 _LARGEST_ATTRIBUTE_BYTES = 1 << 20
-_INCOMPLETE = "The file is damaged or incomplete."
 
 
 @contextmanager
@@ -51,7 +50,7 @@ def get_group(parent: h5py.Group, name: str) -> h5py.Group:
     """A group that is there and is one."""
     group = parent.get(name)
     if not isinstance(group, h5py.Group):
-        raise FileError(parent.file.filename, f"has no group '{name}'.", _INCOMPLETE)
+        raise FileError(parent.file.filename, f"has no group '{name}'.", COPY_AGAIN)
     return group
 
 
@@ -73,7 +72,7 @@ def get_dataset(
     try:
         dataset = group[name]
     except KeyError as error:
-        raise FileError(path, f"has no '{name}' in '{group.name}'.", _INCOMPLETE) from error
+        raise FileError(path, f"has no '{name}' in '{group.name}'.", COPY_AGAIN) from error
     where = dataset.name
     if not isinstance(dataset, h5py.Dataset):
         raise FileError(path, f"has '{where}' as a group, where data were expected.")
@@ -148,7 +147,7 @@ def _check_chunks(
             is_inside = end <= file_bytes or end <= os.path.getsize(path)
             if not is_inside or not least <= chunk.size <= most:
                 where = f"a chunk of '{dataset.name}' at {chunk.chunk_offset}"
-                raise FileError(path, f"has {where} of impossible place or size.", "The file is damaged.")
+                raise FileError(path, f"has {where} of impossible place or size.", COPY_AGAIN)
 
         dataset.id.chunk_iter(look)
     if needed > stored or (is_whole and is_counted and needed < stored):
@@ -156,7 +155,7 @@ def _check_chunks(
         raise FileError(
             path,
             f"needs {needed} chunks for the {shape} values of '{dataset.name}', but stores {found}.",
-            "The file is damaged or was not written to its end.",
+            COPY_AGAIN,
         )
 
 
@@ -177,10 +176,10 @@ def read_whole(
     entries = max(dataset.size, math.prod(dataset.chunks or (0,)))
     if entries > largest or entries * dataset.dtype.itemsize > 16 * largest + (1 << 20):
         what = f"declares {entries} values in '{dataset.name}'; at most {largest} are expected."
-        raise FileError(path, what, _INCOMPLETE)
+        raise FileError(path, what, COPY_AGAIN)
     values = read_array(dataset)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise FileError(path, f"has values in '{dataset.name}' that are not finite.", _INCOMPLETE)
+        raise FileError(path, f"has values in '{dataset.name}' that are not finite.", COPY_AGAIN)
     return values
 
 
@@ -204,7 +203,7 @@ def read_numbers(
             return values.reshape(()) if shape == () else values
     what = "number" if shape == () else "list of numbers"
     where = f"attribute '{name}' of '{holder.name}'"
-    raise FileError(holder.file.filename, f"has no {what} as {where}.", _INCOMPLETE)
+    raise FileError(holder.file.filename, f"has no {what} as {where}.", COPY_AGAIN)
 
 
 def _is_small(

@@ -34,6 +34,8 @@ _DAMAGE = (
 )
 Content: TypeAlias = io.BufferedReader | gzip.GzipFile
 OUT_OF_MEMORY = "needs more memory than there is."
+# What to do about a file that is not as it was written.
+COPY_AGAIN = "The file is damaged or incomplete: copy it again from where it was made, or make it anew."
 HEAD_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 20
 HDF5_SIGNATURE, _GZIP_SIGNATURE = b"\x89HDF\r\n\x1a\n", b"\x1f\x8b"
@@ -66,7 +68,7 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
         if isinstance(error, GeometryMismatch):
             raise GeometryMismatch(f"{file}: {error.message}", error.hint) from error
         raise FileError(file, error.message, error.hint) from error
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         if error.filename not in (None, str(file)):
             raise FileError(
                 file,
@@ -81,9 +83,7 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
     except MemoryError as error:
         raise FileError(file, OUT_OF_MEMORY, "Frames can be read by batch; is the file damaged?") from error
     except OSError as error:
-        raise FileError(
-            file, f"cannot be read ({one_line(error)}).", "The file may be damaged or incomplete."
-        ) from error
+        raise FileError(file, f"cannot be read ({one_line(error)}).", COPY_AGAIN) from error
     except _DAMAGE as error:
         raise FileError(file, f"is damaged or no {what} ({one_line(error)}).", _advice(what)) from error
 
@@ -147,7 +147,7 @@ def check_holds(path: str | PathLike[str], what: str, declared_bytes: int, avail
         raise FileError(
             path,
             f"declares {declared_bytes} bytes of {what}, but holds at most {available_bytes}.",
-            "The file is damaged or incomplete.",
+            COPY_AGAIN,
         )
 
 

@@ -74,10 +74,10 @@ class LinkGuard:
         found = []
         for name in self._names_in(one):
             if not self._roots.hold(one.parent / name):
-                raise FileError(path, _OUTSIDE)
+                raise FileError(path, _OUTSIDE, "Serve the folder of that file, too.")
             there = [place for place in _places(one, name) if place.exists()]
             if not all(self._roots.hold(place) and place.is_file() for place in there):
-                raise FileError(path, _OUTSIDE)
+                raise FileError(path, _OUTSIDE, "Serve the folder of that file, too.")
             found += there
         return found
 

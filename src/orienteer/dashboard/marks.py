@@ -88,7 +88,11 @@ def tag_events(
 def _small(roots: Roots, path: Path) -> Path:
     """The path, if the page may read it and can show it."""
     if roots.file(path).stat().st_size > _MOST_BYTES:
-        raise FileError(path, f"is larger than {_MOST_BYTES >> 20} MiB, which the page cannot show.")
+        raise FileError(
+            path,
+            f"is larger than {_MOST_BYTES >> 20} MiB, which the page cannot show.",
+            "Copy the folder of the run again.",
+        )
     return path
 
 

@@ -47,9 +47,9 @@ class Roots:
         try:
             mode = os.stat(path).st_mode
         except OSError as error:
-            raise FileError(path, "is not there.") from error
+            raise FileError(path, "is not there.", "Was it moved? Load the page again.") from error
         if not stat.S_ISREG(mode):  # a named pipe would wait for ever
-            raise FileError(path, "is not a regular file.")
+            raise FileError(path, "is not a regular file.", "Put a file in its place.")
         return path
 
     def read(self, path: Path, most_bytes: int = MOST_JSON_BYTES, first: int = 0) -> bytes:
@@ -68,10 +68,12 @@ class Roots:
                 # Somebody may have put something else in its place since it was looked at.
                 opened = Path(f"/proc/self/fd/{descriptor}")
                 if opened.exists() and not (self.hold(opened) and opened.is_file()):
-                    raise FileError(path, "lies outside of the folders that are served.")
+                    raise FileError(
+                        path, "lies outside of the folders that are served.", "Give its folder, too."
+                    )
                 yield file
         except OSError as error:
-            raise FileError(path, f"cannot be read ({error.strerror}).") from error
+            raise FileError(path, f"cannot be read ({error.strerror}).", "Check its permissions.") from error
 
 
 def name_of_run(root: Path, relative: str) -> str:

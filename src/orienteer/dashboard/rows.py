@@ -28,9 +28,11 @@ def read_json(roots: Roots, path: Path) -> dict[str, Any]:
     try:
         told = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise FileError(path, "is damaged, or larger than it can be.") from error
+        raise FileError(
+            path, "is damaged, or larger than it can be.", "Copy the folder of the run again."
+        ) from error
     if not isinstance(told, dict):
-        raise FileError(path, "does not say what it should.")
+        raise FileError(path, "does not say what it should.", "Copy the folder of the run again.")
     return told
 
 

@@ -71,7 +71,7 @@ def read_small(links: LinkGuard, file: Path, kind: Kind, model: int, size: int) 
         values = _logarithm(values)
     finite = values[np.isfinite(values)]
     if not len(finite):
-        raise FileError(file, "has no voxel with a value.")
+        raise FileError(file, "has no voxel with a value.", "Reconstruct again with more frames.")
     low, high = float(finite.min()), float(finite.max())
     span = high - low or 1.0
     # What was never measured is as dark as the darkest.
@@ -86,7 +86,9 @@ def _read_intensity(file: Path, model: int) -> Volume:
 
     with open_hdf5(file, "volume file") as opened:
         if not recognise_volume_hdf5(opened):
-            raise FileError(file, "is an HDF5 file, but not an Orienteer volume.")
+            raise FileError(
+                file, "is an HDF5 file, but not an Orienteer volume.", "Look at it with: orienteer inspect"
+            )
         values = get_dataset(opened, "values", "f", (None, None, None, None))
         n_models = len(values)
         _check_size(file, int(np.prod(values.shape[1:], dtype=object)))
@@ -99,14 +101,20 @@ def _read_density(file: Path) -> Volume:
     _check_size(file, file.stat().st_size // 4)
     with file.open("rb") as opened:
         if opened.read(2) == b"\x1f\x8b":  # what it unpacks to cannot be told beforehand
-            raise FileError(file, "is compressed, which maps of a run never are.")
+            raise FileError(
+                file, "is compressed, which maps of a run never are.", "Put back the map of the run."
+            )
     return read_mrc(file, space="real")
 
 
 def _check_size(file: Path, n_voxels: int) -> None:
     if n_voxels > MOST_VOXELS:
         edge = round(MOST_VOXELS ** (1 / 3))
-        raise FileError(file, f"has {n_voxels:,} voxels; the page shows up to {edge} along an edge.")
+        raise FileError(
+            file,
+            f"has {n_voxels:,} voxels; the page shows up to {edge} along an edge.",
+            "Open it in ChimeraX.",
+        )
 
 
 def _logarithm(values: NDArray[np.float32]) -> NDArray[np.float32]:

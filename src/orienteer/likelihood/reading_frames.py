@@ -92,7 +92,10 @@ def read_host(
         start = np.cumsum(lit)
         place, count = (np.empty(int(start[-1]), dtype=np.int32) for _ in range(2))
         if float(highest.max(initial=0)) > np.iinfo(np.int32).max:
-            raise OrienteerError(f"a pixel counts {highest.max():.0f} photons, more than a list can hold.")
+            raise OrienteerError(
+                f"a pixel counts {highest.max():.0f} photons, more than a list can hold.",
+                "Are these photons? Mask the pixel, or convert the signal to photons first.",
+            )
         twin.list_lit(*given, start, place, count)
         return move_photons(SparsePhotons(start, place, count, len(pixels)), device), sums
     largest = float(highest.max(initial=0))

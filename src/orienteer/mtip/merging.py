@@ -74,7 +74,10 @@ def merge(
     relative = np.atleast_1d(np.asarray(regularisations, np.float64))
     unit = equations.total_weight
     if not unit > 0:
-        raise OrienteerError("there is nothing to merge: no pixel of any frame has a weight.")
+        raise OrienteerError(
+            "there is nothing to merge: no pixel of any frame has a weight.",
+            "Mask fewer pixels, or let fewer frames be taken for junk.",
+        )
     if effort not in ("mixed", "double"):
         raise OrienteerError(f"there is no effort {effort!r}.", "Use 'mixed' or 'double'.")
     allowed = _even(xp.asarray(autocorrelation_support(equations.n) if support is None else support))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.reading import refuse_newer
+from orienteer.compute.reading import COPY_AGAIN, refuse_newer
 from orienteer.errors import FileError
 
 _KINDS = "biufc"
@@ -63,7 +63,7 @@ def read_state_file(
         arrays = {name: read_array(get_dataset(file, f"state/{name}", _KINDS)) for name in facts["arrays"]}
         checksum = read_text(file, "checksum")
         if checksum_of(text, arrays) != checksum:
-            raise FileError(path, "has a wrong checksum.", "The file is damaged.")
+            raise FileError(path, "has a wrong checksum.", COPY_AGAIN)
         return facts, arrays, checksum
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.reading import check_holds
+from orienteer.compute.reading import COPY_AGAIN, check_holds
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.file_source import FileSource
@@ -75,9 +75,7 @@ class EmcSource(FileSource):
         self.n_frames, n_pixels, self.frame_type = header.tolist()
         self.frame_shape = (n_pixels,)
         if n_pixels > LARGEST_N_PIXELS:
-            raise FileError(
-                path, f"declares {n_pixels} pixels, more than any detector has.", "The file is damaged."
-            )
+            raise FileError(path, f"declares {n_pixels} pixels, more than any detector has.", COPY_AGAIN)
         self.is_sparse = self.frame_type == SPARSE
         if self.is_sparse:
             self._index_photons(size)
@@ -92,9 +90,7 @@ class EmcSource(FileSource):
         lit = self._words(_INT32, HEADER_BYTES, 2 * n).reshape(2, n)
         if n and lit.min() < 0:
             frame = int(np.argmax((lit < 0).any(axis=0)))
-            raise FileError(
-                self.path, f"frame {frame} has a negative number of lit pixels.", "The file is damaged."
-            )
+            raise FileError(self.path, f"frame {frame} has a negative number of lit pixels.", COPY_AGAIN)
         self._ones, self._multi = (np.concatenate([[0], np.cumsum(row, dtype=np.int64)]) for row in lit)
         self._place_ones = HEADER_BYTES + 8 * n
         self._place_multi = self._place_ones + 4 * int(self._ones[-1])
@@ -158,9 +154,7 @@ def join_photon_lists(
 
 def _check_size(path: Path, expected: int, size: int) -> None:
     if size != expected:
-        raise FileError(
-            path, f"has {size} bytes, where its header and lists ask for {expected}.", "The file is damaged."
-        )
+        raise FileError(path, f"has {size} bytes, where its header and lists ask for {expected}.", COPY_AGAIN)
 
 
 class Writer(PatternWriter):

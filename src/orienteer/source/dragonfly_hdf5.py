@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from orienteer.compute.hdf5_file import open_hdf5_for_reading
 from orienteer.compute.hdf5_reading import check_stored, get_dataset
 from orienteer.compute.hdf5_writing import NewHdf5File
+from orienteer.compute.reading import COPY_AGAIN
 from orienteer.detector.panel import LARGEST_N_PIXELS
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.dragonfly_emc import LOST, join_photon_lists
@@ -52,7 +53,7 @@ class DragonflyHdf5Source(FileSource):
         try:
             n_pixels = int(np.ravel(get_dataset(self._file, "num_pix", "iu")[()])[0])
             if not 1 <= n_pixels <= LARGEST_N_PIXELS:
-                raise FileError(path, f"declares {n_pixels} pixels.", "The file is damaged.")
+                raise FileError(path, f"declares {n_pixels} pixels.", COPY_AGAIN)
             self.frame_shape = (n_pixels,)
             self._lists = [self._photon_list(path, name) for name in LISTS]
             self.n_frames = len(self._lists[0])
@@ -69,9 +70,7 @@ class DragonflyHdf5Source(FileSource):
         rows = self._file.get(name)
         base = h5py.check_vlen_dtype(rows.dtype) if isinstance(rows, h5py.Dataset) else None
         if base is None or not isinstance(base, np.dtype) or base.kind not in "iu" or rows.ndim != 1:
-            raise FileError(
-                path, f"has no list of variable-length whole numbers '{name}'.", "The file is damaged."
-            )
+            raise FileError(path, f"has no list of variable-length whole numbers '{name}'.", COPY_AGAIN)
         check_stored(rows)
         return rows
 

@@ -265,7 +265,8 @@ class FiniteSource(ABC):
         wrong = (chosen < -len(self)) | (chosen >= len(self))
         if wrong.any():
             raise OrienteerError(
-                f"{self.name}: frame {chosen[wrong][0]} was asked for; there are {len(self)}."
+                f"{self.name}: frame {chosen[wrong][0]} was asked for; there are {len(self)}.",
+                "Frames are counted from 0.",
             )
         return chosen % len(self) if len(self) else chosen
 

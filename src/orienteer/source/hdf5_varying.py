@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.hdf5_reading import read_array
+from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError
 
 _REFERENCE = np.dtype([("length", "<u4"), ("address", "<u8"), ("number", "<u4")])
@@ -94,7 +95,7 @@ class _Heaps:
         return objects
 
     def _refuse(self, what: str) -> None:
-        raise FileError(self._path, f"refers to {what}.", "The file is damaged or incomplete.")
+        raise FileError(self._path, f"refers to {what}.", COPY_AGAIN)
 
 
 def _read_references(path: Path, dataset: h5py.Dataset, rows: slice) -> NDArray[Any]:
@@ -141,7 +142,5 @@ def _read_chunk(path: Path, dataset: h5py.Dataset, first: int, n_rows: int) -> N
                 "Write it again without this filter: h5repack -f NONE IN OUT",
             )
     if len(content) != n_bytes:
-        raise FileError(
-            path, f"holds {len(content)} of {n_bytes} bytes of '{dataset.name}'.", "The file is damaged."
-        )
+        raise FileError(path, f"holds {len(content)} of {n_bytes} bytes of '{dataset.name}'.", COPY_AGAIN)
     return np.frombuffer(content, _REFERENCE)

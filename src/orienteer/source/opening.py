@@ -214,5 +214,6 @@ def _hint(path: Path) -> str:
         return f"It looks like a volume ({recognise_volume(path)}): open it with orienteer.open_volume()."
     for module in _modules():
         if path.name.lower().endswith(module.EXTENSIONS):
-            return f"By its name it should be {module.FORMAT_NAME}: it is damaged or incomplete."
+            known = f"By its name it should be {module.FORMAT_NAME}: it is damaged or incomplete."
+            return f"{known} Copy it again, or make it anew."
     return f"Known formats: {', '.join(format_names())}."

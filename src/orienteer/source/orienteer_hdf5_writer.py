@@ -114,7 +114,7 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
             raise FileError(
                 self.path,
                 "cannot be written: its folder does not exist.",
-                f"Try: mkdir -p {self.path.parent}",
+                "Give another path." if self.path.parent.exists() else f"Try: mkdir -p {self.path.parent}",
             )
         stack.enter_context(only_writer(self.path))
         self._turns = WriterTurns(self.path)

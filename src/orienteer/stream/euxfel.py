@@ -118,7 +118,10 @@ class EuxfelSource:
         """Go on behind the train of this position."""
         train = position.get("train")
         if not isinstance(train, int) or train < 0:
-            raise OrienteerError(f"{self.name}: {dict(position)} is no position in a run.")
+            raise OrienteerError(
+                f"{self.name}: {dict(position)} is no position in a run.",
+                "Was the live run begun with another source? Give that one, or another --out.",
+            )
         self._train, self.is_finished = train, False
 
     def close(self) -> None:
@@ -204,7 +207,9 @@ class EuxfelSource:
                 at = np.flatnonzero(train_id == np.uint64(train))
                 place = self._files.sources[module].of(train)
                 if place is None:
-                    raise FileError(self.name, f"no longer has train {train} of {module}.")
+                    raise FileError(
+                        self.name, f"no longer has train {train} of {module}.", "Put back its files."
+                    )
                 found = self._files.read(place[0], f"INSTRUMENT/{module}/{self._key_path}", rows[at, m])
                 if found.ndim == 4:
                     found = found[:, 0]
@@ -285,7 +290,7 @@ class EuxfelSource:
             f"has no frames at '{self._root}.{self._key}' of {modules[0]}.",
             "Give another key (--option key=image.data) or detector (--option detector_name=NAME).",
         )
-        raise NoAnswer(error.message) if self.follow else error
+        raise NoAnswer(error.message, error.hint) if self.follow else error
 
 
 def _paths_of(run: Any) -> Path | list[Path]:

@@ -104,7 +104,10 @@ class FolderSource:
         """Go on right behind the batch that had this position: so many frames of every file are known."""
         frames = position.get("frames")
         if not isinstance(frames, dict) or not all(isinstance(n, int) for n in frames.values()):
-            raise OrienteerError(f"{self.name}: {dict(position)} is no position in a folder.")
+            raise OrienteerError(
+                f"{self.name}: {dict(position)} is no position in a folder.",
+                "Was the live run begun with another source? Give that one, or another --out.",
+            )
         self.close()
         self._given, self._seen, self._last = dict(frames), {}, Path()
         # What comes again from here on was asked for, and nothing that was looked at before counts.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from orienteer.compute.words import counted
 from orienteer.errors import OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.opening import open as open_source
@@ -45,6 +47,7 @@ class GrowingSource:
         self.source = open_source(data, geometry)
         path = self.source.path
         self.name = "array" if path is None else str(path)
+        self._of = Path(self.name).name  # files may be moved to other folders
         self.counters = StreamCounters()
         self.most_events, self.follow, self.quiet_s = most_events, follow, quiet_s
         self.is_finished = False
@@ -96,9 +99,23 @@ class GrowingSource:
         """Go on right behind the batch that had this position."""
         frame = position.get("frame")
         if not isinstance(frame, int) or frame < 0:
-            raise OrienteerError(f"{self.name}: {dict(position)} is no position in a file.")
+            raise OrienteerError(
+                f"{self.name}: {dict(position)} is no position in a file.",
+                "Was the live run begun with another source? Give that one, or another --out.",
+            )
+        self._refuse_other(position, frame)
         # What comes again from here on was asked for.
         self._frame, self._seen_ids, self.is_finished = frame, SeenIds(), False
+
+    def _refuse_other(self, position: Position, frame: int) -> None:
+        """Refuse the position of another file: so many frames of this one would be left out, unseen."""
+        hint = "Give what the live run was begun with, or another --out."
+        told, of = position.get("of", self._of), self._of
+        if told != of:
+            raise OrienteerError(f"{self.name}: the run has received '{told}', and this is '{of}'.", hint)
+        if frame > len(self.source) and not (self._is_live or self.follow):
+            n = counted(len(self.source), "frame")
+            raise OrienteerError(f"{self.name}: has {n}, and {frame:,} were received from it before.", hint)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -133,7 +150,7 @@ class GrowingSource:
                 return self.source.read(slice(first + start, first + max(start, stop)))
             return self.source.read(np.arange(first, last)[chosen])
 
-        events = Events(event_id, columns, {"frame": last}, read)
+        events = Events(event_id, columns, {"of": self._of, "frame": last}, read)
         is_new = self._seen_ids.take(event_id)
         n_new = int(is_new.sum())
         self.counters.received += n_new

@@ -94,7 +94,10 @@ class PsanaSource:
         """Go on behind the event with this time stamp."""
         stamp = position.get("timestamp")
         if not isinstance(stamp, int):
-            raise OrienteerError(f"{self.name}: {dict(position)} is no position of psana.")
+            raise OrienteerError(
+                f"{self.name}: {dict(position)} is no position of psana.",
+                "Was the live run begun with another source? Give that one, or another --out.",
+            )
         self._behind, self._iterator, self.is_finished, self._filtered = stamp, None, False, []
 
     def close(self) -> None:

@@ -113,7 +113,10 @@ class StreamServer:
         if not isinstance(frame, int) or isinstance(frame, bool) or not 0 <= frame < _LAST_FRAME:
             raise Malformed("a position names no frame.")
         if position.get("of") != self.name:
-            raise OrienteerError(f"the stream gives '{self.name}', not '{position.get('of')}'.")
+            raise OrienteerError(
+                f"the stream gives '{self.name}', not '{position.get('of')}'.",
+                "Replay what the live run was begun with, or begin another one.",
+            )
         return frame
 
     def _position(self, frame: int) -> dict[str, Any]:

@@ -85,7 +85,10 @@ class Remerging:
         length = pixels.length_inv_A / voxel
         self._chosen = np.flatnonzero(length <= min(self.n // 2 - 1, shells[good][-1] + 0.5))
         if not len(self._chosen):
-            raise OrienteerError("no pixel lies inside the cube of the intensity.")
+            raise OrienteerError(
+                "no pixel lies inside the cube of the intensity.",
+                "Give the patterns that the run was made of, with their geometry: --data FILE",
+            )
         self._index = self.xp.asarray(pixels.index[self._chosen])
         points = (pixels.q_inv_A[self._chosen] / voxel).astype(np.float32)
         self._points = PointPatches.of(points, self.device)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.atomic import atomic_path
-from orienteer.compute.reading import Content, check_holds, open_unpacked, reading
+from orienteer.compute.reading import COPY_AGAIN, Content, check_holds, open_unpacked, reading
 from orienteer.errors import FileError
 from orienteer.volume.volume import Space, Volume
 
@@ -97,7 +97,7 @@ def _read_stream(
         raise FileError(
             file,
             f"declares {shape_in_file} voxels and {extended} bytes of extended header.",
-            "The file is damaged.",
+            COPY_AGAIN,
         )
     n_bytes = int(np.prod(shape_in_file, dtype=object)) * dtype.itemsize
     check_holds(file, "voxels", n_bytes, limit_bytes - HEADER_BYTES - extended)
