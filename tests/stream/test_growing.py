@@ -78,6 +78,22 @@ def test_a_position_is_plain_and_leads_behind_its_batch(made_up, all_of, tmp_pat
         again.seek({"frame": "first"})
 
 
+def test_a_position_in_another_file_is_refused_and_so_is_one_behind_the_end(made_up, tmp_path: Path) -> None:
+    """Frames of the second file would be left out, without a word, as if they had been received."""
+    sent = made_up()
+    for name, n in {"first.h5": 100, "moved/first.h5": 100, "second.h5": 100, "shorter/first.h5": 20}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with writer_for(tmp_path / name, frame_shape=(16,)) as writer:
+            writer.append(sent[:n])
+    position = GrowingSource(tmp_path / "first.h5", most_events=33).next().position
+    GrowingSource(tmp_path / "moved" / "first.h5").seek(position)
+    with pytest.raises(OrienteerError, match=r"received 'first\.h5', and this is 'second\.h5'"):
+        GrowingSource(tmp_path / "second.h5").seek(position)
+    with pytest.raises(OrienteerError, match="has 20 frames, and 33 were received from it before"):
+        GrowingSource(tmp_path / "shorter" / "first.h5").seek(position)
+    GrowingSource(tmp_path / "second.h5").seek({"frame": 33})  # of a run that did not note of what
+
+
 def test_what_could_not_be_read_comes_the_next_time(made_up, all_of, monkeypatch) -> None:
     source = GrowingSource(open_source(made_up()))
 
