@@ -95,3 +95,29 @@ def test_a_checkpoint_that_fails_beside_ends_the_run_a_step_later(
         for _ in run.iterate():
             pass
     assert "no iteration was kept yet" in caught.value.hint.lower()
+
+
+def test_a_run_that_is_over_is_shown_while_its_last_files_are_written(
+    runs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run: Run = runs.make(tmp_path / "run", steps=3)
+    is_shown = threading.Event()
+
+    def after_the_show(directory: Path, checkpoint: Any, *others: Any) -> str:
+        assert not checkpoint.finished or is_shown.wait(30)
+        return save_checkpoint(directory, checkpoint, *others)
+
+    def show(method: Any) -> None:
+        assert method.finished
+        assert not run.finished
+        is_shown.set()
+
+    monkeypatch.setattr(session_module, "save_checkpoint", after_the_show)
+    run.when_finished = show
+    assert [step.iteration for step in run.iterate()] == [1, 2, 3]
+    assert is_shown.is_set()
+    assert run.finished
+    checkpoint, _ = load_checkpoint(run.path, run.described["run_id"])
+    assert checkpoint is not None
+    assert checkpoint.finished
+    assert len(run.volumes()) == 1

@@ -247,11 +247,10 @@ class Run(RunRecord):
                     n_done += 1
                     yield step
         except GeneratorExit:  # whoever iterates has left the loop
-            session.leave()
+            self._leave(session)
             raise
         else:
-            session.leave()
-            self._show_end(session.method)
+            self._leave(session)
         finally:
             self._keep(session)
 
@@ -264,9 +263,12 @@ class Run(RunRecord):
         is_begun = self._directory.events.exists()
         end_job(self._crew, self.path, fault, 1, note if is_begun else lambda: None)
 
-    def _show_end(self, method: Method) -> None:
-        if method.finished and self.when_finished is not None:
-            self.when_finished(method)
+    def _leave(self, session: Session) -> None:
+        """Save what is not saved; a run that is over is shown while its last files are written."""
+        session.leave()
+        if session.method.finished and self.when_finished is not None:
+            self.when_finished(session.method)
+            session.finish()
 
     @property
     def _may_reopen(self) -> bool:
@@ -284,6 +286,7 @@ class Run(RunRecord):
         session = Session(
             self._directory, self.described["run_id"], method, self.settings, self._crew, self.notice_s
         )
+        session.ends_later = self.when_finished is not None
         if kept is not None and is_restored:
             session.begun_with = kept.begun_with
         return session, is_restored

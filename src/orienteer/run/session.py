@@ -48,8 +48,8 @@ class Session:
     notice_s : after a signal, what takes longer than a share of this to save is done again instead.
     is_whole : whether the method is what the log says; false when a step was abandoned or failed.
     is_agreed : whether all ranks know how this one stands; false while it is in the middle of something.
-    begun_with : sentences on what the run began with; every checkpoint has them, so that all who go on can
-        say them again.
+    begun_with : sentences on what the run began with, in every checkpoint, to be said again by who goes on.
+    ends_later : whether the owner says by ``finish`` that the run is over, with files still being written.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Session:
     ) -> None:
         self.directory = directory
         self.method = method
-        self.is_whole = self.is_agreed = True
+        self.is_whole, self.is_agreed, self.ends_later = True, True, False
         self._run_id = run_id
         self._settings = settings
         self._dragonfly = bool(getattr(settings, "dragonfly_output", False))
@@ -185,9 +185,9 @@ class Session:
         return step
 
     def finish(self) -> None:
-        """End a run that was killed between its last checkpoint and the end of its log."""
+        """End a run whose log does not say yet that it is over: it ends later, or was killed just then."""
         try:
-            self._write_results()
+            self._save()
             self._crew.by_leader(self._log_end)
         except Exception as error:
             self._fail(error)
@@ -233,9 +233,10 @@ class Session:
         is_due, results_are_due = self._crew.by_leader(lambda: self._record(step))
         if self._dragonfly:
             self._write_dragonfly(step)
-        if self.method.finished:
-            self._save()
-            self._crew.by_leader(self._log_end)
+        if self.method.finished and self.ends_later:
+            self._save_beside(True, True)
+        elif self.method.finished:
+            self.finish()
         elif number:
             self._save_quickly()
         elif is_due or results_are_due:

@@ -65,7 +65,9 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
         nonlocal is_begun
         assert isinstance(method, Emc)
         if at_work is not None:
-            at_work.wait_until(lambda: all(place_of_map(half).exists() for half in halves.runs))
+            at_work.wait_until(
+                lambda: all(place_of_map(half).exists() and half.finished for half in halves.runs)
+            )
         for _ in iterate_halves(halves.runs):  # what a process has left undone
             pass
         try:
