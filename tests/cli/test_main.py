@@ -24,8 +24,7 @@ def test_every_command_has_help(run: Any, command: str) -> None:
     result = run(command, "--help")
     assert result.status == 0
     assert "--json" in result.output
-    flags = [line for line in result.output.splitlines() if "--" in line and "--help" not in line]
-    assert not [line for line in flags if "<bool>" in line]  # a flag takes no value
+    assert "<bool>" not in result.output  # a flag takes no value
 
 
 def test_the_help_is_a_table_of_contents_in_the_order_of_the_work(run: Any) -> None:

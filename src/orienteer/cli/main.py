@@ -40,12 +40,14 @@ from orienteer.cli import (
     weather,
 )
 from orienteer.cli.console import messages, output, run_reporting_errors
+from orienteer.cli.help_flag import Command, Group
 from orienteer.cli.ranks import check_command, join_ranks, leave_together
 from orienteer.run.crew import Crew
 from orienteer.run.signals import was_heard
 
 app = typer.Typer(
     name="orienteer",
+    cls=Group,
     help="3D structures from diffraction snapshots of particles in unknown orientations.",
     epilog="Every command also takes --debug, which shows where an error came from. Start with: demo",
     no_args_is_help=True,
@@ -67,7 +69,9 @@ for chapter, modules in CHAPTERS.items():
     for module in modules:
         name = module.__name__.rpartition(".")[2]
         app.command(name, rich_help_panel=chapter)(getattr(module, name))
-app.add_typer(campaign.app, name="campaign", rich_help_panel=_BEAM_TIME)
+app.add_typer(campaign.app, name="campaign", cls=Group, rich_help_panel=_BEAM_TIME)
+for command in (*app.registered_commands, *campaign.app.registered_commands):
+    command.cls = Command
 
 
 def _print_version(wanted: bool) -> None:

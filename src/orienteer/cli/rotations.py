@@ -23,10 +23,13 @@ def rotations(
     ] = None,
     resolution_A: Annotated[
         float | None,
-        typer.Option("--resolution-A", help="Choose the level for this full-period resolution.", min=0.01),
+        typer.Option(
+            "--resolution-A", help="Choose the level for this full-period resolution in angstrom.", min=0.01
+        ),
     ] = None,
     diameter_A: Annotated[
-        float | None, typer.Option("--diameter-A", help="Largest extent of the particle.", min=0.01)
+        float | None,
+        typer.Option("--diameter-A", help="Largest extent of the particle in angstrom.", min=0.01),
     ] = None,
     kind: Annotated[GridKind, typer.Option(help="How the orientations are laid out.")] = "600-cell",
     group: Annotated[str, typer.Option(help="The particle's symmetry: C1, Cn, Dn, T, O or I.")] = "C1",
