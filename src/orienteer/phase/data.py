@@ -4,6 +4,7 @@ Unknown voxels are never zero.  Those in the hole at the centre are free up to a
 density of any height may hide there; all others, such as those beyond the edge of the data, are free.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,11 +108,16 @@ def phasing_data(
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
     n, values, measured = _with_mask(cube)
     diameter_A = settings.diameter_A or told_diameter_A(intensity)
-    found = autocorrelation_of(values, measured, 1 / voxel_inv_A, diameter_A)
-    outermost = float(radii(n)[measured].max()) * voxel_inv_A
-    refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
-    sigma = noise_of(values, measured, found)
-    fewer = with_fewer_voxels(cube, voxel_inv_A, found.diameter_A)
+    with ThreadPoolExecutor() as pool:
+        looking = pool.submit(autocorrelation_of, values, measured, 1 / voxel_inv_A, diameter_A)
+        # Where the diameter is told, fewer voxels need not wait for it.
+        told = diameter_A or looking.result().diameter_A
+        becoming_fewer = pool.submit(with_fewer_voxels, cube, voxel_inv_A, told)
+        found = looking.result()
+        outermost = float(radii(n)[measured].max()) * voxel_inv_A
+        refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
+        sigma = noise_of(values, measured, found)
+        fewer = becoming_fewer.result()
     if fewer is not None:
         fine = radii(n)[measured] * voxel_inv_A, sigma[measured]
         n, values, measured = _with_mask(fewer.cube)
