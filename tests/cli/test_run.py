@@ -16,8 +16,10 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], int]]:
     """Programs and numbers of ranks that would have been started; each ends as ``endings`` say."""
     seen: list[tuple[list[str], int]] = []
 
-    def launch(program: list[str], n_ranks: int, excluded: Any) -> Ending:
+    def launch(program: list[str], n_ranks: int, excluded: Any, output: Any = None) -> Ending:
         seen.append((list(program), n_ranks))
+        if output is not None:
+            output.write(json.dumps({"start": len(seen)}) + "\n")
         return ENDINGS.pop(0) if ENDINGS else Ending()
 
     ENDINGS.clear()
@@ -74,6 +76,19 @@ def test_a_killed_rank_is_told_and_the_run_goes_on_without_beginning_anew(
     assert "rank 1 on vm was killed (signal 9)." in result.errors
     assert "Starting again from the beginning (restart 1 of 3)." in result.errors
     assert ["--restart" in program for program, _ in started] == [True, False]
+
+
+def test_json_is_the_end_of_the_last_start_alone(run: Any, started: Any) -> None:
+    """What ranks say that are started again is no result; scripts that read it would find two of them."""
+    ENDINGS.append(KILLED)
+    result = run("run", "hits.h5", "--out", "run", "--ranks", 2, "--json")
+    assert json.loads(result.output) == {"start": 2}
+    assert '{"start": 1}' in result.errors
+    ENDINGS.extend([KILLED] * 9)
+    given_up = run("run", "hits.h5", "--out", "run", "--ranks", 2, "--restarts", 0, "--json")
+    assert given_up.status == 1
+    assert "no restart was allowed" in json.loads(given_up.output)["error"]
+    assert '{"start": 3}' in given_up.errors
 
 
 @pytest.mark.parametrize("is_there", [True, False])

@@ -1,5 +1,6 @@
 """What is passed on from launchers and ranks, what is read from their words, and how many ranks there are."""
 
+import io
 import os
 import signal
 import subprocess
@@ -142,3 +143,17 @@ def test_the_first_rank_that_ends_is_known(monkeypatch: pytest.MonkeyPatch) -> N
     ending = launch([], 2)
     assert ending.first is not None
     assert ending.first[0] == 1
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2])
+def test_what_ranks_print_goes_where_it_is_asked_for(
+    n_ranks: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(launching, "launcher", lambda *_: [])
+    held = io.StringIO()
+    program = [sys.executable, "-c", "import sys; print('result'); print('word', file=sys.stderr)"]
+    assert launch(program, n_ranks, (), held).status == 0
+    assert held.getvalue() == "result\n"
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err == "word\n"

@@ -2,11 +2,12 @@
 
 import functools
 import inspect
+import io
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import IO, Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -75,12 +76,15 @@ def run(
     program = [sys.executable, "-m", "orienteer", "reconstruct", *given, *typed]
 
     run_before = _run_id(folder)
+    # JSON is one result: what ranks print that are started again, or given up, is none.
+    held = io.StringIO() if options["as_json"] else None
 
     def start() -> Ending:
+        _empty(held, sys.stderr)
         now = available_ranks(ranks)
         if now.lost_nodes:
             _say(f"Without {', '.join(now.lost_nodes)}: {counted(now.n_ranks, 'rank')}.")
-        ending = launch(program, now.n_ranks, now.lost_nodes)
+        ending = launch(program, now.n_ranks, now.lost_nodes, *([] if held is None else [held]))
         if _run_id(folder) not in (None, run_before):  # what was begun anew goes on
             program[:] = [word for word in program if word != "--restart"]
         return ending
@@ -90,12 +94,22 @@ def run(
         return 0 if "--restart" in program else saved_iteration(folder)
 
     status, why = supervise(folder, start, restarts, _say, saved)
+    _empty(held, sys.stderr if why else sys.stdout)
     if why:
         raise OrienteerError(
             why, "What was done is kept; when the cause is mended, the same command goes on."
         )
     if status:
         raise Stopped(status)
+
+
+def _empty(held: io.StringIO | None, into: IO[str]) -> None:
+    """Pass on what was held back."""
+    if held is not None:
+        into.write(held.getvalue())
+        into.flush()
+        held.seek(0)
+        held.truncate()
 
 
 def _run_id(folder: Path) -> str | None:

@@ -66,10 +66,13 @@ class Ending:
     first: tuple[int, str] | None = None
 
 
-def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -> Ending:
+def launch(
+    program: Sequence[str], n_ranks: int, excluded: Sequence[str] = (), output: IO[str] | None = None
+) -> Ending:
     """Carry out a program with its arguments on so many ranks.
 
     excluded : nodes of a Slurm job on which nothing is to be started.
+    output : where that goes which they print to standard output; None: to our own.
     """
     command = [*launcher(n_ranks, excluded), *program] if n_ranks > 1 else list(program)
     ending = Ending()
@@ -77,12 +80,16 @@ def launch(program: Sequence[str], n_ranks: int, excluded: Sequence[str] = ()) -
     # A group of its own: Ctrl-C comes to it once, from here, and not from the terminal as well.
     with RollCall() as roll:
         child = subprocess.Popen(
-            command, stdout=pipe, stderr=pipe, start_new_session=True, env={**os.environ, **roll.variables}
+            command,
+            stdout=pipe if output is None else subprocess.PIPE,
+            stderr=pipe,
+            start_new_session=True,
+            env={**os.environ, **roll.variables},
         )
         with _passing_on(child, ending):
             readers = [
                 threading.Thread(target=_sift, args=(came, goes, ending), daemon=True)
-                for came, goes in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+                for came, goes in ((child.stdout, output or sys.stdout), (child.stderr, sys.stderr))
                 if came is not None
             ]
             for reader in readers:
