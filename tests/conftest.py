@@ -23,6 +23,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from orienteer.compute.arrays import import_cupy
 
+# Tests write thousands of small files, and would wait for the disk: memory keeps them, where it has room.
+IN_MEMORY = Path("/dev/shm")
+if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 COMPILED_ONCE = Path(__file__).with_name("compiled_once.py")
 runpy.run_path(str(COMPILED_ONCE))["compile_once"]()
 
@@ -32,7 +36,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 # Folders and files whose tests share what is costly and made once; they run in one worker.
-TOGETHER = ("tests/validate/", "tests/cluster/test_real_", "tests/reconstruction/ranks/")
+TOGETHER = (
+    "tests/validate/", "tests/cluster/test_real_", "tests/reconstruction/ranks/", "tests/online/",
+    "tests/campaign/", "tests/dashboard/page/",
+)  # fmt: skip
 
 
 def scope_of(nodeid: str) -> str:

@@ -28,6 +28,7 @@ def scope_of(plugin: Any) -> Callable[[str], str]:
     [
         ("tests/cluster/test_real_slurm.py::a", "tests/cluster/test_real_rules.py::b"),  # one server
         ("tests/validate/test_states.py::a", "tests/validate/test_validation.py::b"),  # one finished run
+        ("tests/dashboard/page/test_files.py::a", "tests/dashboard/page/test_table.py::b"),  # one browser
         ("tests/test_distribution.py::a[1]", "tests/test_distribution.py::b"),  # a fixture of the module
     ],
 )

@@ -105,7 +105,9 @@ class Server:
 @contextmanager
 def running_server(is_durable: bool = False) -> Iterator[Server]:
     """A server that runs inside of the block; is_durable : it waits for the disk, as one in service does."""
-    folder = Path(tempfile.mkdtemp(prefix="orienteer-postgres-"))
+    # Every database of a test is hundreds of files.
+    root = None if is_durable else os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    folder = Path(tempfile.mkdtemp(prefix="orienteer-postgres-", dir=root))
     try:
         server = Server(folder, is_durable)
     except BaseException:
