@@ -42,18 +42,20 @@ def tempered_evidence(scores: Array, log_prior: Array, inverse_temperature: Arra
 def _on_gpu(scores: Array, log_prior: Array, beta: Array) -> tuple[Array, Array]:
     import cupy
 
+    # A frame's scores side by side: sums down the columns of a tall matrix keep few multiprocessors busy.
+    scores, beta = cupy.ascontiguousarray(scores.T), beta[:, None]
     # Differences from one of the scores keep the digits that matter, as in the twin.
-    reference = cupy.where(cupy.isfinite(scores[0]), scores[0], 0)
-    x = beta * (scores - reference) + log_prior[:, None]
+    reference = cupy.where(cupy.isfinite(scores[:, :1]), scores[:, :1], 0)
+    x = beta * (scores - reference) + log_prior
     x[cupy.isnan(x)] = -cupy.inf
-    top = x.max(axis=0)
+    top = x.max(axis=1, keepdims=True)
     x -= cupy.where(cupy.isfinite(top), top, 0)
     p = cupy.exp(x)
-    total = p.sum(axis=0, dtype=np.float64)
-    moment = cupy.where(p > 0, p * x, 0).sum(axis=0, dtype=np.float64)
+    total = p.sum(axis=1, dtype=np.float64)
+    moment = cupy.where(p > 0, p * x, 0).sum(axis=1, dtype=np.float64)
     possible = total > 0
     safe = cupy.where(possible, total, 1)
-    log_evidence = cupy.log(safe) + top.astype(np.float64) + beta.astype(np.float64) * reference
+    log_evidence = cupy.log(safe) + (top.astype(np.float64) + beta.astype(np.float64) * reference)[:, 0]
     return cupy.where(possible, log_evidence, -cupy.inf), cupy.where(
         possible, cupy.log(safe) - moment / safe, 0
     )

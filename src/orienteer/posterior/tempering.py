@@ -79,16 +79,17 @@ def inverse_temperature_for_perplexity(
             beta = inverse_temperatures(math.exp(log_beta), bright, limit)
         return math.log(perplexity_at(sample, log_prior, beta, bright) / target)
 
-    if excess(math.log(highest)) >= 0:
+    at_highest = excess(math.log(highest))
+    if at_highest >= 0:
         return highest
-    return math.exp(_crossing(excess, math.log(highest), tolerance))
+    return math.exp(_crossing(excess, math.log(highest), at_highest, tolerance))
 
 
-def _crossing(excess: Callable[[float], float], high: float, tolerance: float) -> float:
-    """Where ``excess`` falls through zero below ``high``, where it is negative; falling as a whole."""
+def _crossing(excess: Callable[[float], float], high: float, below: float, tolerance: float) -> float:
+    """Where ``excess`` falls through zero below ``high``, where it is ``below``; falling as a whole."""
     # Scores of one model differ by thousands of nats between signals, so look for the other side in strides.
     low, stride = high - math.log(4), math.log(4)
-    above, below = excess(low), excess(high)
+    above = excess(low)
     while above < 0 and low > math.log(LOWEST_INVERSE_TEMPERATURE):
         high, below = low, above
         stride *= 1.5
