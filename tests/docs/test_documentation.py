@@ -56,7 +56,7 @@ SMALLER = {
         "pixels = 48": "pixels = 20",
         "resolution_A = 30": "resolution_A = 70",
         "beam_stop_radius_pixels = 2\n": "",
-        "frames = 500": "frames = 150",
+        "frames = 1000": "frames = 150",
         'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\niterations = 4\n',
         "starts = 4": 'starts = 2\nschedule = "20*raar(0.87) 5*er"',
         "replicates = 4": "replicates = 2",
