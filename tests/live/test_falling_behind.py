@@ -38,7 +38,7 @@ class Clock:
 
     time = monotonic
 
-    def thread_time(self) -> float:
+    def process_time(self) -> float:
         return self.cpu_s
 
     def pass_by(self, seconds: float, share_of_work: float = 1.0) -> None:
@@ -220,6 +220,16 @@ def test_a_run_of_slow_steps_is_told_now_and_then(clock: Clock) -> None:
             clock.pass_by(3.0)
     assert 10 <= len(told) <= 60
     assert sum(each.times for each in told) > 900
+
+
+def test_what_other_threads_do_for_a_step_is_its_work(clock: Clock) -> None:
+    """Numba may do all of it in threads of its own, while the one that has asked for it waits."""
+    told: list[SimpleNamespace] = []
+    steps = SlowSteps(lambda kind, **facts: told.append(SimpleNamespace(kind=kind, **facts)))
+    with steps.doing("looking for hits"):
+        clock.pass_by(4.0, share_of_work=1.9)
+    assert told[0].worked_s == 4.0
+    assert told[0].reason == "looking for hits took 4 s."
 
 
 def test_a_slow_step_that_is_told_later_is_told_with_the_time_when_it_ended(clock: Clock) -> None:
