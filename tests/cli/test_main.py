@@ -210,6 +210,18 @@ def test_settings_of_an_integrating_detector_are_not_ignored_in_silence(run: Any
     assert "integrating" in result.errors
 
 
+def test_a_folder_that_may_not_be_entered_is_no_defect(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", "closed/run.json")
+
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", refuse)
+    result = run("inspect", "closed")
+    assert result.status == 1
+    assert "closed/run.json: permission denied." in result.errors
+    assert "Check the permissions" in result.errors
+    assert "defect" not in result.errors
+
+
 def test_a_full_disk_is_no_defect(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path) -> None:
         raise OSError(28, "No space left on device")

@@ -139,6 +139,10 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
             hint = "Make room, or write to another disk."
             _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
             return 1
+        if isinstance(error, PermissionError) and error.filename:
+            hint = "Check the permissions of the file, and of the folders that lead to it."
+            _print_error({"error": f"{error.filename}: permission denied.", "hint": hint}, as_json)
+            return 1
         what = f"Orienteer has a defect: {type(error).__name__}: {error}"
         hint = "Please report it with the output of the same command and --debug."
         _print_error({"error": what, "hint": hint}, as_json)
