@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orienteer.reconstruction.nuisances.ring_deviation import RingSums, ring_odds, ring_sums
+from orienteer.reconstruction.frames.frame_fit import fit_frames
+from orienteer.reconstruction.nuisances.ring_deviation import Rings, RingSums, ring_odds
 
 N, RINGS = 600, 20
 IS_STRANGE = np.arange(N) % 4 == 0
@@ -61,7 +62,12 @@ def test_rings_hold_what_frames_show_and_what_the_model_expects(tiny: Any, tmp_p
     emc = tiny.emc(background_file=str(tmp_path / "b.npy"))
     emc.step()
     work, table = emc.work, emc.table
-    sums = ring_sums(work, emc.models, table.quaternion, table.model, emc.fluence)
+    rings = Rings(work, len(emc.fluence))
+    sure = np.zeros(work.n_scored)
+    fit_frames(
+        work, emc.models, table.quaternion, table.model, emc.fluence, sure, fits_fluence=False, rings=rings
+    )
+    sums = rings.sums
     np.testing.assert_allclose(sums.seen.sum(axis=1), work.scored_photons(emc.frames), rtol=1e-6)
     np.testing.assert_allclose((sums.expected - sums.signal).sum(axis=1), 0.25 * work.n_scored, rtol=1e-4)
     assert sums.signal.sum() == pytest.approx(

@@ -27,6 +27,7 @@ from orienteer.slicing.trilinear import slice_volume
 from orienteer.source.sparse_photons import dense_from_photons
 
 if TYPE_CHECKING:
+    from orienteer.reconstruction.nuisances.ring_deviation import Rings
     from orienteer.reconstruction.workspace import Workspace
 
 _NUMBERS_AT_ONCE = 1 << 23
@@ -161,6 +162,7 @@ class FrameFit:
 def fit_frames(
     work: "Workspace", models: Array, quaternions: NDArray[np.float64], model: NDArray[np.int64],
     fluence: NDArray[np.float64], dispersion: NDArray[np.float64], *, fits_fluence: bool,
+    rings: "Rings | None" = None,
 ) -> FrameFit:  # fmt: skip
     """Fluence and verdict of all frames at their likeliest poses.
 
@@ -168,6 +170,7 @@ def fit_frames(
     quaternions, model, fluence : (N, 4), (N,) and (N,) of all frames.
     dispersion : (S,) relative variance of the model's own error at the scored pixels.
     fits_fluence : whether to find the likeliest fluence; else it stays as it is.
+    rings : looks at the same frames, each with its fluence.
     """
     result = FrameFit(fluence.copy(), np.zeros(len(fluence)), np.zeros(len(fluence)))
     eps = work.xp.asarray(dispersion)
@@ -177,7 +180,9 @@ def fit_frames(
         found = _fit(work, frames, signal, fluence[places], eps, fits_fluence)
         for column, values in zip(columns, found, strict=True):
             column[places] = values
-    done.complete(work, *columns)
+        if rings is not None:
+            rings.look(places, frames, signal, found[0])
+    done.complete(work, *columns, *(() if rings is None else rings.sums))
     return result
 
 

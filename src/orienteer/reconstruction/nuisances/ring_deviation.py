@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.reconstruction.frames.frame_fit import (
-    Done,
-    expected_photons,
-    log_probability,
-    signal_at_poses,
-)
+from orienteer.reconstruction.frames.frame_fit import DenseFrames, expected_photons, log_probability
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
@@ -40,30 +35,30 @@ class RingSums(NamedTuple):
     signal: NDArray[np.float32]
 
 
-def ring_sums(
-    work: "Workspace", models: Array, quaternions: NDArray[np.float64], model: NDArray[np.int64],
-    fluence: NDArray[np.float64],
-) -> RingSums:  # fmt: skip
-    """What rings of all frames show, and what the model of the other half expects there.
+class Rings:
+    """Rings of the scored pixels of a stage, and what they show of frames that are looked at piece by piece.
 
-    Arguments as in :func:`orienteer.reconstruction.frames.frame_fit.fit_frames`.
+    sums : of N frames; zero where none was looked at.
     """
-    xp, shell = work.xp, work.shell[: work.n_scored]
-    n_shells = int(shell.max()) + 1
-    ring = shell * min(n_shells, _MOST_RINGS) // n_shells
-    member = np.zeros((len(ring), int(ring.max()) + 1), dtype=np.float32)
-    member[np.arange(len(ring)), ring] = 1
-    of_ring = xp.asarray(member[:, member.any(axis=0)])
-    sums = RingSums(*np.zeros((3, len(fluence), of_ring.shape[1]), dtype=np.float32))
-    done = Done()
-    for own_models, places, frames in done.pieces(work, models, fluence):
-        signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
-        expected = expected_photons(work, frames, signal, fluence[places])
-        bright = signal * xp.asarray(fluence[places, None].astype(np.float32))
-        for column, values in zip(sums, (frames.counts, expected, bright), strict=True):
-            column[places] = to_numpy(values @ of_ring)
-    done.complete(work, *sums)
-    return sums
+
+    def __init__(self, work: "Workspace", n_frames: int) -> None:
+        self._work = work
+        shell = work.shell[: work.n_scored]
+        n_shells = int(shell.max()) + 1
+        ring = shell * min(n_shells, _MOST_RINGS) // n_shells
+        member = np.zeros((len(ring), int(ring.max()) + 1), dtype=np.float32)
+        member[np.arange(len(ring)), ring] = 1
+        self._of_ring = work.xp.asarray(member[:, member.any(axis=0)])
+        self.sums = RingSums(*np.zeros((3, n_frames, self._of_ring.shape[1]), dtype=np.float32))
+
+    def look(
+        self, places: NDArray[np.int64], frames: DenseFrames, signal: Array, fluence: NDArray[np.float64]
+    ) -> None:
+        """Add up what a few frames show, and what signal (D, S) at unit fluence lets expect of them."""
+        expected = expected_photons(self._work, frames, signal, fluence)
+        bright = signal * self._work.xp.asarray(fluence[:, None].astype(np.float32))
+        for column, values in zip(self.sums, (frames.counts, expected, bright), strict=True):
+            column[places] = to_numpy(values @ self._of_ring)
 
 
 def ring_odds(sums: RingSums, learns: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from orienteer.likelihood.fluence import (
 )
 from orienteer.reconstruction.frames.frame_fit import deviation_odds, fit_frames, particle_probability
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
-from orienteer.reconstruction.nuisances.ring_deviation import ring_odds, ring_sums
+from orienteer.reconstruction.nuisances.ring_deviation import Rings, ring_odds
 from orienteer.reconstruction.nuisances.unknown_background import even_share
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.states.fluence import means_by_state, normalise_by_state, settle_fluence
@@ -42,17 +42,18 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
     exact = emc.estimates_fluence and (emc.noise.background is not None or emc.frames.has_missing)
     if judges or exact:
         dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
+        # Of several models some are known less well than others: to deviate from one's own is no crime.
+        rings = Rings(work, len(emc.fluence)) if judges and emc.n_models == 1 else None
         fit = fit_frames(
-            work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact
-        )
+            work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=exact,
+            rings=rings,
+        )  # fmt: skip
     if judges:
         n_rows = work.n_poses * emc.n_models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
         odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
-        # Of several models some are known less well than others: to deviate from one's own is no crime.
-        if emc.n_models == 1:
-            sums = ring_sums(work, emc.models, table.quaternion, table.model, fit.fluence)
-            by_ring = ring_odds(sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
+        if rings is not None:
+            by_ring = ring_odds(rings.sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
             odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
         else:
             odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel)
