@@ -78,6 +78,8 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
         if found is not None:
             begin_from(method, found.learnt, stage_for(found, method.stages))
             method.course.has_start = True
+            if method.settings.refine:
+                method.course.led_stage = method.course.stage
             method.remarks.append("This run begins with the map on which two halves of its frames agree.")
             is_begun = True
 

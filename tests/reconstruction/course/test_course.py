@@ -64,6 +64,35 @@ def test_the_last_stage_ends_the_run_and_says_why() -> None:
     assert course.reason == "An iteration at full resolution gains nothing any more."
 
 
+def test_a_map_that_others_have_found_is_not_searched_for_again() -> None:
+    quick, slow = (Course(2, 1, 400, led_stage=1) for _ in range(2))
+    changes = [0.07 * 0.5**i for i in range(4)], [0.07 * 0.8**i for i in range(4)]
+    for course, own in zip((quick, slow), changes, strict=True):
+        course.enter(1)
+        steps = [progress(-100.0 + i, change=own[i], iterations_done=i + 1) for i in range(4)]
+        found = turns(course, *steps[:2])
+        assert found == (["go on", "end"] if course is quick else ["go on", "go on"])
+    assert quick.reason == "All frames hardly change the map any more that the run began with."
+    # By 0.8 in every step, 0.18 and 0.14 are still to come.
+    assert turns(slow, *steps[2:]) == ["go on", "go on"]
+
+
+def test_a_finer_stage_than_that_of_a_map_that_was_found_is_like_any_other() -> None:
+    course = Course(2, 1, 400, led_stage=0)
+    steps = [progress(-100.0 + i, change=0.07 * 0.5**i, iterations_done=i + 1) for i in range(4)]
+    assert turns(course, *steps[:2]) == ["go on", "next stage"]
+    course.enter(1)
+    assert turns(course, *steps) == ["go on"] * 4
+
+
+def test_checkpoints_that_know_of_no_leading_map_can_be_read() -> None:
+    state = Course(2, 1, 400, iteration=7).state()
+    del state["course/led_stage"]
+    course = Course(2, 1, 400)
+    course.restore(state)
+    assert (course.iteration, course.led_stage) == (7, -1)
+
+
 def test_no_finer_stage_is_tried_where_the_halves_do_not_agree() -> None:
     course = Course(5, 1, 400)
     noise = {"agreement_at_edge": 0.01, "resolution_A": 23.4}
