@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from orienteer.compute.atomic import atomic_path
 from orienteer.compute.folder_lock import alone_in
 from orienteer.compute.plain_json import read_described
+from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.source.left_out import as_event_ids, is_event_id
 
@@ -29,11 +30,11 @@ def read_frame_tags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.uint64
         return {}
     told: Any = read_described(Path(path), "list of tagged events", FORMAT, VERSION).get("tags")
     if not isinstance(told, dict) or not all(isinstance(ids, list) for ids in told.values()):
-        raise FileError(path, "holds something else than ids of events by tag.")
+        raise FileError(path, "holds something else than ids of events by tag.", COPY_AGAIN)
     if not all(isinstance(one, str) and is_event_id(one) for ids in told.values() for one in ids):
-        raise FileError(path, "holds something else than ids of events.")
+        raise FileError(path, "holds something else than ids of events.", COPY_AGAIN)
     if not all(map(_is_tag, told)):
-        raise FileError(path, "holds something else than tags.")
+        raise FileError(path, "holds something else than tags.", COPY_AGAIN)
     return {tag: as_event_ids(map(int, ids)) for tag, ids in told.items()}
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.compute.atomic import atomic_path
 from orienteer.compute.plain_json import read_described
+from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import Source
 from orienteer.source.part import PartOfSource
@@ -37,7 +38,7 @@ def read_excluded(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
     """The ids (n,) of such a file, in order and each once."""
     told: Any = read_described(Path(path), "list of excluded events", FORMAT, VERSION).get("event_ids")
     if not isinstance(told, list) or not all(isinstance(one, str) and is_event_id(one) for one in told):
-        raise FileError(path, "holds something else than ids of events.")
+        raise FileError(path, "holds something else than ids of events.", COPY_AGAIN)
     return np.unique(np.array([int(one) for one in told], dtype=np.uint64))
 
 
