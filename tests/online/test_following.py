@@ -17,7 +17,8 @@ import orienteer
 from orienteer.errors import FileError, OrienteerError
 from orienteer.online.following import follow
 from orienteer.online.handover import hand_over
-from orienteer.run.checkpoint import LAST, read_checkpoint
+from orienteer.run import session as session_module
+from orienteer.run.checkpoint import LAST, read_checkpoint, save_checkpoint
 from orienteer.run.events import STEP, read_events
 from orienteer.run.run import Run
 from orienteer.run.settings import Settings
@@ -212,3 +213,24 @@ def test_a_folder_without_a_growing_map_is_refused(frames: Any, tmp_path: Path) 
     other = Run.create(tmp_path / "other", frames, SETTINGS, seed=1, device="cpu")
     with pytest.raises(FileError, match="no map that has grown"):
         hand_over(other, tmp_path / "batch")
+
+
+def test_whoever_is_left_by_an_error_leaves_no_file_that_is_still_being_written(
+    growing: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another may have the folder at once, or move it away."""
+
+    def slow(*arguments: Any) -> str:
+        time.sleep(1.0)
+        return save_checkpoint(*arguments)
+
+    def fail(_: Any) -> None:
+        raise OrienteerError("the page is full.")
+
+    monkeypatch.setattr(session_module, "save_checkpoint", slow)
+    with pytest.raises(OrienteerError, match="the page is full"):
+        follow(
+            growing(arrived=120), tmp_path / "map", SETTINGS, seed=1, device="cpu",
+            is_over=lambda: False, on_step=fail,
+        )  # fmt: skip
+    assert read_checkpoint(tmp_path / "map" / LAST).iteration == 1

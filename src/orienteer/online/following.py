@@ -81,21 +81,24 @@ def follow(
         )  # fmt: skip
         session = Session(directory, described["run_id"], method, settings.emc)
         session.begin(False, used)
-        while not is_stopping():
-            # Asked first: what comes between the question and the look is then seen.
-            over = is_over()
-            method.look(over, excluded())
-            if method.has_work:
-                step = session.advance()
-                if on_step is not None:
-                    on_step(step)
-            elif not method.finished:
-                session.keep()
-                time.sleep(pause_s)
-            if method.finished:
-                _end(directory, session, method)
-                return
-        session.leave()
+        try:
+            while not is_stopping():
+                # Asked first: what comes between the question and the look is then seen.
+                over = is_over()
+                method.look(over, excluded())
+                if method.has_work:
+                    step = session.advance()
+                    if on_step is not None:
+                        on_step(step)
+                elif not method.finished:
+                    session.keep()
+                    time.sleep(pause_s)
+                if method.finished:
+                    _end(directory, session, method)
+                    return
+            session.leave()
+        finally:
+            session.let_files_end()  # others may have the folder then
 
 
 def _is_finished(directory: RunDirectory) -> bool:
