@@ -11,7 +11,13 @@ from orienteer.scaling.weather import Weather
 SCRIPT = Path(__file__).with_name("slow_rank_script.py")
 
 
-@pytest.mark.parametrize(("mesh", "balance"), [("2x1", "dynamic"), ("2x1", "static"), ("1x2", "static")])
+BY_FRAMES = pytest.mark.slow(reason="ranks that share out frames are tried every time")
+
+
+@pytest.mark.parametrize(
+    ("mesh", "balance"),
+    [("2x1", "dynamic"), ("1x2", "static"), pytest.param("2x1", "static", marks=BY_FRAMES)],
+)
 def test_the_slow_one_of_two_ranks_is_found(
     run_ranks: Callable[..., str], tmp_path: Path, mesh: str, balance: str
 ) -> None:
