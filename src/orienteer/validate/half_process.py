@@ -2,7 +2,8 @@
 
 ``python -m orienteer.validate.half_process`` reads one line of JSON, works, and ends.  What it has found lies
 in the folder of the half, as if the process that validates had done it.  When that one ends in whatever way,
-its end of the pipe closes, and this one stops as any run does, with everything kept.
+its end of the pipe closes, and this one stops as any run does, with everything kept.  When all is done it
+says so on its standard output: to let go of a card takes a while, for which nobody has to wait.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.half_sets import split
 from orienteer.validate.halves import said_at_end
 from orienteer.validate.kept_models import kept_model
+
+# What a process says when its work is done.
+DONE = b"done"
 
 
 def work_on_half(
@@ -68,6 +72,13 @@ def main() -> None:
         order["device"],
         bool(order["lead"]),
     )
+    say_done()
+
+
+def say_done() -> None:
+    """Tell whoever waits that all files are there."""
+    sys.stdout.buffer.write(DONE + b"\n")
+    sys.stdout.flush()
 
 
 def wake_card() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -36,9 +37,9 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.run.crew import crew
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_settings_for
+from orienteer.validate.half_process import DONE
 from orienteer.validate.halves import Halves, begin_halves
 from orienteer.validate.halves_first import can_begin_with_halves
-from orienteer.validate.whole_process import DONE
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
@@ -126,33 +127,33 @@ class SideBySide:
         return self.is_on_whole
 
     def wait_for_whole(self, *works: str) -> None:
-        """Wait until that is done, or these parts of it; what a process has left undone is told.
-
-        One that says that it is done is not waited for: it takes a while to let go of a card.
-        """
+        """Wait until that is done, or these parts of it; what a process has left undone is told."""
         if not self.is_on_whole:
             return
         for one in [one for one in self._on_whole if not works or one[0] in works]:
-            work, process, words = one
             self._on_whole.remove(one)
-            if _says_done(process):
-                threading.Thread(target=_end, args=(process, words, ""), daemon=True).start()
-                continue
-            process.wait()
-            _end(process, words, f"of the {work} of the run")
+            work, process, words = one
+            _wait_for(process, words, f"of the {work} of the run")
         self.is_on_whole = bool(self._on_whole)
 
+    def wait_for_runs(self) -> None:
+        """Wait until the runs of the halves are over, or their processes; densities may still be to come."""
+        assert self.halves is not None
+        for number, process, _ in self._at_work:
+            while process.poll() is None and not self.halves.runs[number - 1].finished:
+                self._tell()
+                time.sleep(_LOOK_EVERY_S)
+
     def wait(self) -> None:
-        """Wait until the processes have come to their end; what one has left undone is told."""
+        """Wait until the processes have done all their work; what one has left undone is told."""
         while self._at_work:
             number, process, words = self._at_work[0]
-            try:
-                process.wait(_LOOK_EVERY_S)
-            except subprocess.TimeoutExpired:
+            assert process.stdout is not None
+            if select.select([process.stdout], [], [], _LOOK_EVERY_S)[0]:
+                self._at_work.pop(0)
+                _wait_for(process, words, f"of half {number}")
+            else:
                 self._tell()
-                continue
-            self._at_work.pop(0)
-            _end(process, words, f"of half {number}")
 
     def _tell(self) -> None:
         """Say how far the halves are; as many iterations are expected of each as the run itself took."""
@@ -200,7 +201,7 @@ def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subproce
     process = subprocess.Popen(
         program,
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE if program is _ON_WHOLE else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=words,
         env={**os.environ, **dict.fromkeys(names, cores), "PYTHONPATH": paths},
         start_new_session=True,
@@ -209,21 +210,27 @@ def _started(program: Sequence[str], order: dict[str, object]) -> tuple[subproce
     return process, words
 
 
-def _says_done(process: subprocess.Popen[bytes]) -> bool:
-    """Wait until a process says that its work is done; False: it has ended without a word."""
+def _wait_for(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) -> None:
+    """Wait until a process says that its work is done, or has ended without a word, and tell that.
+
+    One that is done is not waited for any longer: it takes a while to let go of a card.
+    """
     assert process.stdout is not None
-    return any(line.strip() == DONE for line in process.stdout)
+    if any(line.strip() == DONE for line in process.stdout):
+        threading.Thread(target=_end, args=(process, words), daemon=True).start()
+    else:
+        _end(process, words, whose)
 
 
-def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str) -> None:
-    """Let go of a process that has ended, or is about to, and tell what it has left undone, if anything."""
+def _end(process: subprocess.Popen[bytes], words: IO[bytes], whose: str = "") -> None:
+    """Let go of a process that ends, and tell what one has left undone that somebody waits for."""
     process.wait()
     _let_go(process)
     if process.returncode and whose:
         words.seek(0)
         said = words.read().decode(errors="replace").strip().splitlines() or ["it says nothing"]
         warnings.warn(
-            f"The process {whose} has ended early ({said[-1]}); the rest is done here.", stacklevel=3
+            f"The process {whose} has ended early ({said[-1]}); the rest is done here.", stacklevel=4
         )
     words.close()
 

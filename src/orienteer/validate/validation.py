@@ -112,16 +112,23 @@ def validate(
             diameter_A = min(model.diameter_A for model in models)
             states.append(StateAgreement.absent(state, own, _share_of(whole, state), diameter_A))
             continue
-        told, wrong, found_state = _state(
-            whole, halves, state, own, models, summaries, phasing, settings, device
-        )
-        states.append(replace(found_state, is_distinct=is_distinct(alike, *own)))
-        troubles += wrong
+        with part("compare intensities"):
+            intensity, with_whole = _compared_intensities(whole, halves, state, own, models, device)
         if first_told is None:
-            first_told = told
             with part("sentinels"):
                 volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
-                poses = _sentinels(models, volume, found_state.intensity, whole.settings.symmetry)
+                poses = _sentinels(models, volume, intensity, whole.settings.symmetry)
+        with part("halves: phase"):  # which others may have done meanwhile
+            if at_work is not None:
+                at_work.wait()
+            phased, told, wrong = _phased(halves.runs, own, phasing, summaries, device)
+        with part("compare densities"):
+            edge = reach_of(models)[0]
+            maps = _half_maps(whole, phased, edge, intensity, settings, device) if len(phased) == 2 else None
+        numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
+        agreement = StateAgreement(state + 1, numbers, share, maps, intensity, with_whole)
+        states.append(replace(agreement, is_distinct=is_distinct(alike, *own)))
+        troubles, first_told = troubles + wrong, first_told or told
     first, summaries = states[0], first_told or summaries
     beside = at_work if at_work is not None and at_work.is_on_whole else None
     if beside is not None:
@@ -161,8 +168,8 @@ def _bring_to_their_end(
     device: DeviceName, at_work: SideBySide | None,
 ) -> None:  # fmt: skip
     """Do the steps that are left of both halves: in processes of their own where that is quicker."""
-    if at_work is not None:
-        at_work.wait()
+    if at_work is not None and at_work.is_at_work:
+        at_work.wait_for_runs()
     elif not halves.finished and can_go_side_by_side(whole, device):
         with SideBySide() as processes:
             processes.start(whole, halves, settings, phasing, device)
@@ -171,36 +178,29 @@ def _bring_to_their_end(
         pass
 
 
-def _state(
-    whole: Run, halves: Halves, state: int, own: tuple[int, ...], models: list[HalfModel],
-    summaries: list[HalfSummary], phasing: PhaseSettings, settings: ValidationSettings, device: DeviceName,
-) -> tuple[list[HalfSummary], tuple[str, ...], StateAgreement]:  # fmt: skip
-    """How far the halves agree about a state of the run, from 0, which is model ``own`` in each of them."""
-    with part("halves: phase"):
-        phased, told, troubles = _phased(halves.runs, own, phasing, summaries, device)
+def _compared_intensities(
+    whole: Run, halves: Halves, state: int, own: tuple[int, ...], models: list[HalfModel], device: DeviceName
+) -> tuple[IntensityAgreement, IntensityAgreement]:
+    """How far the halves agree about a state of the run, from 0, and each of them with the run, at worst.
+
+    own : the model of each half that is this state.
+    """
     edge, diameter_A = reach_of(models)
-    with part("compare intensities"):
-        volume = on_device(measured_intensity(whole, state), device)
-        first_half, second_half = (
-            on_device(measured_intensity(run, m), device) for run, m in zip(halves.runs, own, strict=True)
-        )
-        size = diameter_A, as_point_group(whole.settings.symmetry).order
-        intensity = halves.agreement(own, models, device)
-        # Frames that two models have oriented tell how these lie to each other; else it is searched for.
-        of_whole = None
-        if len(whole.volumes()) == 1:
-            within_deg = float(np.degrees(1 / (edge * diameter_A)))
-            of_whole = turn_of_tables(halves.runs[0].orientations(), whole.orientations(), within_deg)
-        first = compare_intensities(first_half, volume, *size, edge, of_whole)
-        # How the halves lie to each other, and the first to the whole, tells it of the second.
-        near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
-        agreement = worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
-    with part("compare densities"):
-        maps = None
-        if len(phased) == 2:
-            maps = _half_maps(whole, phased, edge, intensity, settings, device)
-    numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
-    return told, troubles, StateAgreement(state + 1, numbers, share, maps, intensity, agreement)
+    volume = on_device(measured_intensity(whole, state), device)
+    first_half, second_half = (
+        on_device(measured_intensity(run, m), device) for run, m in zip(halves.runs, own, strict=True)
+    )
+    size = diameter_A, as_point_group(whole.settings.symmetry).order
+    intensity = halves.agreement(own, models, device)
+    # Frames that two models have oriented tell how these lie to each other; else it is searched for.
+    of_whole = None
+    if len(whole.volumes()) == 1:
+        within_deg = float(np.degrees(1 / (edge * diameter_A)))
+        of_whole = turn_of_tables(halves.runs[0].orientations(), whole.orientations(), within_deg)
+    first = compare_intensities(first_half, volume, *size, edge, of_whole)
+    # How the halves lie to each other, and the first to the whole, tells it of the second.
+    near = np.asarray(compose(inverse(intensity.quaternion), first.quaternion))
+    return intensity, worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
 
 
 def _share_of(whole: Run, state: int) -> float:

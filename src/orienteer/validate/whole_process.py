@@ -2,7 +2,7 @@
 
 ``python -m orienteer.validate.whole_process`` reads a line of JSON and makes itself ready.  A second line
 says that the run has come to its end: then it works, beside whoever compares the halves meanwhile, and says
-on its standard output when that is done: to let go of a card takes a while, for which nobody has to wait.
+on its standard output when that is done.
 """
 
 from __future__ import annotations
@@ -19,12 +19,9 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_run
-from orienteer.validate.half_process import end_with_the_other
+from orienteer.validate.half_process import end_with_the_other, say_done
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
-
-# What this process says when its work is done.
-DONE = b"done"
 
 
 def main() -> None:
@@ -42,8 +39,7 @@ def main() -> None:
         phase_run(run, PhaseSettings(**order["phasing"]), device)
     else:
         voxel_errors(run, ValidationSettings(**order["settings"]), device)
-    sys.stdout.buffer.write(DONE + b"\n")
-    sys.stdout.flush()
+    say_done()
 
 
 def _warm_up() -> None:
