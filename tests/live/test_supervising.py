@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orienteer.errors import FileError
 from orienteer.live.folder import LiveFolder
 from orienteer.live.supervising import Child, Supervisor
 from orienteer.run.events import read_events
@@ -153,3 +154,21 @@ def test_what_a_join_has_freed_is_given_back(folder: LiveFolder, monkeypatch: py
     look_until(supervisor, lambda: not n_made)
     supervisor.stop(5.0)
     assert given_back == [True]
+
+
+def test_a_full_disk_does_not_end_the_supervision(
+    folder: LiveFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker leaves when it cannot write, and is started again until somebody has made room."""
+
+    def full(*_: object, **__: object) -> None:
+        raise FileError(folder.log.path, "could not be written: the disk is full.")
+
+    supervisor = supervise(folder, worker="raise SystemExit(1)")
+    worker: Child = supervisor.children[0]
+    with monkeypatch.context() as disk:
+        disk.setattr(folder.log, "append", full)
+        look_until(supervisor, lambda: worker.n_starts == 2)
+    supervisor.scripts["worker"] = "print('has all')"
+    look_until(supervisor, lambda: supervisor.is_over)
+    assert worker.state == "done"

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from orienteer.errors import OrienteerError
+from orienteer.errors import FileError, OrienteerError
 from orienteer.live.allocator import give_back_freed_memory
 from orienteer.live.folder import LiveFolder
 from orienteer.live.joining import join_segments
@@ -135,7 +135,7 @@ class Supervisor:
             ) from error
         child.n_starts += 1
         child.begun_s, child.state = time.monotonic(), "working"
-        self._folder.log.append("started", role=child.role, pid=child.process.pid)
+        self._note("started", role=child.role, pid=child.process.pid)
 
     def _ended(self, child: Child, status: int) -> None:
         assert child.process is not None
@@ -144,7 +144,7 @@ class Supervisor:
         if status in (DONE, NO_USE):
             child.state = "done" if status == DONE else "given up"
             child.n_received = self._n_received()
-            self._folder.log.append(child.state, role=child.role, reason=child.words)
+            self._note(child.state, role=child.role, reason=child.words)
             if child is self.children[0] and status == DONE:
                 self._start_again_who_was_done_too_early()
             return
@@ -154,9 +154,12 @@ class Supervisor:
         child.not_before_s = time.monotonic() + child.pause_s
         child.pause_s = min(2 * child.pause_s, _LONGEST_PAUSE_S)
         how = f"was ended by signal {-status}" if status < 0 else f"left with status {status}"
-        self._folder.log.append(
-            "failed", role=child.role, reason=f"the {child.role} {how}.", words=child.words
-        )
+        self._note("failed", role=child.role, reason=f"the {child.role} {how}.", words=child.words)
+
+    def _note(self, event: str, **facts: Any) -> None:
+        """Put a line into the log; where the disk is full it is missed, and the run goes on."""
+        with suppress(FileError):
+            self._folder.log.append(event, **facts)
 
     def _start_again_who_was_done_too_early(self) -> None:
         """A run that goes on looks over until the worker has received more: others may have left on that."""
