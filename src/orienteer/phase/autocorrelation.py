@@ -78,20 +78,20 @@ def autocorrelation_of(
     return Autocorrelation(float(diameter_A), is_found, float(box_A), axes, diameter_A / 2 * ratio, seen_A)
 
 
-def noise_of(
-    values: NDArray[np.float64], measured: NDArray[np.bool_], found: Autocorrelation
-) -> NDArray[np.float64]:
+def noise_of(values: NDArray[np.float64], measured: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
     """Standard error of the intensity, (n, n, n // 2 + 1), the same all over a shell.
 
     It is what the relative intensity has beyond the largest distance in the particle, as if the noise were
     spread evenly over all distances.  The rims of the data and the steep profile leave something there too;
     a noise of 10 % is taken for up to twice as much; larger ones are told well.
+
+    share : of the diameter of the particle in the edge of the box.
     """
     n = len(values)
     window = _soft_edges(measured)
     relative = _relative(values, measured) * window
     distance, _ = _distances(n)
-    beyond = distance > min(found.diameter_A / found.box_A * n, 0.75 * n)
+    beyond = distance > min(share * n, 0.75 * n)
     noise = transform_of(density_of(relative) * beyond).real
     shell = rounded_radii(n)
     weight = np.bincount(shell[measured], weights=window[measured] ** 2, minlength=shell.max() + 1)

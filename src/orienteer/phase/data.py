@@ -108,16 +108,17 @@ def phasing_data(
         cube = _cut_at(cube, 1 / settings.resolution_A / voxel_inv_A, settings.resolution_A)
     n, values, measured = _with_mask(cube)
     diameter_A = settings.diameter_A or told_diameter_A(intensity)
+    box_A = 1 / voxel_inv_A
     with ThreadPoolExecutor() as pool:
-        looking = pool.submit(autocorrelation_of, values, measured, 1 / voxel_inv_A, diameter_A)
-        # Where the diameter is told, fewer voxels need not wait for it.
-        told = diameter_A or looking.result().diameter_A
-        becoming_fewer = pool.submit(with_fewer_voxels, cube, voxel_inv_A, told)
+        looking = pool.submit(autocorrelation_of, values, measured, box_A, diameter_A)
+        # Where the diameter is told, nobody waits for it.
+        told_A = diameter_A or looking.result().diameter_A
+        noise = pool.submit(noise_of, values, measured, told_A / box_A)
+        becoming_fewer = pool.submit(with_fewer_voxels, cube, voxel_inv_A, told_A)
         found = looking.result()
         outermost = float(radii(n)[measured].max()) * voxel_inv_A
-        refuse_impossible_sizes(found.diameter_A, 1 / voxel_inv_A, 1 / outermost, found.seen_A)
-        sigma = noise_of(values, measured, found)
-        fewer = becoming_fewer.result()
+        refuse_impossible_sizes(found.diameter_A, box_A, 1 / outermost, found.seen_A)
+        sigma, fewer = noise.result(), becoming_fewer.result()
     if fewer is not None:
         fine = radii(n)[measured] * voxel_inv_A, sigma[measured]
         n, values, measured = _with_mask(fewer.cube)
