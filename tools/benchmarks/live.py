@@ -36,6 +36,12 @@ _ORDER = "python bench/online.py order --keep"
 _FAULTS = "python bench/live_faults.py --postgres --keep"
 _PAGE = "python bench/dashboard.py --keep"
 
+
+def _first_map_s(result: dict[str, Any]) -> float:
+    """Seconds from the hit number 2000 to the first map that shows what the last one shows."""
+    return result["first_map_at"]["at_s"] - 2000 / result["arrived_per_s"]
+
+
 FIGURES = [
     Figure(
         "Frames of 128² over ZeroMQ into another process",
@@ -91,6 +97,14 @@ FIGURES = [
         "online_rate_cuda",
         lambda r: r["looked_at_per_s"],
         "python bench/online.py rate --device cuda --keep",
+    ),
+    Figure(
+        "First map that shows the particle, after 2 000 hits have come, GPU",
+        at_most(60, "s"),
+        "online_rate_cuda",
+        _first_map_s,
+        "python bench/online.py rate --device cuda --keep",
+        remark=lambda r: f"{r['arrived_per_s']:,.0f} hits/s arrive meanwhile".replace(",", " "),
     ),
     Figure(
         "A grown map against the batch, resolution, worst of the orders of arrival",
