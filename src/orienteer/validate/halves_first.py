@@ -11,6 +11,7 @@ Where the halves do not show the same, the run begins at random, as it would by 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from orienteer.errors import OrienteerError
@@ -95,11 +96,14 @@ def common_map(halves: Halves, device: DeviceName) -> HalfMap | None:
     It lies as that half does.  A mean of both would have less noise, and be blurred by the turn.
     A half whose map is lost is an OrienteerError.
     """
-    maps = [halves.map_of(half, device) for half in range(2)]
-    models = [halves.asked(half, device) for half in range(2)]
-    if halves.agreement((0, 0), models, device).agrees_to_A is None:
-        return None
-    return max(maps, key=lambda one: one.scored_inv_A)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        reading = pool.submit(lambda: [halves.map_of(half, device) for half in range(2)])
+        if not all(place_of_map(half).exists() for half in halves.runs):
+            reading.result()  # it is made again, and what the half says comes with it
+        models = [halves.asked(half, device) for half in range(2)]
+        if halves.agreement((0, 0), models, device).agrees_to_A is None:
+            return None
+        return max(reading.result(), key=lambda one: one.scored_inv_A)
 
 
 def stage_for(found: HalfMap, stages: Sequence[Stage]) -> int:
