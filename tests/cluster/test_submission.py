@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orienteer.cluster import slurm
 from orienteer.cluster.job import Job, Work, job_name
 from orienteer.cluster.limits import Partition, check_limits
 from orienteer.cluster.records import read_records
@@ -74,6 +75,26 @@ def test_a_row_that_is_refused_in_the_middle_is_taken_back_whole(tmp_path: Path,
         submit_job(a_job(tmp_path), "#!/bin/bash\n", ClusterSettings(chain=3))
     assert (slurm_there / "taken_back").read_text() == "1 2\n"
     assert not (tmp_path / "runs" / "r0").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("Could not establish a configuration source", "Log in to a machine of the cluster"),
+        ("Unable to contact slurm controller (connect failure)", "Log in to a machine of the cluster"),
+        ("Batch job submission failed: Invalid account", "Change what is asked for under [cluster]"),
+    ],
+)
+def test_a_slurm_that_is_away_is_not_mended_by_other_settings(
+    words: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise SlurmError(f"sbatch: {words}")
+
+    monkeypatch.setattr(slurm, "call", refuse)
+    with pytest.raises(SlurmError) as refused:
+        slurm.submit("#!/bin/bash\n")
+    assert told in refused.value.hint
 
 
 def test_a_refusal_keeps_what_was_in_the_folder(tmp_path: Path, slurm_there: Path) -> None:

@@ -12,6 +12,9 @@ from orienteer.errors import OrienteerError
 PATIENCE_S = 60.0
 _COMPLAINT = re.compile(r"^(?:\w+: )?(?:error|fatal|warning): ", re.MULTILINE)
 
+# What is said where no Slurm answers, whatever is asked for.
+_AWAY = re.compile(r"configuration source|contact slurm controller", re.IGNORECASE)
+
 
 class SlurmError(OrienteerError):
     """Slurm is not there, does not answer, or refuses."""
@@ -70,10 +73,10 @@ def submit(script: str, options: Sequence[str] = ()) -> str:
     except SlurmError as error:
         if error.message.startswith("sbatch: "):
             words = error.message.removeprefix("sbatch: ")
-            raise SlurmError(
-                f"Slurm does not take this job: {words}.".replace("..", "."),
-                "Change what is asked for under [cluster], and look at the script with --dry-run.",
-            ) from None
+            hint = "Change what is asked for under [cluster], and look at the script with --dry-run."
+            if _AWAY.search(words):
+                hint = "Log in to a machine of the cluster, or ask who runs Slurm here whether it is down."
+            raise SlurmError(f"Slurm does not take this job: {words}.".replace("..", "."), hint) from None
         raise
     number = said.strip().partition(";")[0]
     if not number.isdigit():
