@@ -194,6 +194,18 @@ def test_a_position_leads_behind_its_train(run_folder: Path, all_of) -> None:
     assert np.array_equal(ids, all_of(EuxfelSource(run_folder)).event_id)
 
 
+def test_a_position_behind_the_last_train_is_that_of_another_run(tmp_path: Path, all_of) -> None:
+    """All of an earlier run would be left out, without a word, as if it had been received."""
+    for name, trains in {"later": [7, 8], "earlier": [1, 2]}.items():
+        (tmp_path / name).mkdir()
+        module_file(tmp_path / name, 0, 0, trains)
+    later = EuxfelSource(tmp_path / "later", most_events=1000)
+    position = later.next().position
+    later.seek(position)  # all of it was received
+    with pytest.raises(OrienteerError, match="ends with train 2, and train 8 was received before"):
+        EuxfelSource(tmp_path / "earlier").seek(position)
+
+
 def test_a_run_that_is_recorded_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orienteer.stream.euxfel._LOOK_EVERY_S", 0.02)
     module_file(tmp_path, 0, 0, [1, 2, 3])

@@ -122,6 +122,12 @@ class EuxfelSource:
                 f"{self.name}: {dict(position)} is no position in a run.",
                 "Was the live run begun with another source? Give that one, or another --out.",
             )
+        last = max(int(self._files.sources[m].train.max(initial=0)) for m in self.modules)
+        if last < train and not self.follow:
+            raise OrienteerError(
+                f"{self.name}: ends with train {last}, and train {train} was received before.",
+                "Give what the live run was begun with, or another --out.",
+            )
         self._train, self.is_finished = train, False
 
     def close(self) -> None:
