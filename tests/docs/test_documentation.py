@@ -19,7 +19,7 @@ BLOCK = re.compile(r"^```(python|bash|toml)[^\n]*\n(.*?)^```", re.MULTILINE | re
 # What takes long at the size that readers have, and how the same is said of less.
 SMALLER = {
     "README.md": {
-        "--frames 1000": "--frames 60 --photons-per-frame 500 --set detector.pixels=32",
+        "--frames 1000": "--frames 60 --set detector.pixels=32",
         "--resolution-A 30": "--resolution-A 30 --iterations 4",
     },
     "docs/explanation/online.md": {"--frames 150": "--frames 40", "detector.pixels=24": "detector.pixels=16"},

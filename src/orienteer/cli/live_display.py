@@ -20,6 +20,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 PLAIN_BARS = " .:-=+*#"  # for terminals without Unicode
 PLOT_HEIGHT, PLOT_WIDTH, LABEL_WIDTH = 6, 56, 8
 STEPS_SHOWN = 8
+_ROUNDING_DEG = 1e-5
 # What is told of a step, and the heading of a narrow column of it.
 HEADER = {
     "step": "step",
@@ -239,11 +240,13 @@ def temperature_in_words(inverse_temperature: float) -> str:
 
 
 def angle_in_words(degrees: float) -> str:
-    """Two digits, and whole degrees without an exponent.
+    """Two digits, and whole degrees without an exponent; the same pose of a grid is no angle of rounding.
 
-    >>> angle_in_words(0.123), angle_in_words(4.56), angle_in_words(123.4)
-    ('0.12 deg', '4.6 deg', '123 deg')
+    >>> angle_in_words(0.123), angle_in_words(4.56), angle_in_words(123.4), angle_in_words(8e-15)
+    ('0.12 deg', '4.6 deg', '123 deg', '0 deg')
     """
+    if degrees < _ROUNDING_DEG:
+        return "0 deg"
     return f"{degrees:.2g} deg" if degrees < 99.5 else f"{degrees:.0f} deg"
 
 
