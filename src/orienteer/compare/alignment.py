@@ -10,6 +10,7 @@ and the very best are followed to the top of the correlation.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -276,8 +277,13 @@ def _descend(
 
 def _around(quaternions: NDArray[np.float64], step_deg: float) -> NDArray[np.float64]:
     """Each rotation and its 26 neighbours a step away along the axes and diagonals, (27 K, 4)."""
-    turns = np.array([_small_turn(step_deg * offset) for offset in _OFFSETS])
-    return np.asarray(compose(turns, quaternions[:, None])).reshape(-1, 4)
+    return np.asarray(compose(_turns(step_deg), quaternions[:, None])).reshape(-1, 4)
+
+
+@lru_cache(maxsize=64)
+def _turns(step_deg: float) -> NDArray[np.float64]:
+    """The turns to the neighbours, (27, 4); all climbs of a search take the same few steps."""
+    return np.array([_small_turn(step_deg * offset) for offset in _OFFSETS])
 
 
 def _small_turn(vector_deg: NDArray[np.float64]) -> NDArray[np.float64]:
