@@ -57,4 +57,5 @@ def compile_once() -> None:
 if __name__ == "__main__":
     compile_once()
     sys.argv = sys.argv[1:]
+    sys.path[0] = str(Path(sys.argv[0]).parent)  # what lies beside a script is found, as ever
     runpy.run_path(sys.argv[0], run_name="__main__")
