@@ -47,7 +47,8 @@ def forbidden_pixels(patterns: Patterns, pixels: Array, n_scored: int) -> Array 
     level = xp.asarray(patterns.columns[FRAME_MASK])[:, pixels]
     scored = xp.arange(len(pixels)) < n_scored
     forbidden = level >= xp.where(scored, int(PixelUse.MERGE_ONLY), int(PixelUse.NEVER))
-    return forbidden.astype(np.uint8) if bool(forbidden.any()) else None
+    # Pixels chosen from rows come column by column; kernels, which are compiled for an order, go row by row.
+    return forbidden.astype(np.uint8, order="C") if bool(forbidden.any()) else None
 
 
 def move_photons(photons: SparsePhotons, device: DeviceName) -> SparsePhotons:
