@@ -5,6 +5,7 @@ tell a density from two on.  The transform of the intensity is the autocorrelati
 at its diameter; in a smaller box of the autocorrelation nothing is lost but noise from beyond.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +57,9 @@ def with_fewer_voxels(cube: NDArray[np.float64], voxel_inv_A: float, diameter_A:
     profile = _Envelope(cube, _ENVELOPE / (diameter_A * voxel_inv_A))
     relative = np.where(measured, cube / profile(radius) - 1, 0.0)
     window = _window(m, diameter_A * n * voxel_inv_A)
-    mean, known = (_in_smaller_box(x, window) for x in (relative, measured.astype(np.float64)))
+    with ThreadPoolExecutor() as pool:
+        smaller = pool.map(_in_smaller_box, (relative, measured.astype(np.float64)), (window, window))
+        mean, known = smaller
     new_axis = (np.arange(m) - m // 2) * (n / m)
     new_radius = np.sqrt(new_axis[:, None, None] ** 2 + new_axis[:, None] ** 2 + new_axis**2)
     values = profile(new_radius) * np.maximum(1 + mean / np.maximum(known, _MEASURED), 0.0)
@@ -99,6 +102,7 @@ def _in_smaller_box(cube: NDArray[np.float64], window: NDArray[np.float64]) -> N
     from scipy.fft import fftn, fftshift, ifftn, ifftshift
 
     n, m, cores = len(cube), len(window), usable_cores()
-    cut = slice(n // 2 - m // 2, n // 2 - m // 2 + m)
-    autocorrelation = fftshift(ifftn(ifftshift(cube), workers=cores))[cut, cut, cut]
+    # What is kept lies around the first voxel; nothing else is put into another order.
+    kept = (np.arange(m) - m // 2) % n
+    autocorrelation = ifftn(ifftshift(cube), workers=cores)[np.ix_(kept, kept, kept)]
     return np.asarray(fftshift(fftn(ifftshift(autocorrelation * window), workers=cores)).real)
