@@ -34,7 +34,33 @@ def _gain_ahead(result: dict[str, Any]) -> float:
     return seconds[f"{order}, when needed"] / seconds[f"{order}, one tile ahead"]
 
 
+def _on_ranks(method: str, name: str, device: str, sizes: str) -> Figure:
+    """How far volumes on 2, 3 and 4 ranks come from those of one."""
+    where, option = ("CPU", "") if device == "cpu" else ("ranks that share one GPU", " --device cuda")
+    return Figure(
+        f"{name} on 2 to 4 ranks, meshes of 2x1 to 2x2: norm of the difference to one rank, {where}",
+        at_most(1e-5),
+        f"same_on_ranks_{method}_{device}",
+        lambda r: r["largest_volume_error"],
+        f"python bench/same_on_ranks.py --cases {method}{option} {sizes} --keep",
+        remark=_other_orientations,
+    )
+
+
+def _other_orientations(result: dict[str, Any]) -> str:
+    most = max(run["other_orientations"] for run in result["runs"])
+    same = sum(run["volume_error"] == 0 for run in result["runs"])
+    told = f"{most} orientations are others" if most else "orientations are the same"
+    shares = any(run["half_sets"] == "together" and not run["mesh"].endswith("x1") for run in result["runs"])
+    apart = "" if shares else "; no two groups share out the frames of a half"
+    return f"{same} of {len(result['runs'])} volumes are the same to the bit, and {told}{apart}"
+
+
 FIGURES = [
+    _on_ranks("emc", "EMC", "cpu", "--frames 400 --pixels 28"),
+    _on_ranks("mtip", "M-TIP", "cpu", "--frames 400 --pixels 28"),
+    _on_ranks("emc", "EMC", "cuda", "--frames 1500 --pixels 48"),
+    _on_ranks("mtip", "M-TIP", "cuda", "--frames 800 --pixels 36"),
     Figure(
         "2 ranks × 1 thread over 1 rank × 2 threads, time of an iteration",
         at_most(1.1, "times"),
