@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.campaign.address import apart_from_password
 from orienteer.cli.live import _options, _sources
 from orienteer.dashboard import marks
 from orienteer.dashboard.control import live_arguments
@@ -242,6 +243,18 @@ def test_a_live_run_goes_on_by_the_command_that_its_description_tells(tmp_path: 
     sources = [value for name, _, value in given if name == "--source"]
     options = [value for name, _, value in given if name == "--option"]
     assert (_sources(sources), _options(options)) == (LIVE["sources"], LIVE["options"])
+
+
+def test_a_live_run_keeps_its_sample_and_no_password_stands_in_its_command(tmp_path: Path) -> None:
+    """All users of a machine can read the commands of its processes."""
+    address = "postgresql://beam:p%40ss@server:5433/shift"
+    command = live_arguments(tmp_path, {**LIVE, "sample": "virus 1"}, address)
+    assert {"--sample=virus 1", "--campaign=postgresql://beam@server:5433/shift"} <= set(command)
+    assert apart_from_password(address) == ("postgresql://beam@server:5433/shift", "p@ss")
+    assert apart_from_password("shift/campaign.db") == ("shift/campaign.db", "")
+    assert apart_from_password("postgresql://beam@server/shift") == ("postgresql://beam@server/shift", "")
+    no_campaign = live_arguments(tmp_path, {**LIVE, "sample": "virus 1"}, "")
+    assert not any(text.startswith("--sample") for text in no_campaign)
 
 
 @pytest.mark.parametrize(

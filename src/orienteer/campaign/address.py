@@ -55,3 +55,22 @@ def in_words(url: URL) -> str:
     if url.drivername == "sqlite":
         return str(url.database)
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def apart_from_password(address: str) -> tuple[str, str]:
+    """The address of a campaign without its password, and the password; "" where it holds none.
+
+    >>> apart_from_password("postgresql://beam:secret@server/shift")
+    ('postgresql://beam@server/shift', 'secret')
+    """
+    if "://" not in address:
+        return address, ""
+    try:
+        url = make_url(address)
+    except ArgumentError:
+        return address, ""
+    if url.password is None:
+        return address, ""
+    # Not by set(), for which no password is none that was given.
+    bare = URL.create(url.drivername, url.username, None, url.host, url.port, url.database, url.query)
+    return bare.render_as_string(hide_password=False), str(url.password)

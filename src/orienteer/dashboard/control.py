@@ -74,7 +74,7 @@ class Control:
                 stdout=printed,
                 stderr=printed,
                 # Whatever lies in the folder in which we were started is no module of ours.
-                env={**os.environ, "PYTHONSAFEPATH": "1"},
+                env={**os.environ, "PYTHONSAFEPATH": "1", **self._secrets()},
                 start_new_session=True,
             )
         except OSError as error:
@@ -85,6 +85,13 @@ class Control:
         finally:
             os.close(printed)
         return f"Started process {self._started[entry.path].pid}; it goes on from the last checkpoint."
+
+    def _secrets(self) -> dict[str, str]:
+        """The password of the database, which the command does not hold: everybody can read commands."""
+        from orienteer.campaign.address import apart_from_password
+
+        password = apart_from_password(self._campaign)[1]
+        return {"PGPASSWORD": password} if password else {}
 
     def _holder(self, entry: Entry) -> Holder | None:
         """Who works on a run; a lock that is no file of its folder says nothing."""
@@ -115,12 +122,18 @@ def live_arguments(path: Path, described: dict[str, Any], campaign: str) -> list
     if described.get("filter") != "":
         what = "This live run has a filter, which is a program, and none is started from here."
         raise Refused(409, what, _HOW_TO_GO_ON)
+    from orienteer.campaign.address import apart_from_password
+
+    sample = described.get("sample")
+    into = [f"--campaign={apart_from_password(campaign)[0]}"] if campaign else []
+    if campaign and isinstance(sample, str) and sample:
+        into.append(f"--sample={sample}")
     return [
         "orienteer", "live", f"--out={path}", f"--settings={path / 'settings.toml'}", f"--seed={seed}",
         f"--device={device}",
         *(f"--source={name}={address}" for name, address in sources.items()),
         *(f"--option={name}={json.dumps(value)}" for name, value in options.items()),
-        *([f"--campaign={campaign}"] if campaign else []),
+        *into,
     ]  # fmt: skip
 
 
