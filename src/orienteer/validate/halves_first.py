@@ -18,6 +18,7 @@ from orienteer.errors import OrienteerError
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.handing_over import begin_from
 from orienteer.run.crew import crew
+from orienteer.run.directory import RunDirectory
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.validate.half_runs import iterate_halves
 from orienteer.validate.kept_maps import HalfMap, place_of_map
@@ -84,6 +85,8 @@ def begin_with_halves(run: Run, halves: Halves, at_work: SideBySide | None = Non
             method.remarks.append("This run begins with the map on which two halves of its frames agree.")
             is_begun = True
 
+    if at_work is not None:  # they come to the card first, and this run makes itself ready meanwhile
+        at_work.wait_until(lambda: all(RunDirectory(half.path).events.exists() for half in halves.runs))
     run.begin_with(begin)
     for half in halves.runs:
         place_of_map(half).unlink(missing_ok=True)

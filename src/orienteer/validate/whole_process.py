@@ -10,24 +10,32 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 from orienteer.compute.arrays import choose_device
 from orienteer.compute.machine import limit_cores
 from orienteer.phase.phasing import phase
 from orienteer.phase.settings import PhaseSettings
+from orienteer.run.directory import RunDirectory
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_run
 from orienteer.validate.half_process import end_with_the_other, say_done
+from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
+
+_PATIENCE_S, _GLANCE_EVERY_S = 10.0, 0.05
 
 
 def main() -> None:
     """Do what the lines on the standard input say."""
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     limit_cores(int(order["cores"]))
+    if order["device"] != "cpu":
+        _let_halves_begin(Path(order["path"]) / FOLDER)
     device = choose_device(order["device"])
     if device == "cuda":
         _warm_up()
@@ -40,6 +48,15 @@ def main() -> None:
     else:
         voxel_errors(run, ValidationSettings(**order["settings"]), device)
     say_done()
+
+
+def _let_halves_begin(folder: Path) -> None:
+    """Wait until the halves are at work, or for some time: processes come to a card one after the other."""
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until and not all(
+        RunDirectory(folder / half).events.exists() for half in ("half_1", "half_2")
+    ):
+        time.sleep(_GLANCE_EVERY_S)
 
 
 def _warm_up() -> None:
