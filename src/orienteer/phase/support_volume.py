@@ -41,8 +41,9 @@ _NUMBER = 10**6
 _LARGEST, _SMALLEST = 2.0, 0.03
 # A volume is worse than the best where it is so by more standard errors than this.
 _ERRORS = 2.0
-# Nats below the best at which amplitudes are twice as wrong: that is worse, whatever the errors.
-_TWICE_AS_WRONG = float(np.log(2.0))
+# Nats below the best that are worse, whatever the errors: amplitudes are twice as wrong while starts still
+# look for the density, and errors have twice the variance once they have it, and only the volume differs.
+_MUCH_WORSE, _WORSE = float(np.log(2.0)), float(np.log(2.0)) / 2
 # No support is smaller, in voxels.
 LEAST_VOLUME = 8
 
@@ -123,7 +124,8 @@ class _Way:
         """The number of the smallest volume that is as good as any."""
         copies = self.course.group.order
         winners = Foretold(np.stack(self._winners), self._voxels.counts, self._voxels.speckle, copies)
-        return smallest_as_good(winners, float(np.median(self._apart)))[0]
+        most = _WORSE if self._is_sharp else _MUCH_WORSE
+        return smallest_as_good(winners, float(np.median(self._apart)), most)[0]
 
 
 def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
@@ -132,13 +134,16 @@ def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]
     return np.geomspace(largest, min(smallest, largest), number)
 
 
-def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArray[np.float64]]:
+def smallest_as_good(
+    found: Foretold, scatter: float = 0.0, most: float = _MUCH_WORSE
+) -> tuple[int, NDArray[np.float64]]:
     """The last of falling volumes, counted from the best, before held-out voxels are foretold worse.
 
     What comes after it is not asked: where voxels tell little, some far smaller volume may do as well by
     chance, and would ruin the density.  A volume that is too large does no harm.
 
     scatter : by how much scores of good starts at one volume differ.
+    most : how many nats below the best are allowed, however large the errors.
     Returns its number, and the standard error (K,) of how far each is below the best: it comes from the
     scatter of speckles, which are few, and from that of starts.
     """
@@ -146,6 +151,6 @@ def smallest_as_good(found: Foretold, scatter: float = 0.0) -> tuple[int, NDArra
     below, by_speckles = found.below(best)
     error = np.hypot(by_speckles, scatter)
     # Symmetric particles have few speckles that are no copies: their errors alone would allow anything.
-    allowed = np.minimum(_ERRORS * error, _TWICE_AS_WRONG)
+    allowed = np.minimum(_ERRORS * error, most)
     worse = np.flatnonzero(below[best:] > allowed[best:])
     return (best + int(worse[0]) - 1 if len(worse) else len(below) - 1), error
