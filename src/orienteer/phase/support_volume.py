@@ -4,7 +4,7 @@ A support that is too small forces errors into the density, and held-out voxels 
 it is.  One that is too large lets noise in, and far too large a one hides the density altogether.  So a few
 starts go down from a large volume to smaller ones, and the smallest volume is taken that foretells held-out
 voxels as well as the best does: not worse by more than two standard errors of the difference, and not by
-more than a factor of two in the errors themselves, as symmetric particles have few speckles that are no copies.
+more than a factor of two in the errors themselves: symmetric particles have few speckles that are no copies.
 
 Starts keep what they have found when the volume falls.  Were they begun anew at each volume, one at which all
 of them fail by chance would end the search.  The steps are large at first, and go on until several volumes in
