@@ -32,7 +32,7 @@ def match(likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Bat
     xp = array_namespace(batch.fluence)
     best = xp.full(len(batch), -np.inf, dtype=np.float32)
     row = xp.zeros(len(batch), dtype=np.int64)
-    fused = can_fuse(likelihood, batch)
+    fused = can_fuse(likelihood, batch, expander)
     for tile in expander.tiles(rows):
         is_fused = fused and tile.model is not None
         slices = expander.turned(rows, tile) if is_fused else expander.slices(rows, tile, batch.by_pixel)

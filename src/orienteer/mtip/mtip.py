@@ -71,6 +71,8 @@ class Mtip(Emc):
 
     settings: MtipSettings
     merges_whole_frames = False
+    # Its envelope has no dark rings, and models have their own.
+    has_own_means = False
 
     def __init__(
         self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,
@@ -189,7 +191,7 @@ class Mtip(Emc):
         counted = xp.asarray(1 / (1 + exposure / most_exposed(self._grid)))
         turns = xp.asarray(to_matrix(self.group.quaternions))
         exact = [ExactSums(self._grid, points, counted, turns) for _ in deposit.sums]
-        return ExactDeposit(deposit.sums, deposit.junk, deposit.row_mass, deposit.models, exact)
+        return ExactDeposit(deposit.sums, deposit.junk, deposit.row_mass, deposit.models, exact=exact)
 
     @property
     def sums_in_any_order(self) -> bool:

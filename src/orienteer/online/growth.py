@@ -220,8 +220,9 @@ class Growth:
         assert self._learnt is not None
         learnt = self._learnt
         return intensity_volumes(
-            learnt.full, learnt.profile, learnt.voxel_inv_A, learnt.merged_inv_A, self._diameter_A
-        )
+            learnt.full, [learnt.profile] * len(learnt.full), learnt.voxel_inv_A, learnt.merged_inv_A,
+            self._diameter_A,
+        )  # fmt: skip
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per hit that is kept."""

@@ -39,6 +39,7 @@ class RoundEmc(Emc):
     """
 
     gathers_momentum = False  # each round has other hits, whose noise would be carried on
+    has_own_means = False  # what earlier rounds have merged is relative to the mean of all hits
 
     def __init__(
         self, source: Source, settings: EmcSettings, *, seed: int, device: DeviceName, memory: Memory,

@@ -1,7 +1,7 @@
 """What is carried from one iteration to the next, through stages and starts, into a checkpoint and back."""
 
 from collections.abc import Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,12 @@ from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.results import intensity_volumes
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.reconstruction.states.number_of_states import Growth
+from orienteer.reconstruction.states.radial_means import (
+    NO_RATIO,
+    ratios_of_state,
+    ratios_of_states,
+    state_of_ratios,
+)
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
@@ -32,7 +38,13 @@ _HIGH_ORDER, _STARTS = 12, 4
 
 
 class Carried(Preparation):
-    """Models, fluences, junk, the table of frames and the course: all that the next iteration begins with."""
+    """Models, fluences, junk, the table of frames and the course: all that the next iteration begins with.
+
+    ratios : of each model its radial mean, relative to that of all frames.
+    has_own_means : whether states have radial means of their own; else they share that of all frames.
+    """
+
+    has_own_means = True
 
     def __init__(
         self,
@@ -53,6 +65,7 @@ class Carried(Preparation):
         self.course = Course(
             len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1
         )
+        self.ratios = [NO_RATIO]
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
         self.models: Array = None
@@ -89,7 +102,34 @@ class Carried(Preparation):
 
     def brighten(self, factor: NDArray[np.float64] | float) -> None:
         """Multiply the models that were taken last, each by its factor (M,) or all by one."""
+        if self.n_models > 1 and self.has_own_means:
+            # A voxel of few photons is held to the radial mean, which must stay that of the model.
+            factors = np.broadcast_to(factor, self.n_models)
+            self.ratios = [ratio.scaled(each) for ratio, each in zip(self.ratios, factors, strict=True)]
+            self.work.take_ratios(self.ratios)
+            return
         self.take_models(self._found.brighter(factor))
+
+    def take_ratios(self, ratios: list[RadialProfile]) -> None:
+        """Go on with other radial means of the models, relative to that of all frames."""
+        work, xp = self.work, self.xp
+        n, voxel = work.edge_voxels, work.stage.voxel_inv_A
+        before, after = (np.stack([r.at_voxels(n, voxel) for r in each]) for each in (self.ratios, ratios))
+        change = xp.asarray(before / after)
+        full = (self.full * change).astype(np.float32)
+        self.models = (self.models * change).astype(np.float32)
+        self._found, self.full = replace(self._found, models=self.models), full
+        self.ratios = ratios
+        work.take_ratios(ratios)
+
+    def learn_ratios(self) -> None:
+        """Take radial means from the frames that show each model now."""
+        if self.n_models > 1 and self.has_own_means:
+            self.take_ratios(ratios_of_states(self, self._frames_of_states(), self.n_models))
+
+    def _frames_of_states(self) -> NDArray[np.int64]:
+        """The model that every frame shows, (N,); -1: none, or it is a sentinel."""
+        return np.where(self.table.merged & ~self.sentinel, self.table.shown, -1)
 
     # Stages -----------------------------------------------------------------------------------------------
 
@@ -119,7 +159,7 @@ class Carried(Preparation):
         """Begin a stage with the models that there are.  is_new : they are random, where it is the first."""
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
-        zoom = 1.0
+        zoom, shown = 1.0, self._frames_of_states()
         if self.models is not None:
             zoom = self.work.stage.voxel_inv_A / self.stages[stage].voxel_inv_A
             self.noise.rescale_shells(zoom)
@@ -133,6 +173,9 @@ class Carried(Preparation):
             n, xp = self.work.edge_voxels, self.xp
             self.models = xp.stack([xp.stack([resized(m, n, zoom) for m in half]) for half in self.models])
             self.full = xp.stack([resized(m, n, zoom) for m in self.full])
+            if self.n_models > 1 and self.has_own_means:
+                self.work.take_ratios(self.ratios)
+                self.take_ratios(ratios_of_states(self, shown, self.n_models))
 
     @property
     def _knows_all(self) -> bool:
@@ -170,8 +213,9 @@ class Carried(Preparation):
         """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
         stage = self.work.stage
         return intensity_volumes(
-            self.full, self.profile, stage.voxel_inv_A, stage.merged_inv_A, float(self.diameter_A)
-        )
+            self.full, [self.profile.times(ratio) for ratio in self.ratios], stage.voxel_inv_A,
+            stage.merged_inv_A, float(self.diameter_A),
+        )  # fmt: skip
 
     def orientations(self) -> dict[str, NDArray[Any]]:
         """One row per frame."""
@@ -225,6 +269,7 @@ class Carried(Preparation):
             "weight": self.table.weight,
             "half_correlation": self.half_correlation,
             **self.noise.state(),
+            **state_of_ratios(self.ratios),
         }
 
     def _take(self, learnt: Mapping[str, Any]) -> None:
@@ -240,6 +285,8 @@ class Carried(Preparation):
         self.table.weight = np.array(learnt["weight"], dtype=np.float64)
         self.half_correlation = np.array(learnt["half_correlation"], dtype=np.float64)
         self.noise.restore(learnt)
+        self.ratios = ratios_of_state(learnt, self.n_models)
+        self.work.take_ratios(self.ratios)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""

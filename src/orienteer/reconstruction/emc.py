@@ -82,6 +82,8 @@ class Emc(Carried):
         self.take_models(found)
         with logged("nuisances"):
             update_nuisances(self, deposits)
+            if course.stage == 0:  # while frames still change their states
+                self.learn_ratios()
         merged = table.merged & ~self.sentinel
         if (merged & (self.first_weight > 0)).any():
             # What looks like something else has no say in how well the others fit.  What is left out later
@@ -228,7 +230,7 @@ class Emc(Carried):
 
     def new_expander(self, half: int) -> Expander:
         """What makes the slices that the frames of a half meet: those of the model of the other."""
-        return Expander(self.models[self.n_halves - 1 - half], self.work.points, self.work.junk(self.junk))
+        return self.work.expander(self.models[self.n_halves - 1 - half], self.junk)
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
         """Room for what the frames of a half leave behind."""
@@ -241,7 +243,7 @@ class Emc(Carried):
         if self.junk is not None:
             junk = self.xp.zeros((len(self.junk), len(work.places), 2), dtype=np.float64)
         row_mass = self.xp.zeros(len(work.rows), dtype=np.float64)
-        return Deposit(sums, junk, row_mass, self.models[half])
+        return Deposit(sums, junk, row_mass, self.models[half], work.ratios)
 
     def _magnitudes(self, work: Workspace, half: int) -> tuple[float, float]:
         """Photons and weights that all frames of a half may leave behind, on whatever ranks they are.
@@ -250,6 +252,8 @@ class Emc(Carried):
         """
         frames = np.maximum(self.fluence[work.frames_of(half)], 1.0).sum()
         weights = float(frames) * float(abs(work.pixel_weights).sum())
+        if work.ratios is not None:
+            weights *= float(work.ratios.max())
         return weights * (1 + float(abs(self.models[half]).max())), weights
 
     @property

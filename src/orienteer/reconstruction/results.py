@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile, distance_of_voxels
 from orienteer.volume.volume import Volume
 
 # The correlation of two halves above which they show the same.
@@ -16,24 +16,26 @@ _FEW_VOXELS = 2
 
 
 def intensity_volumes(
-    relative: Array, profile: RadialProfile, voxel_inv_A: float, merged_inv_A: float, diameter_A: float = 0.0
-) -> list[Volume]:
+    relative: Array, profiles: Sequence[RadialProfile], voxel_inv_A: float, merged_inv_A: float,
+    diameter_A: float = 0.0,
+) -> list[Volume]:  # fmt: skip
     """The intensity of each model, in photons per pixel of mean correction at mean fluence.
 
-    relative : (M, n, n, n) intensity relative to the radial mean.
+    relative : (M, n, n, n) intensity relative to the radial mean; profiles : the M radial means.
     merged_inv_A : beyond this nothing was merged: NaN.
     diameter_A : of the particle, which whoever phases the intensity wants to know; 0: it is not told.
     """
     told = {"diameter_A": diameter_A} if diameter_A else {}
-    n = len(relative[0])
-    axis = (np.arange(n) - n // 2) * voxel_inv_A
-    length = np.sqrt(sum(np.square(a) for a in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
-    mean = profile(length)
-    mean[length > merged_inv_A + voxel_inv_A] = np.nan
+    length = distance_of_voxels(len(relative[0])) * voxel_inv_A
+    # Beyond this nothing was merged.
+    outside = np.where(length > merged_inv_A + voxel_inv_A, np.nan, 1.0)
     return [
-        Volume(to_numpy(values) * mean, voxel_inv_A, "reciprocal", name=f"intensity {m + 1}", metadata=told)
-        for m, values in enumerate(relative)
-    ]
+        Volume(
+            to_numpy(values) * (profile(length) * outside), voxel_inv_A, "reciprocal",
+            name=f"intensity {m + 1}", metadata=told,
+        )
+        for m, (values, profile) in enumerate(zip(relative, profiles, strict=True))
+    ]  # fmt: skip
 
 
 def radial_summary(

@@ -1,5 +1,6 @@
 """What one stage needs and no iteration changes: pixels, points, poses, frames on the device."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +19,8 @@ from orienteer.reconstruction.course.ladder import Stage
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.frames.batches import Batches, KeptFrames, PreparedFrames, StageFrames
 from orienteer.reconstruction.frames.frame_store import FrameStore
+from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.fine_search import FineSearch
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.slicing.patches import PointPatches
@@ -41,6 +44,7 @@ class Workspace:
     points : the pixel list in voxels; pixel_weights : (P,) float32 correction times radial mean.
     poses, quaternions, rows : the grid of orientations that every frame meets, on the device and in float64.
     fine : the search on a finer grid below it, in stages of two passes.
+    ratios : (M, P) float32, radial mean of each model relative to that of all frames; None: it is that.
     edge_voxels : edge of the cube that holds all merged pixels.
     mesh : ranks that share frames and poses.
     """
@@ -86,6 +90,7 @@ class Workspace:
         self._frames = StageFrames(
             emc.frames, self.places, self.n_scored, emc.device, emc.plan, emc.fluence, learns=~emc.sentinel
         )
+        self.ratios: Array | None = None
         self._kept: dict[Part, KeptFrames] = {}
         self._samples: dict[tuple[Part, int], PreparedFrames] = {}
         self._scored_photons: NDArray[np.float64] | None = None
@@ -167,6 +172,15 @@ class Workspace:
             complete_rows(self.mesh.all, store.own_of(np.concatenate(seen)), photons)
             self._scored_photons = photons
         return self._scored_photons
+
+    def expander(self, models: Array, junk: Array | None = None) -> Expander:
+        """What makes slices of models (M, n, n, n) and of junk classes (J, U)."""
+        return Expander(models, self.points, self.junk(junk), self.ratios)
+
+    def take_ratios(self, ratios: Sequence[RadialProfile]) -> None:
+        """Go on with radial means of the models, relative to that of all frames."""
+        factors = np.stack([ratio(self.length_inv_A) for ratio in ratios])
+        self.ratios = None if (factors == 1).all() else self.xp.asarray(factors.astype(np.float32))
 
     def junk(self, junk: Array | None) -> Array | None:
         """The junk classes (J, U) at the pixels of this stage."""

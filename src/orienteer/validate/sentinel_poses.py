@@ -25,7 +25,6 @@ from orienteer.reconstruction.frames.batches import Batches, StageFrames
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.autocorrelation import LEAST_INTENSITY
-from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect
 from orienteer.reconstruction.orienting.refinement import refine_poses
 from orienteer.reconstruction.orienting.sentinels import is_flat
@@ -112,7 +111,7 @@ def poses_against(emc: Emc, frames: Source) -> NDArray[np.float64]:
     likelihood = emc.noise.likelihood(work)
     # No frame shuns what is dark in a result, which may be dark by chance.
     models = xp.maximum(emc.full, np.float32(LEAST_INTENSITY))
-    expander = Expander(models, work.points, work.junk(emc.junk))
+    expander = work.expander(models, emc.junk)
     fluence = _fluence(emc, store)
     stage = StageFrames(store, work.places, work.n_scored, emc.device, emc.plan, fluence)
     table = FrameTable(store.n_frames)

@@ -23,7 +23,6 @@ from orienteer.likelihood.fluence import solve_fluence
 from orienteer.likelihood.frames import FrameBatch
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.reconstruction.frames.batch import Batch
-from orienteer.slicing.trilinear import slice_volume
 from orienteer.source.sparse_photons import dense_from_photons
 
 if TYPE_CHECKING:
@@ -80,7 +79,8 @@ def signal_at_poses(
     which = np.maximum(model, 0)
     for m in np.unique(which):
         rows = np.flatnonzero(which == m)
-        slices = slice_volume(models[int(m)], work.points, xp.asarray(np.ascontiguousarray(matrices[rows])))
+        own = xp.asarray(np.ascontiguousarray(matrices[rows]))
+        slices = work.expander(models).slices_of(int(m), own, by_pixel=False)
         expected[xp.asarray(rows)] = slices[:, : work.n_scored]
     expected *= work.pixel_weights[: work.n_scored]
     floor = work.pixel_model.floor[: work.n_scored]

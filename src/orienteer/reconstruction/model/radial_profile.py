@@ -31,9 +31,24 @@ class RadialProfile:
         """The mean at these distances; constant beyond the ends."""
         return np.asarray(np.exp(np.interp(np.asarray(length_inv_A), self.radius_inv_A, self.log_mean)))
 
-    def scaled(self, factor: NDArray[Any]) -> "RadialProfile":
-        """The profile times a factor (G,) above 0 at each of its radii."""
+    def at_voxels(self, n: int, voxel_inv_A: float) -> NDArray[np.float64]:
+        """The mean at the voxels of a cube, (n, n, n)."""
+        return self(distance_of_voxels(n) * voxel_inv_A)
+
+    def times(self, other: "RadialProfile") -> "RadialProfile":
+        """The product of both, as fine as either."""
+        radius = np.union1d(self.radius_inv_A, other.radius_inv_A)
+        return RadialProfile(radius, np.log(self(radius)) + np.log(other(radius)))
+
+    def scaled(self, factor: NDArray[Any] | float) -> "RadialProfile":
+        """The profile times a factor above 0, one for all or (G,) at each of its radii."""
         return RadialProfile(self.radius_inv_A, self.log_mean + np.log(factor))
+
+
+def distance_of_voxels(n: int) -> NDArray[np.float64]:
+    """Distance of the voxels of a cube from its centre, in voxels, (n, n, n)."""
+    square = (np.arange(n) - n // 2) ** 2.0
+    return np.asarray(np.sqrt(square[:, None, None] + square[:, None] + square))
 
 
 def estimate_profile(

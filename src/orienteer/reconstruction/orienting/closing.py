@@ -83,7 +83,7 @@ def _refine_part(
     work, stage = emc.work, emc.work.stage
     # Each half meets the model of the other, and the sentinels, which only the first grid has seen, the last.
     other = emc.n_halves - 1 - part if isinstance(part, int) else emc.n_halves - 1
-    expander = Expander(emc.models[other], work.points, work.junk(emc.junk))
+    expander = work.expander(emc.models[other], emc.junk)
     step_deg = covering_bound_deg(stage.first_level if part == "sentinel" else stage.level)
     if is_near:
         step_deg /= _NARROWER

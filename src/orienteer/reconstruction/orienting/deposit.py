@@ -28,12 +28,14 @@ class Deposit:
     row_mass : (rows,) float64, responsibility of every row.
     models : (M, n, n, n) float32, what the frames correct: of what they have, only what its slices have not
         is left behind.  None: all that they have.
+    ratios : (M, P) float32 that slices of each model are multiplied with; None: they are as they are.
     """
 
     sums: list[Any]
     junk: Array | None
     row_mass: Array
     models: Array | None = None
+    ratios: Array | None = None
 
     def add(
         self, model: int, points: PointPatches, matrices: Array, values: Array, row_weights: Array,
@@ -42,9 +44,14 @@ class Deposit:
         """Leave merged frames behind where slices of a model with these matrices (T, 3, 3) are taken.
 
         values : (T, P) or (P, T) float32 merged photons, overwritten; row_weights : (T,) summed fluences.
-        weights : expected photons of the radial mean where pixels are missing, shaped like values; None:
-            row_weights times pixel_weights (P,).
+        weights : expected photons of the radial mean where pixels are missing, shaped like values,
+            overwritten; None: row_weights times pixel_weights (P,).
         """
+        if self.ratios is not None:
+            ratio = self.ratios[model]
+            pixel_weights = pixel_weights * ratio
+            if weights is not None:
+                weights *= ratio[:, None] if by_pixel else ratio
         rows = row_weights.astype(np.float32)
         compared = None if self.models is None else self.models[model]
         if compared is not None and not is_on_gpu(values):
@@ -74,16 +81,23 @@ class Deposit:
 
     def with_model(self, other: "Deposit", model: int) -> "Deposit":
         """With one more model, of which another deposit holds the sums."""
-        models = None
-        if self.models is not None and other.models is not None:
-            xp = array_namespace(self.models)
-            models = xp.concatenate([self.models, other.models[model : model + 1]])
-        return replace(self, sums=[*self.sums, other.sums[model]], models=models)
+        own = slice(model, model + 1)
+        return replace(
+            self,
+            sums=[*self.sums, other.sums[model]],
+            models=_joined(self.models, None if other.models is None else other.models[own]),
+            ratios=_joined(self.ratios, None if other.ratios is None else other.ratios[own]),
+        )
 
     def of_model(self, model: int) -> "Deposit":
         """What was left behind for one model alone."""
-        models = None if self.models is None else self.models[model : model + 1]
-        return replace(self, sums=[self.sums[model]], models=models)
+        own = slice(model, model + 1)
+        return replace(
+            self,
+            sums=[self.sums[model]],
+            models=None if self.models is None else self.models[own],
+            ratios=None if self.ratios is None else self.ratios[own],
+        )
 
     def add_junk(
         self, classes: slice | Array, values: Array, row_weights: Array, pixel_weights: Array, by_pixel: bool,
@@ -109,3 +123,8 @@ class Deposit:
         self.row_mass = comm.sum(self.row_mass)
         if self.junk is not None:
             self.junk = comm.sum(self.junk)
+
+
+def _joined(first: Array | None, second: Array | None) -> Array | None:
+    """One array after the other; None where either is."""
+    return None if first is None or second is None else array_namespace(first).concatenate([first, second])

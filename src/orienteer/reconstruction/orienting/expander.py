@@ -18,11 +18,13 @@ class Expander:
     """Makes the slices of a tile: trilinear samples of a model, or the patterns of the junk classes.
 
     models : (M, n, n, n) float32; junk : (J, P) float32 or None; points : the pixel list in voxels.
+    ratios : (M, P) float32 that the slices of each model are multiplied with; None: they are as they are.
     """
 
     models: Array
     points: PointPatches
     junk: Array | None = None
+    ratios: Array | None = None
     _memory: dict[tuple[int, ...], Array] = field(default_factory=dict)
     _signal: dict[int, Array] = field(default_factory=dict)
     _offsets: dict[int, Array] = field(default_factory=dict)
@@ -66,6 +68,22 @@ class Expander:
         out = self._memory.get(shape)
         if out is None:
             out = self._memory[shape] = array_namespace(self.models).empty(shape, dtype=np.float32)
-        return slice_volume(
-            self.models[tile.model], self.points, rows.poses.matrices[tile.poses], by_pixel=by_pixel, out=out
+        return self.slices_of(tile.model, rows.poses.matrices[tile.poses], by_pixel, out)
+
+    def slices_of(self, model: int, matrices: Array, by_pixel: bool, out: Array | None = None) -> Array:
+        """Slices of a model for matrices (T, 3, 3): (T, P) or (P, T) float32."""
+        slices = slice_volume(self.models[model], self.points, matrices, by_pixel=by_pixel, out=out)
+        return self.brightened(model, slices, by_pixel)
+
+    def brightened(self, model: int, slices: Array, by_pixel: bool) -> Array:
+        """Slices that were made of a model, multiplied where they are with its ratios."""
+        if self.ratios is not None:
+            slices *= self.ratios[model][:, None] if by_pixel else self.ratios[model]
+        return slices
+
+    def of_model(self, model: int) -> "Expander":
+        """The same for one of the models, without junk."""
+        own = slice(model, model + 1)
+        return Expander(
+            self.models[own], self.points, ratios=None if self.ratios is None else self.ratios[own]
         )

@@ -34,16 +34,17 @@ def score_tile(
     return found if law is None else law.scores(found, found)
 
 
-def can_fuse(likelihood: Likelihood, batch: Batch, *, is_listed: bool = False) -> bool:
+def can_fuse(likelihood: Likelihood, batch: Batch, expander: Expander, *, is_listed: bool = False) -> bool:
     """Whether slices need not be seen to score the batch: operands of photon lists are made from the model.
 
-    So it is on the CPU where all frames share their operand.
+    So it is on the CPU where all frames share their operand, and slices are what the model has.
 
     is_listed : whether groups of frames have rows of their own, and no operand to share.
     """
     group = batch.groups[0]
     return (
         isinstance(group.product, SparseProduct)
+        and expander.ratios is None
         and not is_on_gpu(batch.fluence)
         and (is_listed or len(batch.groups) == 1 or not likelihood.needs_fluence_groups)
         and all(group.is_even or not likelihood.needs_fluence_groups for group in batch.groups)
@@ -105,7 +106,7 @@ def expect(
     Ranks that share out the rows of the store take tiles as they come to them, and merge what they took.
     beta : (D,) or a number, inverse temperatures.
     """
-    fused = can_fuse(likelihood, batch)
+    fused = can_fuse(likelihood, batch, expander)
     slices: Any
     tiles: Sequence[Tile]
     # Ranks that share out tiles compare scores with those of one row, and must agree on terms, from which the
@@ -153,7 +154,7 @@ def _first_scores(
 ) -> Array:
     """Log-likelihoods (D,) of the first row of a tile."""
     tile = _beginning(tile, 1)
-    if tile.model is not None and can_fuse(likelihood, batch):
+    if tile.model is not None and can_fuse(likelihood, batch, expander):
         return score_tile(likelihood, expander.turned(rows, tile), batch)[0]
     return score_tile(likelihood, expander.slices(rows, tile, batch.by_pixel), batch, one_term)[0]
 

@@ -39,7 +39,6 @@ from orienteer.reconstruction.orienting.listed_rows import (
 )
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.states.posterior import StatePosterior
-from orienteer.slicing.trilinear import slice_volume
 
 # Scores of the second pass that are held at once; lists beside them take ten times their memory.
 _MOST_SCORES = {"cpu": 1 << 26, "cuda": 1 << 28}
@@ -289,8 +288,7 @@ class FineSearch:
 
     def _slices(self, expander: Expander, tile: BlockList, model: int | None, by_pixel: bool) -> Array:
         if model is not None:
-            matrices = self._matrices(tile, model)
-            return slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
+            return expander.slices_of(model, self._matrices(tile, model), by_pixel)
         assert expander.junk is not None
         junk = expander.junk[tile.row - self.parents.n_models * len(self.poses)]
         return array_namespace(junk).ascontiguousarray(junk.T) if by_pixel else junk

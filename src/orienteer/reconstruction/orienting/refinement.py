@@ -23,7 +23,6 @@ from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import can_fuse
 from orienteer.reconstruction.orienting.listed_rows import merge_listed, score_listed
-from orienteer.slicing.trilinear import slice_volume
 from orienteer.slicing.turned import TurnedVolume
 
 _SIDES = np.array([[i, j, k] for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)], dtype=np.float64)
@@ -166,7 +165,7 @@ def signal_at(
     for first in range(0, len(quaternions), tile_rows):
         part = slice(first, first + tile_rows)
         matrices = _matrices(quaternions[part])
-        slices = slice_volume(expander.models[model], expander.points, matrices, by_pixel=by_pixel)
+        slices = expander.slices_of(model, matrices, by_pixel)
         found[part] = likelihood.pixels.scored_signal(slices, by_pixel=by_pixel)
     return found
 
@@ -181,7 +180,7 @@ def _merge_tile(
     matrices = _matrices(poses)
     seen = None
     if likelihood.needs_product_to_merge:
-        seen = slice_volume(expander.models[model], expander.points, matrices, by_pixel=batch.by_pixel)
+        seen = expander.slices_of(model, matrices, batch.by_pixel)
     weights = xp.ascontiguousarray(probability.reshape(-1).astype(np.float32))
     merged = merge_listed(likelihood, seen, batch, own, weights, pixel_weights)
     deposit.add(
@@ -207,10 +206,10 @@ def local_scores(
     scores = xp.empty(poses.shape[:2], dtype=np.float64)
     n_poses = poses.shape[1]
     memory: dict[tuple[int, ...], Array] = {}
-    is_fused = can_fuse(likelihood, batch, is_listed=True)
+    is_fused = can_fuse(likelihood, batch, expander, is_listed=True)
     for m, part in _tiles(model, n_poses, tile_rows):
         own = TurnedVolume(expander.models[m], expander.points, _matrices(poses[part]), memory)
-        slices = own if is_fused else own.slices(batch.by_pixel)
+        slices = own if is_fused else expander.brightened(m, own.slices(batch.by_pixel), batch.by_pixel)
         blocks = _own_blocks(frames[part], n_poses, len(batch))
         scores[part] = score_listed(likelihood, slices, batch, blocks).reshape(-1, n_poses)
     return scores

@@ -16,7 +16,6 @@ from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import inverse_temperatures
 from orienteer.reconstruction.course.course import Course, Turn
 from orienteer.reconstruction.frames.batch import Batch
-from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect, score_tile
 from orienteer.reconstruction.orienting.mean_pose import likeliest, mean_poses
 from orienteer.reconstruction.states.posterior import StatePosterior
@@ -92,7 +91,7 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Sentinel
     poses, gains = np.zeros((2, len(emc.sentinel), 4)), np.zeros((2, len(emc.sentinel)))
     seen = [np.zeros(0, dtype=np.int64)]
     for models, own_poses, own_gains in zip(emc.models, poses, gains, strict=True):
-        expander = Expander(models, work.points, work.junk(emc.junk))
+        expander = work.expander(models, emc.junk)
         for batch in work.batches("sentinel", emc.fluence):
             store = ScoreStore(len(work.rows), len(batch), emc.device, emc.settings.kept_mass, comm)
             own_beta = inverse_temperatures(beta, batch.fluence)

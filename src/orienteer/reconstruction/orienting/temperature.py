@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import Array
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.tempering import inverse_temperature_for_perplexity, inverse_temperatures
-from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import can_fuse, score_tile
 from orienteer.reconstruction.orienting.rows import Poses, RowSpace
 from orienteer.reconstruction.workspace import Workspace
@@ -107,8 +106,8 @@ def sample_scores(
     rows = RowSpace(poses, work.rows.n_models, work.rows.log_prior, tile_rows=work.rows.tile_rows)
     samples = ((half, work.sample(half, fluence, _SAMPLED_FRAMES)) for half in range(len(models)))
     half, batch = next((half, batch) for half, batch in samples if batch is not None)
-    expander = Expander(models[len(models) - 1 - half], work.points)
-    fused, tiles = can_fuse(likelihood, batch), list(rows.tiles())
+    expander = work.expander(models[len(models) - 1 - half])
+    fused, tiles = can_fuse(likelihood, batch, expander), list(rows.tiles())
     own = tiles[work.mesh.all.share(len(tiles))]
     first, last = (own[0].first, own[-1].last) if own else (0, 0)
     scores = xp.empty((last - first, len(batch)), dtype=np.float32)

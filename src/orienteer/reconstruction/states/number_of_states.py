@@ -149,7 +149,7 @@ def ask_sentinels(emc: "Emc") -> HeldOut:
     if not emc.sentinel.any():
         return HeldOut(np.zeros(0), np.zeros((0, emc.n_models)))
     for own, models in zip(found, emc.models, strict=True):
-        expander = Expander(models, work.points, work.junk(emc.junk))
+        expander = work.expander(models, emc.junk)
         by_state = np.full((emc.n_models + 1, len(emc.sentinel)), -np.inf)
         for m in range(emc.n_models):
             for batch in work.regrouped("sentinel", fluence_in_state(emc, m)):
@@ -186,7 +186,7 @@ def _log_evidence(
     """
     work, K, tile_rows = emc.work, len(emc.work.poses), emc.plan.tile_rows
     # Each state by itself: beside another that fits far better, its own probabilities would all be 0.
-    own = Expander(expander.models[state : state + 1], expander.points)
+    own = expander.of_model(state)
     log_prior = work.rows.log_prior[state * K : (state + 1) * K]
     rows = RowSpace(work.poses, 1, log_prior, tile_rows=work.rows.tile_rows)
     store = ScoreStore(K, len(batch), emc.device, comm=work.mesh.poses)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.reconstruction.frames.frame_fit import deviation_odds
+from orienteer.reconstruction.states.radial_means import ratios_of_states
 from orienteer.reconstruction.states.trial import Trial, try_split
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ def split_state(emc: "Emc") -> None:
     table.take_states(emc.n_models)
     work.take_models(np.append(counts, n_new))
     emc.take_models(found)
+    emc.ratios = [*emc.ratios, emc.ratios[parent]]
+    work.take_ratios(emc.ratios)
+    if emc.has_own_means:
+        shown = np.where(table.merged & ~emc.sentinel, table.shown, -1)
+        emc.take_ratios(ratios_of_states(emc, np.where(trial.is_new, emc.n_models - 1, shown), emc.n_models))
 
 
 def likeliest_split(emc: "Emc") -> Trial:
@@ -63,6 +69,8 @@ def drop_state(emc: "Emc", model: int) -> None:
     table.model = np.where(shown == model, -1, shown - (shown > model))
     emc.models, emc.full = emc.models[:, kept], emc.full[kept]
     emc.n_models -= 1
+    del emc.ratios[model]
+    emc.work.take_ratios(emc.ratios)
     table.take_states(emc.n_models)
     emc.work.take_models(_frames_of_states(emc))
 

@@ -50,14 +50,14 @@ def try_split(
     own : (N,) bool, its frames; is_seed : (N,) bool, those that the second part begins with.
     """
     as_one = _merged(emc, likelihood, parent, [own])
-    before = _scores(emc, likelihood, as_one, own)[0]
+    before = _scores(emc, likelihood, parent, as_one, own)[0]
     is_new = is_seed & own
     evidence = before
     for number in range(_ROUNDS):
         parts = [own & ~is_new, is_new]
         if not all(part.any() for part in parts):
             break
-        scores = _scores(emc, likelihood, _merged(emc, likelihood, parent, parts), own)
+        scores = _scores(emc, likelihood, parent, _merged(emc, likelihood, parent, parts), own)
         shares = np.log([part.sum() / own.sum() for part in parts])
         evidence = np.logaddexp(*(scores + shares[:, None]))
         sorted_now = own & (scores[1] + shares[1] > scores[0] + shares[0])
@@ -89,7 +89,7 @@ def _merged_at_poses(
 ) -> Deposit:
     """What chosen frames of a half leave behind at their likeliest poses."""
     work, xp = emc.work, emc.xp
-    expander = Expander(emc.models[emc.n_halves - 1 - half], work.points)
+    expander = work.expander(emc.models[emc.n_halves - 1 - half])
     deposit = emc.new_deposit(work, half)
     for batch in work.batches(half, emc.fluence):
         frames = np.flatnonzero(chosen[batch.places])
@@ -105,15 +105,16 @@ def _merged_at_poses(
 
 
 def _scores(
-    emc: "Emc", likelihood: Likelihood, found: Compressed, own: NDArray[np.bool_]
+    emc: "Emc", likelihood: Likelihood, parent: int, found: Compressed, own: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """ln P (M, N) of frames at their poses, by M models of the half that they have no part in."""
+    """ln P (M, N) of frames at their poses, by M parts of a model of the half that they have no part in."""
     work, xp = emc.work, emc.xp
     n_models = found.models.shape[1]
     scores = np.zeros((n_models, len(own)))
     seen = [np.zeros(0, dtype=np.int64)]
     for half in range(emc.n_halves):
-        expander = Expander(found.models[emc.n_halves - 1 - half], work.points)
+        ratios = None if work.ratios is None else work.ratios[[parent] * n_models]
+        expander = Expander(found.models[emc.n_halves - 1 - half], work.points, ratios=ratios)
         for batch in work.batches(half, emc.fluence):
             frames = np.flatnonzero(own[batch.places])
             places = batch.places[frames]
