@@ -139,7 +139,13 @@ def reconstruct(
     emc = Emc(experiment, EmcSettings(memory_GiB=memory_GiB), seed=seed, device=device)
     while not emc.finished:
         emc.step()
-    told = {"iterations": emc.iteration, "reason": emc.reason, "diameter_A": emc.diameter_A}
+    left_out = float((emc.orientations()["model"] < 0).mean())
+    told = {
+        "iterations": emc.iteration,
+        "reason": emc.reason,
+        "diameter_A": emc.diameter_A,
+        "frames_left_out": left_out,
+    }
     return emc.volumes()[0], told
 
 
@@ -241,7 +247,8 @@ def run_all(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for row in pool.imap_unordered(_run_kind, kinds):
             print({key: row.get(key) for key in ("object", "photons", "seed", "success", "correlation",
-                  "perfect_correlation", "diameter_A", "iterations", "seconds", "error", "broken")},
+                  "perfect_correlation", "diameter_A", "iterations", "frames_left_out", "seconds", "error",
+                  "broken")},
                   file=sys.stderr, flush=True)  # fmt: skip
             if options.rows and "broken" not in row:
                 with options.rows.open("a") as lines:
