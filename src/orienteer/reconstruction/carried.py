@@ -1,7 +1,7 @@
 """What is carried from one iteration to the next, through stages and starts, into a checkpoint and back."""
 
 from collections.abc import Mapping
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -115,10 +115,11 @@ class Carried(Preparation):
         work, xp = self.work, self.xp
         n, voxel = work.edge_voxels, work.stage.voxel_inv_A
         before, after = (np.stack([r.at_voxels(n, voxel) for r in each]) for each in (self.ratios, ratios))
-        change = xp.asarray(before / after)
-        full = (self.full * change).astype(np.float32)
-        self.models = (self.models * change).astype(np.float32)
-        self._found, self.full = replace(self._found, models=self.models), full
+        change = xp.asarray((before / after).astype(np.float32))
+        if self._full is None:  # nobody has asked for it
+            self.take_models(self._found.brighter(change))
+        else:
+            self.models, self.full = self.models * change, self.full * change
         self.ratios = ratios
         work.take_ratios(ratios)
 

@@ -28,7 +28,7 @@ class Compressed:
     together : of each model the cube of all frames, their exposure, and the filter; None without halves.
     half_correlation : (shells + 1,) float64, mean over the models, by their photons; 1 without halves.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
-    brightness : what ``together`` is yet to be multiplied with, (M,) or a number.
+    brightness : what ``together`` is yet to be multiplied with, a number, (M,) or (M, n, n, n).
     by_model : (M, shells + 1) float64, the half correlation of each model; None: that of all.
     """
 
@@ -36,7 +36,7 @@ class Compressed:
     together: tuple[tuple[Array, Array, WienerFilter | None], ...]
     half_correlation: NDArray[np.float64]
     exposure: Array
-    brightness: NDArray[np.float64] | float = 1.0
+    brightness: Array | float = 1.0
     by_model: NDArray[np.float64] | None = None
 
     def full(self) -> Array:
@@ -55,8 +55,8 @@ class Compressed:
         ]
         return xp.stack(filtered).astype(np.float32) * _of_models(self.brightness, self.models)
 
-    def brighter(self, factor: NDArray[np.float64] | float) -> "Compressed":
-        """The models multiplied, each by its own factor (M,), or all by the same."""
+    def brighter(self, factor: Array | float) -> "Compressed":
+        """The models multiplied, all by the same, each by its own factor (M,), or voxel by voxel."""
         models = self.models * _of_models(factor, self.models)
         return replace(self, models=models, brightness=self.brightness * factor)
 
@@ -138,10 +138,10 @@ def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
     )
 
 
-def _of_models(factor: NDArray[np.float64] | float, models: Array) -> Array:
-    """A factor of each model, or one for all, as it multiplies cubes."""
-    factors = array_namespace(models).asarray(np.asarray(factor, dtype=np.float32))
-    return factors.reshape(-1, 1, 1, 1)
+def _of_models(factor: Array | float, models: Array) -> Array:
+    """A factor of each model, or one for all, or of every voxel, as it multiplies cubes."""
+    factors = array_namespace(models).asarray(factor, dtype=np.float32)
+    return factors if factors.ndim == 4 else factors.reshape(-1, 1, 1, 1)
 
 
 def _mean(cubes: list[Array], exposures: list[Array]) -> Array:
