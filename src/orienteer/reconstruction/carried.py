@@ -126,10 +126,11 @@ class Carried(Preparation):
     def learn_ratios(self) -> None:
         """Take radial means from the frames that show each model now."""
         if self.n_models > 1 and self.has_own_means:
-            self.take_ratios(ratios_of_states(self, self._frames_of_states(), self.n_models))
+            self.take_ratios(ratios_of_states(self, self.merged_into, self.n_models))
 
-    def _frames_of_states(self) -> NDArray[np.int64]:
-        """The model that every frame shows, (N,); -1: none, or it is a sentinel."""
+    @property
+    def merged_into(self) -> NDArray[np.int64]:
+        """The model that every merged frame shows, (N,); -1: none, or it is a sentinel."""
         return np.where(self.table.merged & ~self.sentinel, self.table.shown, -1)
 
     # Stages -----------------------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ class Carried(Preparation):
         """Begin a stage with the models that there are.  is_new : they are random, where it is the first."""
         if stage > 0 and self.models is not None and self.settings.background == "estimate":
             take_off_background(self)
-        zoom, shown = 1.0, self._frames_of_states()
+        zoom, shown = 1.0, self.merged_into
         if self.models is not None:
             zoom = self.work.stage.voxel_inv_A / self.stages[stage].voxel_inv_A
             self.noise.rescale_shells(zoom)
@@ -175,7 +176,6 @@ class Carried(Preparation):
             self.models = xp.stack([xp.stack([resized(m, n, zoom) for m in half]) for half in self.models])
             self.full = xp.stack([resized(m, n, zoom) for m in self.full])
             if self.n_models > 1 and self.has_own_means:
-                self.work.take_ratios(self.ratios)
                 self.take_ratios(ratios_of_states(self, shown, self.n_models))
 
     @property

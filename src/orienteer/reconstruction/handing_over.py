@@ -44,9 +44,11 @@ class LearntMap:
     def of(cls, emc: Carried) -> LearntMap:
         """What a reconstruction has learnt until now."""
         stage = emc.work.stage
-        n, voxel = emc.work.edge_voxels, stage.voxel_inv_A
-        ratios = np.stack([ratio.at_voxels(n, voxel) for ratio in emc.ratios]).astype(np.float32)
-        models, full = (to_numpy(each) * ratios for each in (emc.models, emc.full))
+        models, full = to_numpy(emc.models), to_numpy(emc.full)
+        if emc.work.ratios is not None:
+            n, voxel = emc.work.edge_voxels, stage.voxel_inv_A
+            ratios = np.stack([ratio.at_voxels(n, voxel) for ratio in emc.ratios]).astype(np.float32)
+            models, full = models * ratios, full * ratios
         return cls(
             models, full, stage.voxel_inv_A, stage.merged_inv_A, emc.profile,
             emc.noise.dispersion, emc.noise.sigma,

@@ -76,11 +76,11 @@ def signal_at_poses(
     xp = work.xp
     matrices = np.swapaxes(to_matrix(quaternions), 1, 2).astype(np.float32)
     expected = xp.empty((len(model), work.n_scored), dtype=np.float32)
-    which = np.maximum(model, 0)
+    which, expander = np.maximum(model, 0), work.expander(models)
     for m in np.unique(which):
         rows = np.flatnonzero(which == m)
         own = xp.asarray(np.ascontiguousarray(matrices[rows]))
-        slices = work.expander(models).slices_of(int(m), own, by_pixel=False)
+        slices = expander.slices_of(int(m), own, by_pixel=False)
         expected[xp.asarray(rows)] = slices[:, : work.n_scored]
     expected *= work.pixel_weights[: work.n_scored]
     floor = work.pixel_model.floor[: work.n_scored]

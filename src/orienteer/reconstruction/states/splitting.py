@@ -44,8 +44,8 @@ def split_state(emc: "Emc") -> None:
     emc.ratios = [*emc.ratios, emc.ratios[parent]]
     work.take_ratios(emc.ratios)
     if emc.has_own_means:
-        shown = np.where(table.merged & ~emc.sentinel, table.shown, -1)
-        emc.take_ratios(ratios_of_states(emc, np.where(trial.is_new, emc.n_models - 1, shown), emc.n_models))
+        shown = np.where(trial.is_new, emc.n_models - 1, emc.merged_into)
+        emc.take_ratios(ratios_of_states(emc, shown, emc.n_models))
 
 
 def likeliest_split(emc: "Emc") -> Trial:
@@ -54,7 +54,7 @@ def likeliest_split(emc: "Emc") -> Trial:
     likelihood = emc.noise.likelihood(work)
     dispersion = emc.noise.dispersion_of_pixels(work)[: work.n_scored]
     odds = deviation_odds(work, emc.models, table.quaternion, table.model, emc.fluence, dispersion)
-    shown = np.where(table.merged & ~emc.sentinel, table.shown, -1)
+    shown = emc.merged_into
     trials = [
         try_split(emc, likelihood, m, shown == m, choose_seeds(odds, shown == m)) for m in range(emc.n_models)
     ]
@@ -77,7 +77,7 @@ def drop_state(emc: "Emc", model: int) -> None:
 
 def _frames_of_states(emc: "Emc") -> NDArray[np.float64]:
     """Merged frames that show each model, (M,)."""
-    shown = np.where(emc.table.merged & ~emc.sentinel, emc.table.shown, -1)
+    shown = emc.merged_into
     return np.bincount(shown[shown >= 0], minlength=emc.n_models).astype(np.float64)
 
 
