@@ -48,7 +48,7 @@ from orienteer.particle.named_bodies import random_blobs, two_domains, virus
 from orienteer.particle.opening import open_structure
 from orienteer.reconstruction.model.autocorrelation import WienerFilter
 from orienteer.reconstruction.model.radial_profile import estimate_profile
-from orienteer.reconstruction.model.relative_intensity import both_friedel, solve
+from orienteer.reconstruction.model.relative_intensity import both_friedel, prior_photons, solve
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
 from orienteer.slicing.trilinear import insert_slices
@@ -122,10 +122,12 @@ def perfect_merge(experiment: Experiment, n: int, voxel_inv_A: float) -> Array:
         insert_slices(halves[i % 2], points, matrices, frames, ones, pixel_weights)
     halves = [both_friedel(half) for half in halves]
     total = halves[0] + halves[1]
-    keep_signal = WienerFilter(solve(halves[0]), solve(halves[1]), total[..., 1])
+    # Frames at single poses leave many voxels nearly empty.
+    prior = prior_photons(np.inf)
+    keep_signal = WienerFilter(solve(halves[0], prior), solve(halves[1], prior), total[..., 1])
     axis = (np.arange(n) - n // 2) * voxel_inv_A
     radius = np.sqrt(sum(np.square(x) for x in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
-    relative = keep_signal(solve(total), total[..., 1], is_half=False)
+    relative = keep_signal(solve(total, prior), total[..., 1], is_half=False)
     return np.where(total[..., 1] > 0, relative * profile(radius), np.nan)
 
 

@@ -116,8 +116,11 @@ def judge(emc: Emc, ensemble: Ensemble, truth: NDArray[np.int64], with_maps: boo
         if with_maps:
             began = time.perf_counter()
             try:
-                density = phase(volumes[m], seed=emc.seed, device=emc.device).density
-                row["resolution_A"] = compare(particle, _on_device(density, emc)).resolution.resolution_A
+                found = phase(volumes[m], seed=emc.seed, device=emc.device)
+                # A map that is coarser than its intensity is one of a phasing that has failed.
+                row |= {"phasing": repr(found), "phasing_remarks": list(found.remarks)}
+                compared = compare(particle, _on_device(found.density, emc))
+                row["resolution_A"] = compared.resolution.resolution_A
             except OrienteerError as error:
                 row["error"] = str(error)
             row["phasing_seconds"] = time.perf_counter() - began

@@ -59,7 +59,7 @@ from orienteer.detector.square import square_detector
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.model.autocorrelation import WienerFilter
-from orienteer.reconstruction.model.relative_intensity import both_friedel, solve
+from orienteer.reconstruction.model.relative_intensity import both_friedel, prior_photons, solve
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.simulation.experiment import Experiment
 from orienteer.simulation.settings import SimulateSettings
@@ -240,8 +240,10 @@ def perfect_merge(emc: Emc, experiment: Experiment, n: int) -> NDArray[np.float6
             )  # fmt: skip
     halves = [both_friedel(half) for half in sums]
     total = halves[0] + halves[1]
-    keep_signal = WienerFilter(solve(halves[0]), solve(halves[1]), total[..., 1])
-    relative = keep_signal(solve(total), total[..., 1], is_half=False)
+    # Frames at single poses leave many voxels nearly empty.
+    prior = prior_photons(np.inf)
+    keep_signal = WienerFilter(solve(halves[0], prior), solve(halves[1], prior), total[..., 1])
+    relative = keep_signal(solve(total, prior), total[..., 1], is_half=False)
     radius = np.maximum(shell_index(n), 0) * voxel
     return np.where(total[..., 1] > 0, relative * emc.profile(radius), np.nan)
 

@@ -114,7 +114,8 @@ def measure_blind(options: argparse.Namespace) -> None:
     for method in options.methods:
         own_rows = [row["success"] for row in rows if row["method"] == method]
         successes[method] = f"{sum(own_rows)}/{len(own_rows)}"
-    report_runs(f"mtip_blind_{options.device}", problem, began, options, successes=successes, runs=rows)
+    name = f"mtip_blind{'_noise_free' if options.noise_free else ''}_{options.device}"
+    report_runs(name, problem, began, options, successes=successes, runs=rows)
 
 
 def measure_matching(options: argparse.Namespace) -> None:

@@ -12,7 +12,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _held: set[str] = set()
@@ -36,7 +40,37 @@ def alone_with(name: str) -> Iterator[None]:
 
 
 def compile_once() -> None:
-    """Lets Numba look for a kernel on the disk, and compile it, only while no other process does so."""
+    """Lets Numba look for a kernel on the disk, and compile it, only while no other process does so.
+
+    A program that needs no kernel does not load Numba for this, which takes longer than all else of it.
+    """
+    if "numba" in sys.modules:
+        _take_turns()
+    else:
+        sys.meta_path.insert(0, _WhenNumbaIsLoaded())
+
+
+class _WhenNumbaIsLoaded(MetaPathFinder):
+    """Finds nothing by itself; the loader of Numba that others find lets processes take turns."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != "numba":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        load = spec.loader.exec_module
+
+        def load_and_change(module: ModuleType) -> None:
+            load(module)
+            _take_turns()
+
+        spec.loader.exec_module = load_and_change  # type: ignore[method-assign]
+        return spec
+
+
+def _take_turns() -> None:
     from numba.core.caching import FunctionCache
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher

@@ -1,5 +1,6 @@
 """What all tests share: options, and skips that say why."""
 
+import gc
 import os
 import runpy
 import shutil
@@ -12,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import hypothesis
+import numpy as np
 import pytest
 
 # Tests run beside each other: threads and ranks that wait for others must leave them the cores meanwhile.
@@ -31,8 +34,36 @@ COMPILED_ONCE = Path(__file__).with_name("compiled_once.py")
 runpy.run_path(str(COMPILED_ONCE))["compile_once"]()
 
 
+# Beside others an example may take long, which is no failure.  Whoever changes something meets the same
+# examples as everybody; new ones are drawn with --slow.
+UNHURRIED: dict[str, Any] = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("same examples", derandomize=True, **UNHURRIED)
+hypothesis.settings.register_profile("new examples", **UNHURRIED)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run tests that take long")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("new examples" if config.getoption("--slow") else "same examples")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    if (terminal := plugins.get_plugin("terminalreporter")) is not None:  # workers have none
+        plugins.register(FailuresAtOnce(terminal))
+
+
+class FailuresAtOnce:
+    """Names a test when it fails, and not only at the end, which a run that is cut off does not reach."""
+
+    def __init__(self, terminal: Any) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}, {report.duration:.0f} s)")
 
 
 # Folders and files whose tests share what is costly and made once; they run in one worker.
@@ -75,8 +106,21 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return TogetherScheduling(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """All tests and modules stay to the end: looking through them for garbage, ever again, finds nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: begins_late(item.nodeid))
+    for module in {item.module for item in items if isinstance(item, pytest.Function)}:
+        FRESH[module.__name__] = [(draws, draws.bit_generator.state) for draws in generators_of(module)]
     no_gpu = pytest.mark.skip(reason="needs a CUDA device and CuPy, none here")
     for item in items:
         if "gpu" in item.keywords and import_cupy() is None:
@@ -88,8 +132,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 collect_ignore_glob = ["*_script.py"]  # programs that tests start
-# A background job ignores Ctrl-C, and so would every command that a test starts and interrupts.
+# A background job ignores Ctrl-C, and one behind nohup the end of its terminal: so would every command that a
+# test starts and stops in this way.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 TAKEN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 HANDLERS = {number: signal.getsignal(number) for number in TAKEN}
 
@@ -102,6 +148,21 @@ def handlers_of_signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
+# Modules of tests, with the random numbers that they draw from and how these were when nobody had drawn any.
+FRESH: dict[str, list[tuple[np.random.Generator, Any]]] = {}
+
+
+def generators_of(module: Any) -> list[np.random.Generator]:
+    return [value for value in vars(module).values() if isinstance(value, np.random.Generator)]
+
+
+@pytest.fixture(autouse=True)
+def same_draws(request: pytest.FixtureRequest) -> None:
+    """A test draws the same numbers whichever others its worker has run before."""
+    for draws, state in FRESH.get(getattr(getattr(request.node, "module", None), "__name__", ""), []):
+        draws.bit_generator.state = state
+
+
 @pytest.fixture(scope="session")
 def write_logs() -> Callable[..., None]:
     """Writes made-up logs of ranks, with the troubles that are asked for (``bench/made_up_logs.py``)."""
@@ -110,8 +171,14 @@ def write_logs() -> Callable[..., None]:
     return write
 
 
+@pytest.fixture(scope="session")
+def frames_of_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ranks keep the frames that they simulate, for those that come later."""
+    return tmp_path_factory.mktemp("frames")
+
+
 @pytest.fixture
-def run_ranks() -> Callable[..., str]:
+def run_ranks(frames_of_ranks: Path) -> Callable[..., str]:
     """Runs a script on so many ranks, ``run_ranks(3, script, "2x2")``; what they print comes back."""
     beside_python = Path(sys.executable).with_name("mpiexec")
     mpiexec = str(beside_python) if beside_python.exists() else shutil.which("mpiexec")
@@ -121,7 +188,8 @@ def run_ranks() -> Callable[..., str]:
     def run(n: int, script: Path, *arguments: str) -> str:
         command = [mpiexec, "-n", str(n), sys.executable, str(COMPILED_ONCE), str(script), *arguments]
         found = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+        kept = {"PYTHONPATH": os.pathsep.join(found), "MADE_UP_FRAMES": str(frames_of_ranks)}
+        environment = {**os.environ, **kept}
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=280, check=False, env=environment
         )

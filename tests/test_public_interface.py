@@ -71,5 +71,5 @@ def test_everything_that_can_be_seen_has_show(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_drawn_is_told() -> None:
-    with pytest.raises(OrienteerError, match="a dict cannot be drawn"):
+    with pytest.raises(OrienteerError, match="there is no picture of dict"):
         orienteer.show({})

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 
 @pytest.fixture
@@ -53,6 +56,31 @@ def test_what_one_worker_does_alone_begins_first(plugin: Any) -> None:
 def test_workers_are_given_tests_in_this_order(request: pytest.FixtureRequest, plugin: Any) -> None:
     late = [plugin.begins_late(item.nodeid) for item in request.session.items]
     assert late == sorted(late)
+
+
+def test_a_failure_is_told_when_it_happens(plugin: Any) -> None:
+    told: list[str] = []
+    at_once = plugin.FailuresAtOnce(SimpleNamespace(write_line=told.append))
+    for outcome in ("passed", "failed", "skipped"):
+        at_once.pytest_runtest_logreport(
+            pytest.TestReport("tests/a.py::b", ("tests/a.py", 1, "b"), {}, outcome, None, "call", duration=3)
+        )
+    assert told == ["\nFAILED tests/a.py::b (call, 3 s)"]
+
+
+def test_examples_are_the_same_for_everybody_and_never_too_slow(request: pytest.FixtureRequest) -> None:
+    drawn: list[list[int]] = []
+
+    @hypothesis.given(st.lists(st.integers(), max_size=4))
+    def note(numbers: list[int]) -> None:
+        drawn[-1] += numbers
+
+    for _ in range(2):
+        drawn.append([])
+        note()
+    assert hypothesis.settings.default is not None
+    assert hypothesis.settings.default.deadline is None
+    assert (drawn[0] == drawn[1]) is not request.config.getoption("--slow")
 
 
 def test_of_processes_that_need_the_same_kernel_one_compiles(tmp_path: Path) -> None:

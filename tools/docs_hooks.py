@@ -20,7 +20,7 @@ def help_text(command: str) -> str:
     from orienteer.cli.main import app
 
     arguments = [*command.split(), "--help"]
-    plain = CliRunner(env={"COLUMNS": "120", "TERM": "dumb", "NO_COLOR": "1"})
+    plain = CliRunner(env={"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"})
     result = plain.invoke(app, arguments, prog_name="orienteer")
     if result.exit_code != 0:
         raise ValueError(f"there is no command '{command}'")

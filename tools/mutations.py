@@ -2,6 +2,7 @@
 
     python tools/mutations.py             all of them, some minutes
     python tools/mutations.py lock mask   those whose meaning holds one of the words
+    python tools/mutations.py --keep      all, and what came of it into bench/results
 
 Each line is broken in a copy of the sources in a temporary folder; the checkout is only read.  The tests that
 are named beside it must fail then, and pass before anything is broken.
@@ -22,7 +23,8 @@ ROOT = Path(__file__).parents[1]
 COPIED = ("src", "tests", "tools", "bench", "docs", "examples", "README.md", "pyproject.toml", "Makefile")
 # Compiled by Numba from the sources beside them.
 COMPILED = ("*.nbi", "*.nbc")
-# Exit status of pytest when tests failed; others say that they could not be run at all.
+# Exit status of pytest when tests failed; others say that they could not be run at all.  One below zero is a
+# signal, which nobody overlooks: compiled loops trust that places lie inside of arrays.
 TESTS_FAILED = 1
 
 
@@ -185,12 +187,12 @@ MUTATIONS = [
 ]
 
 
-def check(root: Path, mutations: Sequence[Mutation]) -> bool:
-    """Break each line in a copy of the tree at ``root`` and print who noticed; whether all were noticed."""
+def check(root: Path, mutations: Sequence[Mutation]) -> list[int]:
+    """Break each line in a copy of the tree at ``root`` and print who noticed; how its tests ended each."""
     for mutation in mutations:
         if (root / mutation.file).read_text().count(mutation.original) != 1:
             raise SystemExit(f"{mutation.file} does not hold once: {mutation.original}")
-    n_caught = 0
+    ended = []
     with tempfile.TemporaryDirectory(prefix="orienteer-mutations-") as folder:
         whole = Path(folder) / "whole"
         copy_tree(root, whole)
@@ -206,11 +208,11 @@ def check(root: Path, mutations: Sequence[Mutation]) -> bool:
             break_line(whole, broken, mutation)
             status, words = run_tests(broken, mutation.tests)
             shutil.rmtree(broken)
-            n_caught += status == TESTS_FAILED
+            ended.append(status)
             said = _in_words(status, words)
             print(f"{number:3}  {mutation.meaning:<66} {time.monotonic() - began:4.0f} s  {said}", flush=True)
-    print(f"{n_caught} of {len(mutations)} caught")
-    return n_caught == len(mutations)
+    print(f"{sum(map(is_caught, ended))} of {len(mutations)} caught")
+    return ended
 
 
 def copy_tree(root: Path, to: Path) -> None:
@@ -244,16 +246,43 @@ def run_tests(tree: Path, tests: Sequence[str]) -> tuple[int, str]:
     return done.returncode, "\n".join((done.stdout + done.stderr).splitlines()[-30:])
 
 
+def is_caught(status: int) -> bool:
+    """Whether tests that ended with a status have noticed something."""
+    return status == TESTS_FAILED or status < 0
+
+
 def _in_words(status: int, words: str) -> str:
+    if status < 0:
+        return f"caught: signal {-status} ends the tests"
     failed = [line.split(" - ")[0] for line in words.splitlines() if line.startswith("FAILED ")]
     if status == TESTS_FAILED and failed:
         return "caught by " + failed[0].rpartition("::")[2]
     return "NOT CAUGHT" if status == 0 else f"NOT CAUGHT: tests could not be run\n{words}"
 
 
+def keep(ended: Sequence[int], seconds: float) -> None:
+    """Put the result among those of the benchmarks."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    from machine import describe_machine, report
+
+    result = {
+        "problem": f"{len(MUTATIONS)} lines broken one at a time",
+        "machine": describe_machine(),
+        "broken": len(MUTATIONS),
+        "caught": sum(map(is_caught, ended)),
+        "of_these_by_a_crash": sum(status < 0 for status in ended),
+        "seconds": round(seconds, 1),
+    }
+    report("mutations", result, keep=True)
+
+
 if __name__ == "__main__":
-    asked = sys.argv[1:]
+    asked = [word for word in sys.argv[1:] if word != "--keep"]
     chosen = [each for each in MUTATIONS if not asked or any(word in each.meaning for word in asked)]
     if not chosen:
         raise SystemExit("no line has such a meaning; without a word all are broken.")
-    raise SystemExit(0 if check(ROOT, chosen) else 1)
+    start = time.monotonic()
+    statuses = check(ROOT, chosen)
+    if "--keep" in sys.argv and len(chosen) == len(MUTATIONS):
+        keep(statuses, time.monotonic() - start)
+    raise SystemExit(0 if all(map(is_caught, statuses)) else 1)

@@ -11,6 +11,8 @@ and no display.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from orienteer.compute.kernel_folder import give_kernels_a_folder as _give_kernels_a_folder
+
 __version__ = "0.1.0.dev0"
 
 # Public name -> the module that defines it, with its name there where that is shorter (module:name).
@@ -80,6 +82,8 @@ if TYPE_CHECKING:
     from orienteer.volume.volume import Volume as Volume
 
     compare_volumes, phase_intensity, validate_run = _compare, _phase, _validate
+
+_give_kernels_a_folder()  # read once, when numba is loaded
 
 
 def __getattr__(name: str) -> Any:

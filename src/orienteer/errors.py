@@ -57,3 +57,12 @@ class GeometryMismatch(OrienteerError):  # noqa: N818 - users read it as a state
 
 class DeviceError(OrienteerError):
     """The device that was asked for is not there or cannot do the work."""
+
+
+def reason_of(error: BaseException) -> str:
+    """An error in one sentence, for a log: ours as it is, any other with its kind.
+
+    >>> reason_of(OrienteerError("the disk is full.", "Make room.")), reason_of(ValueError("shape"))
+    ('the disk is full.', 'ValueError: shape')
+    """
+    return error.message if isinstance(error, OrienteerError) else f"{type(error).__name__}: {error}"

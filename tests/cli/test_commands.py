@@ -193,6 +193,15 @@ def test_settings_prints_a_file_that_loads_and_describes_everything(run: Any) ->
     assert ("simulate", "frames") in keys
 
 
+def test_settings_shows_the_sections_that_are_asked_for(run: Any) -> None:
+    rows = run("settings", "emc", "phase", "--json").json
+    assert {row["section"] for row in rows} == {"emc", "phase"}
+    assert run("settings", "emc").output.startswith("[emc]\n")
+    result = run("settings", "ecm")
+    assert result.status == 2
+    assert "there is no section 'ecm'" in result.errors
+
+
 def test_what_a_format_cannot_keep_is_said_by_simulate_too(run: Any) -> None:
     result = run("simulate", "sphere", "--frames", 2, "--set", "detector.pixels=8", "--out", "photons.emc")
     assert result.status == 0

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.compare.comparison import compare as compare_volumes
 from orienteer.compare.structure_density import density_of, intensity_of
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import from_axis_angle
@@ -100,6 +101,9 @@ def test_a_run_stands_for_its_density_or_else_its_intensity(
         (["density.mrc", "density.mrc", "--aligned", "mirrored.h5"], 1, "not written over"),
         (["density.mrc", "density.mrc", "--aligned", "turned.txt"], 1, "no volume format"),
         (["density.mrc", "density.mrc", "--out", "density.mrc"], 1, "does not end in .png"),
+        (["density.mrc", "density.mrc", "--aligned", "nowhere/x.mrc"], 1, "there is no folder 'nowhere'"),
+        (["density.mrc", "density.mrc", "--out", "nowhere/x.png"], 1, "there is no folder 'nowhere'"),
+        (["density.mrc", "slice.mrc"], 1, "a slice of 25 x 25 x 1 voxels"),
         (["density.mrc", "empty.mrc"], 1, "same everywhere"),
         (["intensity.h5", "intensity.h5", "--mask", "auto"], 1, "for densities"),
         (["density.mrc", "density.mrc", "--symmetry", "Q9"], 2, "Q9"),
@@ -109,11 +113,19 @@ def test_what_is_wrong_is_one_sentence(
     run: Any, files: Path, arguments: list[str], status: int, words: str
 ) -> None:
     write_volume("empty.mrc", Volume(np.zeros((25, 25, 25)), 4.0))
+    write_volume("slice.mrc", Volume(open_volume("density.mrc").values[:, :, 12:13], 4.0))
     result = run("compare", *arguments)
     assert result.status == status
     assert words in result.errors
     assert "Traceback" not in result.errors
     assert len(result.errors.strip().splitlines()) <= 2
+
+
+def test_a_folder_that_is_not_there_is_told_before_any_work(
+    run: Any, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orienteer.compare.comparison.compare", lambda *_, **__: pytest.fail("compared"))
+    assert run("compare", "density.mrc", "density.mrc", "--aligned", "nowhere/x.mrc").status == 1
 
 
 def test_frames_are_no_volume(run: Any, frames: Path, files: Path) -> None:
@@ -122,8 +134,15 @@ def test_frames_are_no_volume(run: Any, frames: Path, files: Path) -> None:
 
 @pytest.mark.parametrize("option", [("--out", "no/both.png"), ("--aligned", "no/turned.mrc")])
 def test_the_numbers_come_even_when_a_file_cannot_be_written(
-    run: Any, files: Path, option: tuple[str, str]
+    run: Any, files: Path, option: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    Path("no").mkdir()
+
+    def compare_and_lose_the_folder(*given: Any, **more: Any) -> Any:
+        Path("no").rmdir()
+        return compare_volumes(*given, **more)
+
+    monkeypatch.setattr("orienteer.compare.comparison.compare", compare_and_lose_the_folder)
     told = run("compare", "density.mrc", "density.mrc", *option, "--json")
     assert told.status == 1
     assert told.json["correlation"] == pytest.approx(1.0, abs=1e-3)

@@ -12,7 +12,7 @@ from orienteer.detector.crystfel_write import write_crystfel_geom
 from orienteer.detector.square import square_detector
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
-from orienteer.volume.opening import write_volume
+from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
 COUNTS = np.random.default_rng(1).poisson(0.5, (7, 24)).astype(np.int32)
@@ -200,3 +200,37 @@ def test_voxels_that_were_never_measured_are_told_where_the_format_has_no_word_f
     assert told.status == 0
     assert "16 voxels that were never measured, now 0" in told.errors
     assert run("convert", "map.mrc", "again.h5").errors == ""
+
+
+def test_a_map_without_a_voxel_size_is_given_one_by_the_option_that_its_error_names(run: Any) -> None:
+    write_volume("map.mrc", Volume(np.arange(64.0).reshape(4, 4, 4), 3.0))
+    content = bytearray(Path("map.mrc").read_bytes())
+    content[40:52] = bytes(12)  # the cell
+    content[224:1024] = bytes(800)  # the labels
+    Path("map.mrc").write_bytes(content)
+    told = run("convert", "map.mrc", "out.mrc")
+    assert told.status == 1
+    assert "--voxel-A" in told.errors
+    assert "--voxel-inv-A" in told.errors
+    assert run("convert", "map.mrc", "out.mrc", "--voxel-A", 2.5).status == 0
+    assert open_volume("out.mrc").voxel_size == (2.5,) * 3
+    assert open_volume("out.mrc").space == "real"
+    assert run("convert", "map.mrc", "intensity.h5", "--voxel-inv-A", 0.0025).status == 0
+    assert open_volume("intensity.h5").voxel_size == (0.0025,) * 3
+    assert open_volume("intensity.h5").space == "reciprocal"
+    assert run("convert", "map.mrc", "both.mrc", "--voxel-A", 2, "--voxel-inv-A", 0.1).status == 2
+    assert not Path("both.mrc").exists()
+
+
+def test_a_raw_cube_is_given_a_voxel_size_by_the_option_that_its_error_names(run: Any) -> None:
+    np.arange(27.0).tofile("cube.bin")
+    assert "--voxel-inv-A" in run("convert", "cube.bin", "out.h5").errors
+    assert run("convert", "cube.bin", "out.h5", "--voxel-inv-A", 0.002).status == 0
+    assert open_volume("out.h5").voxel_size == (0.002,) * 3
+
+
+def test_frames_have_no_voxels(run: Any) -> None:
+    np.save("frames.npy", COUNTS)
+    told = run("convert", "frames.npy", "out.h5", "--voxel-A", 4)
+    assert told.status == 2
+    assert "for volumes" in told.errors

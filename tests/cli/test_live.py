@@ -20,6 +20,7 @@ from orienteer.detector.hdf5 import write_detector
 from orienteer.detector.square import square_detector
 from orienteer.live.folder import LiveFolder
 from orienteer.live.journal import read_shots
+from orienteer.live.supervising import Supervisor
 from orienteer.source.frame_tags import tag_frames
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
@@ -135,6 +136,21 @@ def test_what_the_user_has_to_mend_ends_the_run_in_one_sentence(frames: Path, tm
     )
     assert (status, output) == (1, "")
     assert messages.count("there is no column 'nothing'") == 1
+
+
+def test_a_live_run_that_fails_says_so_in_the_last_line_of_its_log(
+    frames: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Supervisor) -> None:
+        raise ValueError("no room")
+
+    monkeypatch.setattr(Supervisor, "look", fail)
+    words = ["live", "--source", str(frames), "--out", str(tmp_path / "run"), "--no-map"]
+    monkeypatch.setattr("sys.argv", ["orienteer", *words])
+    with pytest.raises(SystemExit):
+        main()
+    last = json.loads((tmp_path / "run" / "events.jsonl").read_text().splitlines()[-1])
+    assert (last["event"], last["reason"]) == ("failed", "ValueError: no room")
 
 
 def test_without_a_source_it_says_what_to_give(tmp_path: Path) -> None:

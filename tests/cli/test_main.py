@@ -230,3 +230,10 @@ def test_a_full_disk_is_no_defect(run: Any, monkeypatch: pytest.MonkeyPatch) -> 
     result = run("inspect", "anything")
     assert result.status == 1
     assert "the disk is full" in result.errors
+
+
+def test_an_option_that_is_a_setting_is_told_how_to_be_given(run: Any) -> None:
+    result = run("simulate", "particle.pdb", "--photon-energy-eV", "4600", "--json")
+    assert result.status == 2
+    assert "--set beam.photon_energy_eV=VALUE" in result.output
+    assert "Value error" not in run("simulate", "particle.pdb", "--device", "tpu", "--json").output

@@ -143,7 +143,7 @@ def test_a_known_mass_gives_electrons(run: Any, volume: Path) -> None:
         ("absent.h5", "does not exist"),
         (".", "holds no run"),
         ("real.mrc", "real space"),
-        ("zero.h5", "measured"),
+        ("zero.h5", "zero everywhere"),
     ],
 )
 def test_what_cannot_be_phased_is_refused_in_a_sentence(

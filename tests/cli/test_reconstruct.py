@@ -12,6 +12,7 @@ import pytest
 
 import orienteer
 from orienteer.reconstruction.settings import EmcSettings
+from orienteer.run import method
 from orienteer.source.left_out import write_excluded
 
 
@@ -37,6 +38,26 @@ def test_json_has_the_last_step_and_the_files(run: Any, frames: Path, fake: Any)
     assert report["resolution_A"] == 25.0
     assert "radial" not in report
     assert all(Path(name).exists() for name in report["files"])
+
+
+def test_models_that_a_limit_kept_from_beginning_are_told(
+    run: Any, frames: Path, fake: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class AskedForTwo(fake.settings):  # type: ignore[misc]
+        models: int = 1
+
+    monkeypatch.setattr(method, "_registered", {"emc": method.MethodKind("emc", AskedForTwo, fake)})
+    monkeypatch.setattr(fake, "at_limit", True, raising=False)
+    told = run("reconstruct", frames, "--out", "two", "--models", 2)
+    in_one_line = " ".join(told.output.split())  # a table is as wide as the terminal
+    assert "2 models were asked for; the limit of iterations came before model 2 was begun" in in_one_line
+    report = run("reconstruct", frames, "--out", "two", "--models", 2, "--json").json
+    assert any("2 models were asked for" in words for words in report["remarks"])
+    second = run("phase", "two", "--model", 2)
+    assert second.status == 1
+    assert "raise --iterations" in second.errors
+    one = run("reconstruct", frames, "--out", "one", "--json").json
+    assert not any("models were asked for" in words for words in one["remarks"])
 
 
 def test_excluded_events_are_left_out_and_others_are_refused_on_the_way(

@@ -92,3 +92,12 @@ def test_an_intensity_is_refused() -> None:
     intensity = Volume(np.random.default_rng(1).random((9, 9, 9)), 0.01, "reciprocal")
     with pytest.raises(OrienteerError, match="is an intensity"):
         on_one_grid(intensity, intensity)
+
+
+@pytest.mark.parametrize("shape", [(24, 24, 1), (3, 24, 24)])
+def test_a_slice_is_no_volume(shape: tuple[int, int, int]) -> None:
+    whole = density_of(BODY, 24, 4.0)
+    part = Volume(whole.values[tuple(slice(0, n) for n in shape)], 4.0)
+    for pair in ((whole, part), (part, whole), (part, part)):
+        with pytest.raises(OrienteerError, match=f"is a slice of {' x '.join(map(str, shape))} voxels"):
+            on_one_grid(*pair)

@@ -77,3 +77,9 @@ def test_spectra_come_in_electronvolts() -> None:
 def test_an_undetermined_or_impossible_beam_is_refused(arguments: dict[str, object]) -> None:
     with pytest.raises(OrienteerError):
         Beam(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{"wavelength_A": 2.7e-10}, {"photon_energy_eV": 4.6}])
+def test_a_wavelength_in_metres_and_an_energy_in_keV_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(OrienteerError, match=r"m are 2\.7 A|keV are 4600 eV"):
+        Beam(**given)

@@ -58,7 +58,7 @@ SMALLER = {
         "beam_stop_radius_pixels = 2\n": "",
         "frames = 1000": "frames = 150",
         'symmetry = "I"\n': 'symmetry = "I"\nlevel = 4\nstarts = 1\niterations = 4\n',
-        "starts = 8": 'starts = 2\nschedule = "20*raar(0.87) 5*er"',
+        "starts = 8": 'starts = 2\nschedule = "20*raar(0.87) 5*er"\nsupport_volume_A3 = 8e6',
         "replicates = 4": "replicates = 2",
     },
     "docs/tutorials/first-experiment.md": {

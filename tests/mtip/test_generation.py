@@ -80,6 +80,17 @@ def test_a_right_model_without_noise_stays_put() -> None:
     assert np.linalg.norm(merged.autocorrelations[0] - z) < 0.03 * contrast
 
 
+@pytest.mark.parametrize("n_halves", [1, 2])
+def test_without_frames_in_a_half_models_stay_as_they_are(n_halves: int) -> None:
+    """All frames of a half may show junk, or another state than the one that is tried."""
+    z, nothing = truth(), np.zeros((EDGE,) * 3)
+    halves = [half_sums(GRID, z, nothing, nothing, 0.03), half_of(z, 1e3, 2)]
+    merged = merge_halves(GRID, halves[:n_halves], 1e-5)
+    for before, after in zip(halves, merged.autocorrelations, strict=False):
+        assert np.array_equal(after, before.before)
+    assert np.isfinite(sliceable(GRID, [merged], np.ones((EDGE,) * 3)).models).all()
+
+
 def test_one_set_of_frames_is_merged_at_the_corner_of_the_curve() -> None:
     z = truth()
     merged = merge_halves(GRID, [half_of(z, 10.0, 1)], 1e-4)

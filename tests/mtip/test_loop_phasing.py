@@ -66,3 +66,17 @@ def test_the_small_box_has_the_same_voxels_of_the_autocorrelation(edge: int) -> 
     assert coarse.n == grid.n
     assert 2.1 * 100 < coarse.box * coarse.voxel_A < 3.2 * 100
     assert coarse.edge % 2 == 1
+
+
+@pytest.mark.parametrize("oversampling", [1.2, 1.5, 1.9])
+def test_a_box_smaller_than_the_autocorrelation_is_phased_as_far_as_it_goes(
+    problem: SimpleNamespace, oversampling: float
+) -> None:
+    """The first stage has fewer voxels across a speckle than the settings say, and these may be few."""
+    grid = RelativeGrid(25, 1 / (oversampling * DIAMETER_A), DIAMETER_A, "cpu")
+    assert coarse_grid(grid).n == grid.n
+    settings = PhaseSettings(diameter_A=DIAMETER_A, background=False)
+    loop = LoopPhasing(grid, problem.envelope, (0.0, 10 * grid.voxel_inv_A), settings, seed=1)
+    found = loop.follow(grid.round_start())
+    assert found.shape[1:] == (grid.n,) * 3
+    assert np.isfinite(found).all()

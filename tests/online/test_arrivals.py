@@ -100,3 +100,13 @@ def test_a_state_from_before_hits_could_be_excluded_is_gone_on_from(growing: Cal
     later = Arrivals(growing(100))
     later.restore(old)
     assert (len(later.chosen), len(later.left_out)) == (60, 0)
+
+
+def test_of_a_known_event_nothing_but_its_name_is_remembered(growing: Callable[..., Any]) -> None:
+    """A beam time has millions of hits, and a map that lasts as long must not fill memory with them."""
+    arrivals = Arrivals(growing(240))
+    for _ in range(6):
+        arrivals.take(40)
+    kept = sum(array.nbytes for array in vars(arrivals).values() if isinstance(array, np.ndarray))
+    assert kept == 240 * (8 + 8)  # its row, and its event
+    assert not any(isinstance(value, set | dict | list) for value in vars(arrivals).values())

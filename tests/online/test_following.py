@@ -17,6 +17,7 @@ import orienteer
 from orienteer.errors import FileError, OrienteerError
 from orienteer.online.following import follow
 from orienteer.online.handover import hand_over
+from orienteer.online.online_emc import OnlineEmc
 from orienteer.run import session as session_module
 from orienteer.run.checkpoint import LAST, read_checkpoint, save_checkpoint
 from orienteer.run.events import STEP, read_events
@@ -234,3 +235,54 @@ def test_whoever_is_left_by_an_error_leaves_no_file_that_is_still_being_written(
             is_over=lambda: False, on_step=fail,
         )  # fmt: skip
     assert read_checkpoint(tmp_path / "map" / LAST).iteration == 1
+
+
+@pytest.mark.parametrize("where", ["looking", "asked whether it is over", "saved while it waits"])
+def test_an_error_between_two_rounds_is_in_the_log(
+    growing: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise OrienteerError("the disk is gone.")
+
+    hits, folder, steps = growing(arrived=120), tmp_path / "map", 0
+
+    def is_over() -> bool:
+        return bool(fail()) if where == "asked whether it is over" and steps == 2 else False
+
+    def count(_: Any) -> None:
+        nonlocal steps
+        steps += 1
+        if where == "looking" and steps == 2:
+            monkeypatch.setattr(hits, "refresh", fail)
+        elif where == "saved while it waits" and steps == 2:
+            monkeypatch.setattr(session_module.Session, "_save", fail)
+            monkeypatch.setattr(OnlineEmc, "has_work", False)
+
+    with pytest.raises(OrienteerError, match="the disk is gone"):
+        follow(hits, folder, SETTINGS, seed=1, device="cpu", is_over=is_over, on_step=count)
+    last = read_events(folder / "events.jsonl")[-1]
+    assert (last["event"], last["reason"]) == ("failed", "the disk is gone.")
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_while_hits_are_taken_in_saves_nothing_half_done(
+    growing: Callable[..., Any], tmp_path: Path, kind: type[BaseException]
+) -> None:
+    hits, folder = growing(arrived=60), tmp_path / "map"
+    read, seen = hits.read, []
+
+    def interrupted(rows: Any) -> Any:
+        if 60 in np.atleast_1d(rows):
+            raise kind
+        return read(rows)
+
+    def more(step: Any) -> None:
+        seen.append(step.iteration)
+        hits.arrive(60)
+        hits.read = interrupted
+
+    with pytest.raises(kind):
+        follow(hits, folder, SETTINGS, seed=1, device="cpu", is_over=lambda: False, on_step=more)
+    last = read_events(folder / "events.jsonl")[-1]
+    assert (last["event"], last["abandoned"]) == ("stopped", True)
+    assert len(read_checkpoint(folder / LAST).state["arrivals/chosen"]) == 60

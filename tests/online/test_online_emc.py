@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orienteer.online import online_emc
+from orienteer.online import growth
 from orienteer.online.online_emc import OnlineEmc, OnlineStep
+from orienteer.online.reservoir import Reservoir
 from orienteer.reconstruction import carried
 from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.step import Step
+from orienteer.source.patterns import Patterns
 
 Make = Callable[..., OnlineEmc]
 ToTheEnd = Callable[..., list[OnlineStep]]
@@ -151,7 +153,7 @@ def test_the_end_itself_can_be_restored(growing: Callable[..., Any], online: Mak
 def test_hits_that_come_faster_than_a_stage_takes_them_lead_back_to_a_coarser_one(
     growing: Callable[..., Any], online: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(online_emc, "_MOST_NEW", 1)
+    monkeypatch.setattr(growth, "_MOST_NEW", 1)
     source = growing(60)
     method = online(source, round_hits=60, emc={"level": 4})
     while not method.iteration or method._carried["course/stage"] == 0:
@@ -232,6 +234,53 @@ def test_of_more_hits_than_memory_holds_a_sample_is_kept_and_the_end_has_all(
     assert len(method.reservoir) < 240
     assert steps[-1].n_round == 240
     assert len(method.orientations()["event_id"]) == 240
+
+
+def test_a_map_that_begins_late_keeps_no_more_hits_than_there_is_room_for(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    """Hits that came before anybody looked wait in the source, and not in memory."""
+    source = growing(240)
+    per_hit = Reservoir(source)
+    per_hit.add(np.arange(240), source.read())
+    room = 150 * per_hit.nbytes / 240
+    method = online(source, round_hits=10, first_hits=20, memory_GiB=room / 2**30)
+    most = 0
+
+    def watch(reservoir: Any, place: Any, patterns: Any) -> None:
+        nonlocal most
+        add(reservoir, place, patterns)
+        most = max(most, reservoir.nbytes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        add = Reservoir.add
+        patch.setattr(Reservoir, "add", watch)
+        method.look(False)
+        assert method.has_work
+        step = method.step()
+        for _ in range(3):
+            method.look(False)
+            method.step()
+    assert most <= room
+    assert step.n_round == 40  # new hits, four times as many as a round has of old ones
+
+
+def test_another_start_comes_with_more_hits_though_no_more_are_kept(
+    growing: Callable[..., Any], online: Make
+) -> None:
+    source = growing(120)
+    method = online(source, round_hits=20, first_hits=60, memory_GiB=1e-9)
+    method.look(False)
+    method.step()
+    assert len(method.reservoir) < 60
+    method._failed_at = 120  # after which a start has found nothing
+    method._start_anew()
+    source.arrive(59)
+    method.look(False)
+    assert not method.has_work
+    source.arrive(1)
+    method.look(False)
+    assert method.has_work
 
 
 @pytest.mark.parametrize(("n", "words"), [(0, "No hits came"), (1, "1 hit came"), (7, "7 hits came")])
@@ -320,3 +369,30 @@ def test_random_models_are_made_only_for_a_start(
         method.step()
     assert method._n_prepared == 180
     assert len(made) == 1
+
+
+def test_given_poses_are_kept_in_rounds_that_have_some_and_missed_in_none_that_have_not(
+    growing: Callable[..., Any], online: Make, frames: Any
+) -> None:
+    """Hits come as they come: those of a round may all be without a pose, though others have theirs."""
+    patterns = frames.read()
+    poses = np.array(patterns.columns["truth_orientation"], float)
+    poses[:180] = np.nan
+    given = Patterns(patterns.frames, patterns.event_id, {**patterns.columns, "given": poses})
+    source = growing(60, patterns=given)
+    method = online(source, {"known_orientations_column": "given", "level": 2}, round_hits=60, finish="no")
+    method.look(False)
+    method.step()
+    source.arrive(180)
+    for _ in range(4):
+        method.look(False)
+        method.step()
+    found = method.orientations()
+    kept = (
+        (method.reservoir.visited >= 0)
+        & ~found["sentinel"]
+        & np.isin(found["event_id"], given.event_id[180:])
+    )
+    assert kept.any()
+    place = method.reservoir.place[kept]
+    assert np.allclose(found["quaternion"][kept], poses[place])

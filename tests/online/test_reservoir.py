@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from orienteer.errors import OrienteerError
+from orienteer.online import reservoir as reservoir_module
 from orienteer.online.reservoir import Reservoir
+from orienteer.source.patterns import concatenate
 
 
 def filled(source: Any, blocks: list[int], capacity: int = 0) -> Reservoir:
@@ -82,3 +84,28 @@ def test_other_data_than_those_of_the_state_are_refused(growing: Callable[..., A
     state = filled(growing(240), [100]).state()
     with pytest.raises(OrienteerError, match="not those with which this map was begun"):
         Reservoir(growing(240, np.arange(240)[::-1])).restore(state)
+
+
+def test_hits_are_given_up_block_by_block(
+    growing: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a sample is taken, no more than one block is there twice."""
+    monkeypatch.setattr(reservoir_module, "_LARGEST_BLOCK", 60)
+    source = growing(240)
+    held = Reservoir(source)
+    for first in range(0, 240, 20):
+        held.add(np.arange(first, first + 20), source.read(slice(first, first + 20)))
+    assert max(map(len, held._blocks)) <= 60
+    asked: list[int] = []
+    monkeypatch.setattr(reservoir_module, "concatenate", lambda parts: _counted(asked, parts))
+    held.leave_out(np.arange(0, 240, 3))
+    assert max(asked, default=0) <= 60
+    wanted = np.setdiff1d(np.arange(240), np.arange(0, 240, 3))
+    assert np.array_equal(held.place, wanted)
+    again = held.patterns(np.arange(len(wanted)))
+    assert np.array_equal(again.dense(), source.read(wanted).dense())
+
+
+def _counted(asked: list[int], parts: Any) -> Any:
+    asked.append(sum(map(len, parts)))
+    return concatenate(parts)

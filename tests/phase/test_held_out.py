@@ -8,7 +8,14 @@ import pytest
 from orienteer.orientation.point_group import PointGroup
 from orienteer.phase.data import phasing_data
 from orienteer.phase.half_grid import density_of, frequencies, half_grid_shells
-from orienteer.phase.held_out import Foretold, choose_held_out, foretell, free_log_likelihood, log_likelihood
+from orienteer.phase.held_out import (
+    Foretold,
+    choose_held_out,
+    foretell,
+    free_log_likelihood,
+    joined,
+    log_likelihood,
+)
 from orienteer.phase.settings import PhaseSettings
 
 
@@ -155,3 +162,16 @@ def test_copies_of_a_symmetric_particle_tell_nothing_more() -> None:
     places = np.concatenate([speckle + 40 * copy for copy in range(12)])
     copied = Foretold(np.tile(by_voxel, 12), np.ones(2400), places, n_copies=12)
     np.testing.assert_allclose(copied.below(0), once.below(0), rtol=1e-12)
+
+
+def test_means_of_speckles_tell_as_much_as_their_voxels() -> None:
+    rng = np.random.default_rng(2)
+    speckle = rng.integers(0, 12, 200)
+    voxels = Foretold(rng.normal(size=(3, 200)), rng.integers(1, 3, 200).astype(float), speckle, n_copies=4)
+    fewer = voxels.by_speckle()
+    assert fewer.by_voxel.shape == (3, 12)
+    np.testing.assert_allclose(fewer.mean, voxels.mean)
+    np.testing.assert_allclose(fewer.below(1), voxels.below(1))
+    np.testing.assert_allclose(voxels.by_speckle(slice(2, 3)).mean, voxels.mean[2:])
+    both = joined([voxels.by_speckle(slice(1, 2)), voxels.by_speckle(slice(0, 1))], 4)
+    np.testing.assert_allclose(both.below(0)[1][1], voxels.below(1)[1][0])

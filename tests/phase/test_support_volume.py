@@ -10,7 +10,7 @@ from orienteer.phase.data import phasing_data
 from orienteer.phase.filled import filled_voxels
 from orienteer.phase.held_out import Foretold
 from orienteer.phase.settings import PhaseSettings
-from orienteer.phase.support_volume import choose_volume, smallest_as_good
+from orienteer.phase.support_volume import are_too_small, choose_volume, smallest_as_good
 
 
 def test_the_choice_holds_the_body_and_little_more_even_if_the_first_support_does_not(body, truth_of) -> None:
@@ -58,3 +58,37 @@ def test_a_volume_at_which_amplitudes_are_twice_as_wrong_is_worse_however_few_sp
     assert 2 * error[2] > 0.9
     assert chosen == 2
     assert smallest_as_good(found, most=0.4)[0] == 1
+
+
+def _fitted(below: list[float], scatter: float) -> Foretold:
+    """Volumes that fit seen voxels worse than the first by so many nats, with a scatter over 100 speckles."""
+    speckle = np.repeat(np.arange(100), 5)
+    rng = np.random.default_rng(1)
+    apart = rng.normal(0, scatter, (len(below), 100))
+    apart = (apart - apart.mean(axis=1, keepdims=True))[:, speckle]
+    return Foretold(apart - np.array(below)[:, None], np.ones(500), speckle)
+
+
+def test_a_volume_that_cannot_fit_what_was_seen_is_too_small_even_if_held_out_voxels_like_it() -> None:
+    """Held-out voxels of a symmetric particle are copies of few speckles, and half a virus foretold them."""
+    unknowns = np.array([0.5, 0.4, 0.3, 0.2, 0.15])
+    seen = _fitted([0.0, 0.02, 0.04, 0.4, 0.3], scatter=0.05)
+    refused = are_too_small(seen, unknowns)
+    assert refused.tolist() == [False, False, False, True, True]
+    foretold = _fitted([0.0, 0.1, 0.1, 0.15, 0.2], scatter=2.0)
+    assert smallest_as_good(foretold)[0] == 4
+    assert smallest_as_good(foretold, refused=refused)[0] == 2
+    # The best is none of those either: by chance half a virus may foretell best.
+    liked = _fitted([0.1, 0.1, 0.1, 0.0, 0.1], scatter=2.0)
+    assert smallest_as_good(liked, refused=refused)[0] == 2
+
+
+def test_less_room_may_fit_less_of_the_noise() -> None:
+    """With p unknowns of N amplitudes 1 - p / N of the variance of the noise is left."""
+    unknowns = np.array([0.8, 0.5, 0.2])
+    by_noise = np.log((1 - unknowns) / (1 - unknowns[0])) / 2
+    assert not are_too_small(_fitted(by_noise.tolist(), scatter=0.01), unknowns).any()
+    more = are_too_small(_fitted((1.2 * by_noise).tolist(), scatter=0.01), unknowns)
+    assert more.tolist() == [False, True, True]
+    # What scatters from speckle to speckle tells less.
+    assert not are_too_small(_fitted((1.2 * by_noise).tolist(), scatter=2.0), unknowns).any()

@@ -49,6 +49,11 @@ def test_a_mask_that_leaves_too_little(tiny: Any, n_left: int, words: str) -> No
         reconstruct(tiny.source(detector=tiny.detector.with_mask(mask)))
 
 
+def test_a_background_of_gaussian_noise_is_refused_before_anything_begins(tiny: Any) -> None:
+    with pytest.raises(OrienteerError, match="Gaussian likelihood knows no background"):
+        reconstruct(tiny.source(), likelihood="gaussian", background="estimate")
+
+
 def test_one_frame(tiny: Any) -> None:
     with pytest.raises(OrienteerError, match="1 frame cannot be parted"):
         reconstruct(first_frames(tiny, 1))

@@ -103,6 +103,17 @@ def test_junk_is_rejected_and_particles_are_not(simulated: Any, tiny: Any) -> No
     assert rejected[~junk].mean() < 0.03
 
 
+@pytest.mark.parametrize(("photons", "least"), [(128, 0.98), (300, 0.99)])
+def test_faint_frames_of_the_particle_keep_their_weight(
+    simulated: Any, tiny: Any, photons: int, least: float
+) -> None:
+    """Against the best of many descriptions of something else they would lose by chance."""
+    emc = after_first_stage(shots(simulated, tiny, photons_per_frame=photons))
+    merged = ~emc.sentinel
+    assert emc.table.weight[merged].mean() > least
+    assert (emc.best_model[merged] < 0).mean() < 0.002
+
+
 def test_nothing_is_rejected_when_told_so(simulated: Any, tiny: Any) -> None:
     data = shots(simulated, tiny, frames=150, junk_fraction=0.3)
     emc = after_first_stage(data, n_steps=1, reject_junk=False)

@@ -195,3 +195,20 @@ def test_a_run_that_goes_on_with_another_plan_says_so(tiny: Any) -> None:
     assert len(same.remarks) == told
     assert "11 frames at a time" in other.remarks[-1]
     assert other.step().log_likelihood == pytest.approx(first.step().log_likelihood, rel=1e-4)
+
+
+def test_how_far_frames_are_spread_decides_the_prior_and_empty_shots_have_no_say(tiny: Any) -> None:
+    emc = tiny.emc(level=3)
+    emc.step()
+    table = emc.table
+    for perplexity, prior in ((8.0, 0.02), (1000.0, 0.25)):
+        table.perplexity[:] = perplexity
+        table.weight[:] = 1.0
+        assert emc.prior_photons == pytest.approx(prior)
+        deposits = emc.oriented(range(2), emc.noise.likelihood(emc.work), 1.0)
+        table.perplexity[:] = perplexity
+        assert emc.solve(deposits).prior == pytest.approx(prior)
+    table.perplexity[:] = 8.0
+    is_empty = np.arange(len(table.weight)) % 5 == 0
+    table.perplexity[is_empty], table.weight[is_empty] = 50_000.0, 0.0
+    assert emc.prior_photons == pytest.approx(0.02)

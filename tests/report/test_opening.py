@@ -49,6 +49,12 @@ def test_the_claim_is_the_one_of_the_validation(run_folder: Path) -> None:
     assert claim(validation_facts(said)).startswith("Two independent halves of 27 and 27 frames agree")
 
 
+def test_models_that_a_limit_kept_from_beginning_are_told(run_folder: Path) -> None:
+    assert "models were asked for" not in known_first(run_folder)
+    change_settings(run_folder, "models = 1", "models = 2")
+    assert "2 models were asked for; the limit of iterations came before model 2" in known_first(run_folder)
+
+
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
@@ -65,7 +71,7 @@ def test_what_was_imposed_simulated_or_cut_off_is_said(run_folder: Path) -> None
     said = known_first(run_folder)
     assert "The frames are simulated." in said
     assert "The symmetry I was imposed on the intensity" in said
-    assert "A limit has ended the run after 4 iterations" in said
+    assert "The limit of 4 iterations was reached before the end." in said
     assert "60 frames are few" in said
     assert "changed" not in said
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from pydantic import Field
+from recurrence import N_FRAMES, Recurrence, RecurrenceSettings, small_source
 
 import orienteer
-from conftest import N_FRAMES, Recurrence, RecurrenceSettings, small_source
 from orienteer.compute.ranks.world import world
 from orienteer.errors import DeviceError, OrienteerError
 from orienteer.run import crew_checks, shards, state_file
@@ -124,6 +124,9 @@ register_method(MethodKind("shared", SharedSettings, Shared))
 
 def main() -> int:
     given = tomllib.loads("\n".join(sys.argv[2:]))
+    other = given.pop("other", {})
+    if crew().rank == 1:
+        given |= other
     shards.SHARD_BYTES = given.pop("shard_bytes", shards.SHARD_BYTES)
     version, method = given.pop("other_version", ""), given.pop("method", "shared")
     if version and crew().rank == 1:
@@ -133,14 +136,13 @@ def main() -> int:
     if method == "auto":
         run_module.choose_method = _choose_method
     notice_s, hang_s = given.pop("notice_s", 10.0), given.pop("hang_s", 60.0)
-    other = given.pop("other", {})
-    seed = other.pop("seed", 3) if crew().rank == 1 else 3
-    if crew().rank == 1:
-        given |= other
-    n_steps = given.pop("n_steps", None)
+    seed, restart, n_steps = given.pop("seed", 3), given.pop("restart", False), given.pop("n_steps", None)
+    folder = given.pop("folder", sys.argv[1])
     source = small_source(n_frames=given.pop("n_frames", N_FRAMES))
     try:
-        run = Run.create(sys.argv[1], source, SharedSettings(**given), seed=seed, device="cpu", method=method)
+        run = Run.create(
+            folder, source, SharedSettings(**given), seed=seed, device="cpu", method=method, restart=restart
+        )
         run.notice_s, run.hang_s = notice_s, hang_s
         for done in run.iterate(n_steps):
             if crew().leads:

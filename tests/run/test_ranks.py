@@ -250,6 +250,11 @@ def test_ranks_of_different_programs_are_refused_in_one_message(tmp_path: Path) 
     [
         ("{steps = 5}", r"has steps 5, and rank 0 on \S+ has steps 6"),
         ("{seed = 4}", r"has seed 4, and rank 0"),
+        ('{folder = "elsewhere"}', r"has folder \S+elsewhere, and rank 0"),
+        ('{method = "auto"}', r"has method auto, and rank 0 on \S+ has method shared"),
+        ("{restart = true}", r"has restart True, and rank 0"),
+        ("{n_steps = 2}", r"has n_steps 2, and rank 0 on \S+ has n_steps None"),
+        ("{hang_s = 0.0}", r"has hang_s 0.0, and rank 0"),
     ],
 )
 def test_ranks_with_different_settings_are_refused_in_one_message(
@@ -261,7 +266,7 @@ def test_ranks_with_different_settings_are_refused_in_one_message(
     )
     assert refused.returncode == 1
     assert len(re.findall(rf"rank 1 on \S+ {told}", refused.stderr)) == 1, refused.stderr
-    assert not folder.exists()
+    assert not (folder / "checkpoint.h5").exists()
 
 
 def test_a_rank_without_a_device_is_told_in_one_message_before_anything_is_written(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.mtip.settings import MtipSettings
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.checkpoint import LAST, PREVIOUS
+from orienteer.run.directory import RunDirectory
 from orienteer.run.run import Run
 from orienteer.run.settings_file import hash_settings, lasting, read_settings
 from orienteer.source.opening import writer_for
@@ -127,6 +128,16 @@ def test_other_settings_or_data_are_refused_by_name(
     run = runs.make(tmp_path / "run", source=source, restart=True, **given)
     assert run.events == []
     assert finish(run)[0] == 1
+
+
+@pytest.mark.parametrize(("begun", "asked"), [("mtip", "emc"), ("emc", "mtip")])
+def test_another_method_is_refused_by_name(
+    runs: SimpleNamespace, tmp_path: Path, begun: str, asked: str
+) -> None:
+    Run.create(tmp_path / "run", runs.source(), method=begun)
+    with pytest.raises(FileError) as caught:
+        Run.create(tmp_path / "run", runs.source(), method=asked)
+    assert caught.value.message.endswith(f"Different now: the method ({asked} instead of {begun}).")
 
 
 def test_a_higher_limit_reopens_a_run_and_ends_in_the_same_bits(
@@ -265,6 +276,21 @@ def test_a_step_that_fails_is_in_the_log_and_the_run_can_go_on(tmp_path: Path, r
     assert run.holder is None
 
 
+def test_a_full_disk_at_the_end_is_told_and_noted_once(
+    tmp_path: Path, runs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = runs.make(tmp_path / "run", steps=1)
+
+    def fail(*_: object) -> None:
+        raise FileError(run.path / "intensity.h5", "could not be written: the disk is full.", "Make room.")
+
+    monkeypatch.setattr(RunDirectory, "write_results", fail)
+    with pytest.raises(FileError) as caught:
+        finish(run)
+    assert caught.value.hint.count("The same command resumes") == 1
+    assert [event["event"] for event in run.events].count("failed") == 1
+
+
 def test_a_damaged_checkpoint_is_replaced_by_the_one_before(
     runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
 ) -> None:
@@ -396,6 +422,21 @@ def test_a_method_gives_back_what_it_holds_however_the_run_is_left(
         for _ in run.iterate(2 if way == "n_steps" else None):
             pass
     assert closed == [4 if way == "end" else 2]
+
+
+@pytest.mark.parametrize("error", [OrienteerError("the page is full."), KeyboardInterrupt()])
+def test_the_log_has_its_end_whatever_becomes_of_who_is_told_of_it(
+    runs: SimpleNamespace, tmp_path: Path, error: BaseException
+) -> None:
+    def fail(_: Any) -> None:
+        raise error
+
+    run = runs.make(tmp_path / "run", steps=3)
+    run.when_finished = fail
+    with pytest.raises(type(error)):
+        finish(run)
+    assert run.events[-1]["event"] == "finished"
+    assert Run.open(run.path).finished
 
 
 @pytest.mark.filterwarnings("ignore:It begins with a map")

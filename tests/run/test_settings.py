@@ -17,7 +17,8 @@ def test_every_setting_has_a_description_that_ends_like_a_sentence() -> None:
 
 def test_the_example_file_with_everything_spelled_out_means_the_defaults(tmp_path: Path) -> None:
     lines = [
-        line.removeprefix("# ") if " = " in line else line for line in example_toml(Settings).splitlines()
+        line.removeprefix("# ") if " = " in line else line
+        for line in example_toml(describe_settings(Settings)).splitlines()
     ]
     path = tmp_path / "all.toml"
     path.write_text("\n".join(lines))

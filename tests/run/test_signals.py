@@ -36,17 +36,21 @@ def test_a_program_saves_its_last_step_and_leaves(
     number: signal.Signals, status: int, runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
 ) -> None:
     wanted = uninterrupted(steps=30)
-    path = tmp_path / "run"
-    child = start(runs, path, steps=30, step_s=0.02)
-    time.sleep(0.1)
+    path, slow = tmp_path / "run", tmp_path / "slow"
+    slow.touch()
+    # Slow enough for the signal to come within a step, and not after the last, on a busy machine as well.
+    settings: dict[str, Any] = {"steps": 30, "step_s": 1.0, "slow_from": 3, "slow_while": str(slow)}
+    child = start(runs, path, **{**settings, "slow_while": repr(str(slow))})
+    time.sleep(0.3)
     child.send_signal(number)
-    _, errors = child.communicate(timeout=10)
+    _, errors = child.communicate(timeout=60)
     assert child.returncode == status
     kept = read_checkpoint(path / LAST).iteration
     assert errors == (
         f"Stopped; everything up to iteration {kept} is kept.\nThe same command resumes the run in {path}.\n"
     )
-    run = runs.make(path, steps=30, step_s=0.02)
+    slow.unlink()
+    run = runs.make(path, **settings)
     assert run.events[-1]["event"] == "stopped"
     assert run.events[-1]["signal"] == number
     assert run.events[-1]["iteration"] == run.iteration == read_checkpoint(path / LAST).iteration
@@ -71,7 +75,7 @@ def test_a_signal_in_the_set_up_says_that_the_run_is_begun(
         time.sleep(0.01)
     time.sleep(0.1)
     child.send_signal(number)
-    _, errors = child.communicate(timeout=10)
+    _, errors = child.communicate(timeout=60)
     what = f"everything up to iteration {kept} is kept" if kept else "its folder is begun"
     assert errors == (
         f"Stopped while the run was set up; {what}.\nThe same command resumes the run in {path}.\n"
@@ -89,7 +93,7 @@ def test_many_interrupts_are_one_message(runs: SimpleNamespace, tmp_path: Path) 
         time.sleep(0.35)
         with suppress(ProcessLookupError):
             child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=10)
+    _, errors = child.communicate(timeout=60)
     assert errors.count("Stopped") == 1
     assert "Traceback" not in errors
     assert child.returncode == 130
@@ -140,6 +144,8 @@ def test_a_second_interrupt_leaves_at_once(runs: SimpleNamespace, uninterrupted:
     assert time.monotonic() - began < signals.NOTICE_S * signals.STEP_SHARE
     slow.unlink()
     assert run.holder is None
+    assert run.events[-1]["event"] == "stopped"
+    assert run.events[-1]["abandoned"] is True
     list(run.iterate())
     assert runs.outcome(tmp_path / "run") == wanted
 

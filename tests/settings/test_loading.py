@@ -110,7 +110,7 @@ def test_every_setting_is_described_and_the_example_file_loads(tmp_path: Path) -
         ("orientation", "method"),
     ]
     assert all(row.description for row in rows)
-    text = example_toml(Settings)
+    text = example_toml(describe_settings(Settings))
     assert load_settings(Settings, write(tmp_path, text)) == Settings()
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     assert load_settings(Settings, write(tmp_path, uncommented)) == Settings()
@@ -165,3 +165,82 @@ def test_text_without_quotes_in_a_file_is_told_how_to_be_written(tmp_path: Path)
     with pytest.raises(SettingsError, match=r"line 2: .*should be a valid string") as refused:
         load_settings(Settings, path)
     assert refused.value.hint == 'Text stands in quotes:  structure = "04:00:00"'
+
+
+class Beam(Section):
+    wavelength_A: float = Field(0.0, ge=0, description="Wavelength in angstrom; 0: not used.")
+    photon_energy_eV: float = Field(4600.0, gt=10, description="Photon energy in eV.")
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"wavelength_A": 2.7e-10}, "2.7e-10 m are 2.7 A."),
+        ({"photon_energy_eV": 4.6}, "4.6 keV are 4600 eV."),
+    ],
+)
+def test_a_number_in_another_unit_is_refused_and_told_in_the_right_one(
+    given: dict[str, float], meant: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        Beam(**given)
+    assert raised.value.hint == meant
+
+
+def test_numbers_that_may_be_meant_are_taken() -> None:
+    assert Beam(wavelength_A=0).wavelength_A == 0
+    assert Beam(wavelength_A=0.01, photon_energy_eV=92).wavelength_A == 0.01
+
+
+def test_settings_are_printed_as_they_would_be_written() -> None:
+    assert str(Beam()) == "Beam()"
+    assert str(Beam(wavelength_A=2.0)) == "Beam(wavelength_A=2.0)"
+
+
+class Particle(Section):
+    diameter_A: float = Field(0.0, ge=0, le=1e5, description="Largest extent in angstrom; 0: not known.")
+
+
+class Experiment(Section):
+    beam: Beam = Beam()
+    particle: Particle = Particle()
+    other_particle: Particle = Particle()
+
+
+def test_what_is_not_a_number_is_called_so(tmp_path: Path) -> None:
+    path = write(tmp_path, "[particle]\ndiameter_A = nan\n")
+    with pytest.raises(SettingsError, match=r"line 2: \[particle\] diameter_A = nan: is not a number\.$"):
+        load_settings(Experiment, path)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("diameter_nm = 24", "Did you mean 'diameter_A'? 24 nm are 240 A."),
+        ("diameter_m = 2.4e-8", "Did you mean 'diameter_A'? 2.4e-08 m are 240 A."),
+        ("diameter_nm = 'small'", "Did you mean 'diameter_A'?"),
+        ("diametre_A = 24", "Did you mean 'diameter_A'?"),
+    ],
+)
+def test_a_key_in_another_unit_is_converted(tmp_path: Path, line: str, hint: str) -> None:
+    with pytest.raises(SettingsError, match="line 2: unknown key") as refused:
+        load_settings(Experiment, write(tmp_path, f"[particle]\n{line}\n"))
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("photon_energy_eV = 4600", "'photon_energy_eV' belongs to [beam]: write that header above it."),
+        (
+            "diameter_A = 240",
+            "'diameter_A' belongs to [particle] or [other_particle]: write that header above it.",
+        ),
+        ("colour = 3", "Known sections: beam, particle, other_particle."),
+    ],
+)
+def test_a_key_above_all_sections_is_sent_to_its_own(tmp_path: Path, line: str, hint: str) -> None:
+    name = line.split()[0]
+    with pytest.raises(SettingsError, match=f"line 1: '{name}' stands in no section.") as refused:
+        load_settings(Experiment, write(tmp_path, f"{line}\n"))
+    assert refused.value.hint == hint

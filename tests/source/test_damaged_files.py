@@ -31,7 +31,7 @@ from orienteer.detector.dragonfly import write_dragonfly_hdf5, write_dragonfly_t
 from orienteer.detector.opening import open_detector
 from orienteer.detector.square import square_detector
 from orienteer.run.settings import Settings
-from orienteer.settings.describing import example_toml
+from orienteer.settings.describing import describe_settings, example_toml
 from orienteer.settings.loading import load_settings
 from orienteer.simulation.background import read_background
 from orienteer.simulation.experiment import _read_fluences
@@ -199,7 +199,7 @@ def read_structure(path: Path) -> list[Any]:
 
 
 def write_settings(path: Path) -> None:
-    path.write_text(example_toml(Settings))
+    path.write_text(example_toml(describe_settings(Settings)))
 
 
 def read_settings(path: Path) -> list[Any]:

@@ -67,9 +67,10 @@ def test_a_broken_line_counts_as_caught_where_its_tests_fail_and_the_checkout_st
     missed = caught._replace(tests=("tests/test_anything.py",))
     no_python = caught._replace(broken="= 42")
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    assert tool.check(project, [caught])
+    assert tool.check(project, [caught]) == [1]
     assert "1 of 1 caught" in capsys.readouterr().out
-    assert not tool.check(project, [missed, caught, no_python])
+    statuses = tool.check(project, [missed, caught, no_python])
+    assert [tool.is_caught(status) for status in statuses] == [False, True, False]
     assert "1 of 3 caught" in capsys.readouterr().out
     assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
 
@@ -85,3 +86,12 @@ def test_tests_that_fail_on_the_whole_sources_are_told_first(project: Path) -> N
     mutation = tool.Mutation("the answer", "src/orienteer/answer.py", "42", "41", ("tests/test_answer.py",))
     with pytest.raises(SystemExit, match="fail before anything is broken"):
         tool.check(project, [mutation])
+
+
+@pytest.mark.parametrize(
+    ("status", "is_noticed"), [(0, False), (1, True), (2, False), (4, False), (-11, True)]
+)
+def test_failures_and_crashes_are_noticed_and_tests_that_cannot_be_run_are_not(
+    status: int, is_noticed: bool
+) -> None:
+    assert tool.is_caught(status) == is_noticed

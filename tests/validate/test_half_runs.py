@@ -1,5 +1,6 @@
 """Two runs that know nothing of each other."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,28 @@ def test_halves_look_for_as_many_states_as_the_run_has_found(good_run: Run, tmp_
         next(run.iterate(1))
         halves = half_runs(run, parts)
         assert [half.settings.models for half in halves] == [2 if models == 2 else 1] * 2
+
+
+def test_halves_of_given_poses_begin_whether_a_file_or_a_column_gives_them(
+    good_run: Run, tmp_path: Path
+) -> None:
+    """Both halves are given poses of one frame of reference, which is said of them; nothing is refused."""
+    from orienteer.run.orientations_file import write_orientations
+
+    source, file = good_run.source, tmp_path / "poses.h5"
+    poses = source.read_columns(["truth_orientation"])["truth_orientation"]
+    write_orientations(file, {"event_id": source.event_ids(), "quaternion": poses})
+    for name, given in (
+        ("file", {"known_orientations_file": str(file)}),
+        ("column", {"known_orientations_column": "truth_orientation"}),
+    ):
+        settings = good_run.settings.model_copy(update=given)
+        run = Run.create(tmp_path / name, source, settings, device="cpu")
+        parts = split(source)
+        for half, part in zip(half_runs(run, parts), parts[:2], strict=True):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that poses were given
+                list(half.iterate(1))
+            found = half.orientations()
+            own = part.read_columns(["truth_orientation"])["truth_orientation"]
+            assert np.allclose(found["quaternion"][~found["sentinel"]], own[~found["sentinel"]])

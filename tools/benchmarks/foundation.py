@@ -78,4 +78,31 @@ FIGURES = [
         "python bench/first_minutes.py --keep",
         remark=lambda r: f"{r['seconds_of_demo']:.0f} s of it the demo itself",
     ),
+    Figure(
+        "`make test`: all tests on two cores",
+        at_most(600, "s"),
+        "suite",
+        lambda r: r["seconds"],
+        "python bench/suite.py --keep",
+        remark=lambda r: (
+            f"{r['processor_seconds']:.0f} s of processors, {r['failed']} failed; "
+            f"{r['kernels_compiled_meanwhile']} kernels were compiled meanwhile"
+        ),
+    ),
+    Figure(
+        "Important lines broken one at a time: not noticed by any test",
+        at_most(0, "of 20"),
+        "mutations",
+        lambda r: r["broken"] - r["caught"],
+        "python tools/mutations.py --keep",
+        remark=lambda r: f"{r['of_these_by_a_crash']} noticed because the tests crashed",
+    ),
+    Figure(
+        "Lines of the largest module",
+        at_most(600, "lines"),
+        "modules",
+        lambda r: max(r["largest"].values()),
+        "python bench/modules.py --keep",
+        remark=lambda r: f"of {r['modules']} modules; the median has {r['median_lines']:.0f}",
+    ),
 ]

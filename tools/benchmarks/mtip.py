@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.figure import Figure, at_least, at_most, share
+from benchmarks.figure import Figure, at_least, at_most, share, told
 
 _STATES = "python bench/conformations.py --device cuda --keep"
 
@@ -31,6 +31,37 @@ def _coarsest_map(result: dict[str, Any]) -> float | None:
     return max(state.get("resolution_A") or float("inf") for state in states) if states else None
 
 
+def _slowest(result: dict[str, Any]) -> float | None:
+    """The longest time that frames of two states took to be told apart, in seconds."""
+    runs = [run for run in result["runs"] if run["case"].startswith(("two-", "minority-"))]
+    return max((run["seconds"] for run in runs), default=None)
+
+
+def _blind(noise: str, result: str, flag: str = "") -> Figure:
+    """Runs of M-TIP on 3IYF that come to the resolution in time, with noise or without."""
+    return Figure(
+        f"3IYF, 10 000 frames {noise}, blind: runs with 12.2 Å against the atoms within 3 minutes",
+        at_least(100, "%"),
+        result,
+        lambda r: share(r["successes"]["mtip"]),
+        f"python bench/mtip.py blind {flag}--device cuda --seeds 5 --keep",
+        remark=lambda r: f"{r['successes']['mtip']} runs; {_spread(r['runs'])}",
+        shown_first=True,
+        published="SpiniFEL: 13.7 Å (Shah et al.)",
+    )
+
+
+def _spread(runs: list[dict[str, Any]]) -> str:
+    """Resolutions and times of runs, from the least to the most."""
+    found = sorted(run["resolution_A"] for run in runs if run.get("resolution_A"))
+    seconds = sorted(run.get("reconstruct_seconds", 0) + run.get("phase_seconds", 0) for run in runs)
+    if not found:
+        return "none has a resolution"
+    if len(runs) == 1:
+        return f"{found[0]:.3g} Å"
+    return f"{found[0]:.3g} to {found[-1]:.3g} Å in {seconds[0]:.0f} to {seconds[-1]:.0f} s"
+
+
 def _matching(result: dict[str, Any]) -> float | None:
     of_numbers = {
         int(key.split()[0]): value for key, value in result.items() if key.endswith(" orientations")
@@ -39,15 +70,15 @@ def _matching(result: dict[str, Any]) -> float | None:
 
 
 FIGURES = [
+    _blind("of 1 000 photons", "mtip_blind_cuda"),
+    _blind("without noise", "mtip_blind_noise_free_cuda", "--noise-free "),
     Figure(
-        "3IYF, 10 000 frames of 1 000 photons, blind: runs with 12.2 Å against the atoms within 3 minutes",
-        at_least(100, "%"),
-        "mtip_blind_cuda",
-        lambda r: share(r["successes"]["mtip"]),
-        "python bench/mtip.py blind --device cuda --seeds 5 --keep",
-        remark=lambda r: f"{r['successes']['mtip']} runs; {r['problem']}",
-        shown_first=True,
-        published="SpiniFEL: 13.7 Å (Shah et al.)",
+        "A small blind run of M-TIP, 1 000 frames of 64² pixels, to its density, 2 cores",
+        at_most(180, "s"),
+        "mtip_blind_cpu",
+        lambda r: max(run["reconstruct_seconds"] + run["phase_seconds"] for run in r["runs"]),
+        "python bench/mtip.py blind --object blobs --frames 1000 --pixels 64 --edge 30 --seeds 1 --keep",
+        remark=lambda r: _spread(r["runs"]),
     ),
     Figure(
         "Matching 1 048 576 orientations with 2 500 frames of 16 384 pixels, GPU",
@@ -82,6 +113,27 @@ FIGURES = [
         _right("two-50"),
         _STATES,
         shown_first=True,
+    ),
+    Figure(
+        "A minority of 5 % among 10 000 frames of 300 photons, frames in the right state",
+        told("%"),
+        "conformations_cuda",
+        _right("minority-300"),
+        _STATES,
+    ),
+    Figure(
+        "Three states on a path between the two, 1 000 photons, frames in the right one",
+        told("%"),
+        "conformations_cuda",
+        _right("path-1000"),
+        _STATES,
+    ),
+    Figure(
+        "Telling two states apart, slowest of all photon counts",
+        at_most(60, "s"),
+        "conformations_cuda",
+        _slowest,
+        _STATES,
     ),
     Figure(
         "Two states mixed 1:1, resolution of both maps, 1 000 photons",

@@ -113,6 +113,8 @@ class Database:
         hint = "Check the path and its permissions." if self.is_sqlite else "Does the server run?"
         if "malformed" in first:
             hint = "The file is damaged: take a copy of it from before."
+        elif "disk is full" in first or "No space left" in first:
+            hint = "Make room, or put it on another disk."
         elif "password" in first:
             hint = "Check the user, and the password in ~/.pgpass or PGPASSWORD."
         if "database is locked" in first:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from orienteer.cli.console import print_json, print_table
-from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device
 from orienteer.cli.progress import show_steps
+from orienteer.compute.words import time_in_words
 
 
 def bench(

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
-from orienteer.cli.options import AsJson, Device, Overwrite, refuse_existing
+from orienteer.cli.options import AsJson, Device, Overwrite, refuse_existing, refuse_missing_folder
 from orienteer.cli.progress import show_steps
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
@@ -119,6 +119,9 @@ def _check_names(out: Path | None, aligned: Path | None, overwrite: bool) -> Non
         name = aligned.name.lower().removesuffix(".gz")
         if not name.endswith((".mrc", ".map", ".ccp4", ".h5", ".hdf5")):
             raise FileError(aligned, "has an ending of no volume format.", "Use .mrc, .map, .ccp4 or .h5.")
+    for path in (out, aligned):
+        if path is not None:
+            refuse_missing_folder(path)
 
 
 def _check(criterion: str) -> None:

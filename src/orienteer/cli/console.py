@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from orienteer.compute.atomic import DISK_FULL
 from orienteer.errors import OrienteerError, SettingsError
 from orienteer.run.signals import RunStopped
 
@@ -23,7 +24,6 @@ INTERRUPTED = 130
 STOPPED = (INTERRUPTED, *(128 + number for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)))
 # Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
 UsageError: Any = typer.BadParameter.__base__
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Stopped(SystemExit):
@@ -135,7 +135,7 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         if (stop := _stop_behind(error)) is not None:
             messages.print(escape(" ".join(str(stop).split()) or "Stopped."), soft_wrap=True)
             return int(getattr(stop, "exit_status", INTERRUPTED))
-        if isinstance(error, OSError) and error.errno in DISK_FULL:
+        if isinstance(error, OSError) and error.errno in (*DISK_FULL, errno.EFBIG):
             hint = "Make room, or write to another disk."
             _print_error({"error": "the disk is full; nothing was put in place.", "hint": hint}, as_json)
             return 1

@@ -7,7 +7,16 @@ import typer
 
 from orienteer.cli.console import output, print_json, print_losses
 from orienteer.cli.opening import open_given_geometry, open_patterns
-from orienteer.cli.options import AsJson, DistanceM, Geometry, Overwrite, WavelengthA, refuse_existing
+from orienteer.cli.options import (
+    AsJson,
+    DistanceM,
+    Geometry,
+    Overwrite,
+    VoxelA,
+    VoxelInvA,
+    WavelengthA,
+    refuse_existing,
+)
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
 from orienteer.cli.stopping import telling_what_is_written
@@ -29,6 +38,8 @@ def convert(
     geometry: Geometry = None,
     wavelength_A: WavelengthA = None,
     distance_m: DistanceM = None,
+    voxel_A: VoxelA = None,
+    voxel_inv_A: VoxelInvA = None,
     renumber: Annotated[
         bool,
         typer.Option(
@@ -49,9 +60,10 @@ def convert(
         to_detector = kind == "detector" or (kind == "patterns" and target.suffix in GEOMETRY_ENDINGS)
         if to is not None:
             _check_format(to, kind, to_detector)
+        _check_voxels(voxel_A, voxel_inv_A, kind)
         refuse_existing(target, overwrite)
         if kind == "volume":
-            report = _convert_volume(source, target)
+            report = _convert_volume(source, target, voxel_A, voxel_inv_A)
         elif to_detector:
             report = _convert_detector(
                 source, target, to, geometry, wavelength_A, distance_m, kind == "patterns"
@@ -99,10 +111,34 @@ def _convert_patterns(patterns: Source, target: Path, to: str | None, renumber: 
     }
 
 
-def _convert_volume(source: Path, target: Path) -> dict[str, Any]:
+def _check_voxels(voxel_A: float | None, voxel_inv_A: float | None, kind: str) -> None:
+    """Refuse sizes of voxels where there are none, or two sizes of the same."""
+    if voxel_A is None and voxel_inv_A is None:
+        return
+    if kind != "volume":
+        raise SettingsError(
+            "--voxel-A and --voxel-inv-A are for volumes, and this is none.", "Leave them out."
+        )
+    if voxel_A is not None and voxel_inv_A is not None:
+        raise SettingsError(
+            "--voxel-A and --voxel-inv-A were both given.",
+            "A density has voxels in A, an intensity in 1/A: give one of them.",
+        )
+
+
+def _convert_volume(
+    source: Path, target: Path, voxel_A: float | None, voxel_inv_A: float | None
+) -> dict[str, Any]:
     from orienteer.volume.opening import open_volumes, recognise_volume, write_volume
 
-    volumes = open_volumes(source)
+    if voxel_A is not None:
+        volumes = open_volumes(source, voxel_A, "real")
+        if any(volume.space != "real" for volume in volumes):
+            raise SettingsError(f"{source} can only hold intensities.", "Give --voxel-inv-A instead.")
+    elif voxel_inv_A is not None:
+        volumes = open_volumes(source, voxel_inv_A, "reciprocal")
+    else:
+        volumes = open_volumes(source)
     write_volume(target, volumes)
     report = {"from": recognise_volume(source), "to": recognise_volume(target), "file": str(target)}
     n_lost = sum(volume.n_missing for volume in volumes) if "MRC" in report["to"] else 0

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from orienteer.cli.console import messages, output, print_json
-from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson, Device
 from orienteer.cli.stopping import leave, telling_when_stopped
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.words import time_in_words
 from orienteer.errors import FileError
 
 # What both demos look at: a virus-like particle.

@@ -16,6 +16,7 @@ from orienteer.compute.words import counted
 
 REQUIRED = (
     "numpy",
+    "array_api_compat",
     "scipy",
     "numba",
     "h5py",
@@ -91,6 +92,7 @@ def examine() -> list[Finding]:
         _optional(
             "database", "sqlalchemy", "runs and shots of a beam time", "pip install 'orienteer[campaign]'"
         ),
+        _optional("PostgreSQL", "psycopg", "that database on a server", "pip install 'orienteer[postgres]'"),
         _optional("web", "fastapi", "the dashboard in a browser", "pip install 'orienteer[web]'"),
     ]
 
@@ -116,7 +118,7 @@ def _blas() -> str:
 
 
 def _gpu() -> list[Finding]:
-    gives = "simulation and reconstruction a hundred times faster"
+    gives = "simulation and reconstruction in a small part of the time"
     driver = shutil.which("nvidia-smi") is not None
     if importlib.util.find_spec("cupy") is None:
         how = "pip install 'orienteer[gpu]' (CUDA 13) or 'orienteer[gpu-cuda12]'"

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,7 @@ from orienteer.cli.options import (
     override,
     with_flags_of,
 )
-from orienteer.errors import OrienteerError, SettingsError
+from orienteer.errors import OrienteerError, SettingsError, reason_of
 from orienteer.run.live_settings import LiveSettings
 from orienteer.run.signals import NOTICE_S
 from orienteer.settings.loading import parse_override
@@ -165,14 +166,19 @@ def receive(
             folder.put_detector(detector)
         supervisor = Supervisor(folder, roles)
         try:
-            with show_live(f"{', '.join(facts['sources'].values())} -> {out}", is_quiet=as_json) as show:
-                while not stop.is_requested and not supervisor.is_over:
-                    supervisor.look()
+            try:
+                with show_live(f"{', '.join(facts['sources'].values())} -> {out}", is_quiet=as_json) as show:
+                    while not stop.is_requested and not supervisor.is_over:
+                        supervisor.look()
+                        show(folder, supervisor)
+                        time.sleep(_LOOK_EVERY_S)
                     show(folder, supervisor)
-                    time.sleep(_LOOK_EVERY_S)
-                show(folder, supervisor)
-        finally:
-            supervisor.stop(notice_s * 0.8)
+            finally:
+                supervisor.stop(notice_s * 0.8)
+        except BaseException as error:
+            with suppress(OrienteerError):  # the disk may be what has failed
+                folder.log.append("stopped" if stop.is_requested else "failed", reason=reason_of(error))
+            raise
         given_up = {child.role: child.words for child in supervisor.children if child.state == "given up"}
         folder.log.append("stopped" if stop.is_requested else "finished", given_up=given_up)
         for role, words in given_up.items():

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from orienteer.cli.console import messages
 from orienteer.compute.progress import listening
+from orienteer.compute.words import time_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
 from orienteer.run.states import occupancies_in_words
 
@@ -248,18 +249,6 @@ def angle_in_words(degrees: float) -> str:
     if degrees < _ROUNDING_DEG:
         return "0 deg"
     return f"{degrees:.2g} deg" if degrees < 99.5 else f"{degrees:.0f} deg"
-
-
-def time_in_words(seconds: float) -> str:
-    """A duration with as much detail as one wants to read.
-
-    >>> [time_in_words(s) for s in (0.0123, 4.56, 75, 3725, 100000)]
-    ['0.012 s', '4.6 s', '1:15 min', '1:02 h', '27:46 h']
-    """
-    if seconds < 59.5:
-        return f"{seconds:.2g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
 
 
 def radial_plot(

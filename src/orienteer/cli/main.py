@@ -39,8 +39,8 @@ from orienteer.cli import (
     validate,
     weather,
 )
+from orienteer.cli.command_line import Command, Group
 from orienteer.cli.console import messages, output, run_reporting_errors
-from orienteer.cli.help_flag import Command, Group
 from orienteer.cli.ranks import check_command, join_ranks, leave_together
 from orienteer.run.crew import Crew
 from orienteer.run.signals import was_heard

@@ -44,6 +44,16 @@ DistanceM = Annotated[
         max=1e4,
     ),
 ]
+VoxelA = Annotated[
+    float | None,
+    typer.Option(
+        "--voxel-A", help="Size of a voxel of a density in A, where the volume does not say.", min=1e-6
+    ),
+]
+VoxelInvA = Annotated[
+    float | None,
+    typer.Option("--voxel-inv-A", help="Size of a voxel in 1/A, where the volume does not say.", min=1e-9),
+]
 NoticeS = Annotated[
     float,
     typer.Option(
@@ -76,6 +86,16 @@ def refuse_existing(out: Path, overwrite: bool = False) -> None:
     if out.exists() and not overwrite:
         raise FileError(
             out, "exists already and is not written over.", "Give another name, or --overwrite to lose it."
+        )
+
+
+def refuse_missing_folder(out: Path) -> None:
+    """Refuse a name in a folder that is not there, before the work that would be lost."""
+    if not out.parent.is_dir():
+        raise FileError(
+            out,
+            f"there is no folder '{out.parent}' to write it into.",
+            "Make it first, or give another name.",
         )
 
 

@@ -10,11 +10,11 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_result, print_table
-from orienteer.cli.live_display import time_in_words
-from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
+from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, VoxelInvA, with_flags_of
 from orienteer.cli.progress import show_steps
 from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.progress import tell
+from orienteer.compute.words import time_in_words
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.plot.saving import save_picture
@@ -43,12 +43,7 @@ def phase(
     settings: SettingsFile = None,
     set_: Overrides = [],  # noqa: B006 - typer makes a new list for each call
     model: Annotated[int, typer.Option(help="Which model, where there are several.", min=1)] = 1,
-    voxel_inv_A: Annotated[
-        float | None,
-        typer.Option(
-            "--voxel-inv-A", help="Size of a voxel in 1/A, where the volume does not say.", min=1e-9
-        ),
-    ] = None,
+    voxel_inv_A: VoxelInvA = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of every random draw; otherwise that of the run.", min=0, show_default=False),

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orienteer.cli.live_display import angle_in_words, temperature_in_words, time_in_words
+from orienteer.cli.live_display import angle_in_words, temperature_in_words
+from orienteer.compute.words import time_in_words
 from orienteer.run.frame_use import frame_use
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
-from orienteer.run.states import states_in_words
+from orienteer.run.states import missing_models_in_words, states_in_words
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
@@ -22,6 +23,7 @@ def run_report(run: "Run") -> dict[str, Any]:
     steps = run.steps
     last = {name: value for name, value in steps[-1].items() if name not in NOT_TOLD} if steps else {}
     use = frame_use(run.orientations()) if run.has_results else None
+    missing = missing_models_in_words(dict(run.settings), run.events)
     files = [path for pattern in RESULTS for path in sorted(run.path.glob(pattern))]
     return {
         "known_orientations": known_orientations_in_words(dict(run.settings)),
@@ -32,7 +34,8 @@ def run_report(run: "Run") -> dict[str, Any]:
         "seed": run.seed,
         **last,
         "pose_agreement_deg": _pose_agreement_deg(last),
-        "remarks": run.remarks,
+        "missing_models": missing,
+        "remarks": [*run.remarks, *([missing] if missing else [])],
         "finished": run.finished,
         "reason": run.reason,
         "seconds": sum(step.get("seconds") or 0.0 for step in steps),
@@ -53,6 +56,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     words: dict[str, Callable[[Any], str]] = {
         "known_orientations": str,
         "reason": str,
+        "missing_models": str,
         "iteration": str,
         "frames": "{:,}".format,
         "frames_left_out": "{:,} as showing something else than the particle, or nothing".format,
@@ -67,6 +71,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     }
     names = {
         "known_orientations": "beware",
+        "missing_models": "models",
         "iteration": "iterations",
         "frames_left_out": "left out",
         "log_likelihood": "log-likelihood",

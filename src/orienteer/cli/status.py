@@ -8,9 +8,8 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json, print_table
-from orienteer.cli.live_display import time_in_words
 from orienteer.cli.options import AsJson
-from orienteer.compute.words import counted
+from orienteer.compute.words import counted, time_in_words
 
 if TYPE_CHECKING:
     from orienteer.cluster.job_state import JobState

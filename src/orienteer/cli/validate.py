@@ -10,12 +10,12 @@ import typer
 from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json, print_table
-from orienteer.cli.live_display import Step, angle_in_words, show_reconstruction, time_in_words
+from orienteer.cli.live_display import Step, angle_in_words, show_reconstruction
 from orienteer.cli.options import AsJson, Device, Overrides, SettingsFile, with_flags_of
 from orienteer.cli.progress import show_steps
 from orienteer.cli.stopping import telling_when_stopped
 from orienteer.compute.arrays import DeviceName
-from orienteer.compute.words import counted
+from orienteer.compute.words import counted, time_in_words
 from orienteer.errors import FileError
 from orienteer.run.validation_settings import ValidationSettings
 

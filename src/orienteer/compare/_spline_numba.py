@@ -15,6 +15,21 @@ def sample_cubic(coefficients: Array, points: Array, matrices: Array, out: Array
     _sample(flat, len(coefficients), np.ascontiguousarray(points), np.ascontiguousarray(matrices), out)
 
 
+def sample_moved(
+    coefficients: Array, points: Array, matrix: Array, shift: Array, finer: int, reach: float, out: Array
+) -> None:
+    """out[p] = the spline at matrix @ (points[p] - shift), and 0 farther than ``reach`` along any axis.
+
+    One pass over the points: where they lie, whether the box holds them, and the value.
+
+    coefficients : (n, n, n), of voxels that are ``finer`` times as fine as those that lengths are in.
+    points : (P, 3) float64; matrix : (3, 3) float64; shift : (3,) float64; out : (P,).
+    """
+    flat = np.ascontiguousarray(coefficients).reshape(-1)
+    arguments = (np.ascontiguousarray(matrix), np.asarray(shift, np.float64), finer, float(reach), out)
+    _sample_moved(flat, len(coefficients), np.ascontiguousarray(points), *arguments)
+
+
 @njit(nogil=True, inline="always")
 def _weights(f):  # type: ignore[no-untyped-def]
     """Cubic B-spline at the four voxels around a place that is f above the second of them."""
@@ -38,6 +53,29 @@ def _mirrored(i, n):  # type: ignore[no-untyped-def]
     return i if i < n else 2 * n - 2 - i
 
 
+@njit(nogil=True, inline="always")
+def _spline(flat, n, x, y, z):  # type: ignore[no-untyped-def]
+    """The spline of the coefficients (n^3,) at a place in voxels from the first one."""
+    ix, iy, iz = int(np.floor(x)), int(np.floor(y)), int(np.floor(z))
+    wx, wy, wz = _weights(x - ix), _weights(y - iy), _weights(z - iz)
+    z0, z1 = _mirrored(iz - 1, n), _mirrored(iz, n)
+    z2, z3 = _mirrored(iz + 1, n), _mirrored(iz + 2, n)
+    total = 0.0
+    for a in range(4):
+        plane = _mirrored(ix - 1 + a, n) * n
+        over = 0.0
+        for b in range(4):
+            line = (plane + _mirrored(iy - 1 + b, n)) * n
+            over += wy[b] * (
+                wz[0] * flat[line + z0]
+                + wz[1] * flat[line + z1]
+                + wz[2] * flat[line + z2]
+                + wz[3] * flat[line + z3]
+            )
+        total += wx[a] * over
+    return total
+
+
 @njit(nogil=True, parallel=True, cache=True)
 def _sample(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
     K, P = out.shape
@@ -48,21 +86,17 @@ def _sample(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
         x = m[0, 0] * u + m[0, 1] * v + m[0, 2] * w + n // 2
         y = m[1, 0] * u + m[1, 1] * v + m[1, 2] * w + n // 2
         z = m[2, 0] * u + m[2, 1] * v + m[2, 2] * w + n // 2
-        ix, iy, iz = int(np.floor(x)), int(np.floor(y)), int(np.floor(z))
-        wx, wy, wz = _weights(x - ix), _weights(y - iy), _weights(z - iz)
-        z0, z1 = _mirrored(iz - 1, n), _mirrored(iz, n)
-        z2, z3 = _mirrored(iz + 1, n), _mirrored(iz + 2, n)
-        total = 0.0
-        for a in range(4):
-            plane = _mirrored(ix - 1 + a, n) * n
-            over = 0.0
-            for b in range(4):
-                line = (plane + _mirrored(iy - 1 + b, n)) * n
-                over += wy[b] * (
-                    wz[0] * flat[line + z0]
-                    + wz[1] * flat[line + z1]
-                    + wz[2] * flat[line + z2]
-                    + wz[3] * flat[line + z3]
-                )
-            total += wx[a] * over
-        out[k, p] = total
+        out[k, p] = _spline(flat, n, x, y, z)
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def _sample_moved(flat, n, points, m, shift, finer, reach, out):  # type: ignore[no-untyped-def]
+    for p in prange(len(out)):
+        u, v, w = points[p, 0] - shift[0], points[p, 1] - shift[1], points[p, 2] - shift[2]
+        x = m[0, 0] * u + m[0, 1] * v + m[0, 2] * w
+        y = m[1, 0] * u + m[1, 1] * v + m[1, 2] * w
+        z = m[2, 0] * u + m[2, 1] * v + m[2, 2] * w
+        if abs(x) <= reach and abs(y) <= reach and abs(z) <= reach:
+            out[p] = _spline(flat, n, finer * x + n // 2, finer * y + n // 2, finer * z + n // 2)
+        else:
+            out[p] = 0.0

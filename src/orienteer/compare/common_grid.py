@@ -14,6 +14,8 @@ from orienteer.volume.volume import Volume
 _SAME = 1e-5
 # Grids whose voxels and boxes differ by less than this share are not worth a word.
 NOT_WORTH_A_WORD = 0.01
+# A thinner box is a slice: it has no third direction in which anything could agree.
+_THINNEST = 4
 
 
 def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, float, tuple[str, ...]]:
@@ -82,6 +84,11 @@ def _checked(volume: Volume, what: str, remarks: list[str]) -> Volume:
     if volume.space != "real":
         raise OrienteerError(
             f"{what} is an intensity, not a density.", "Intensities are aligned with align_intensities."
+        )
+    if min(volume.shape) < _THINNEST:
+        raise OrienteerError(
+            f"{what} is a slice of {' x '.join(map(str, volume.shape))} voxels, not a volume.",
+            f"Give a volume with {_THINNEST} voxels and more along each axis.",
         )
     values = volume.values
     if volume.n_missing:

@@ -46,6 +46,12 @@ class MovableDensity:
         """
         xp = array_namespace(self._coefficients)
         back = hand / scale * np.asarray(to_matrix(quaternion)).T
+        if not is_on_gpu(self._coefficients):
+            from orienteer.compare._spline_numba import sample_moved
+
+            out = np.empty(len(points), dtype=np.float32)
+            sample_moved(self._coefficients, points, back, shift, _FINER, self.n / 2, out)
+            return out
         away = points - xp.asarray(shift)
         values = sample(self._coefficients, _FINER * away, back[None], CUBIC)[0]
         inside = xp.all(xp.abs(xp.matmul(away, xp.asarray(back.T))) <= self.n / 2, axis=1)

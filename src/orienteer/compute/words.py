@@ -1,4 +1,4 @@
-"""How many there are, and how large, as people write it; every folder has something to count."""
+"""How many there are, how large and how long, as people write it; every folder has something to count."""
 
 
 def counted(n: int, one: str, several: str = "") -> str:
@@ -22,3 +22,15 @@ def in_bytes(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:.0f} B"
+
+
+def time_in_words(seconds: float) -> str:
+    """A duration with as much detail as one wants to read.
+
+    >>> [time_in_words(s) for s in (0.0123, 4.56, 75, 3725, 100000)]
+    ['0.012 s', '4.6 s', '1:15 min', '1:02 h', '27:46 h']
+    """
+    if seconds < 59.5:
+        return f"{seconds:.2g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"

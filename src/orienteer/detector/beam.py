@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.words import counted
 from orienteer.detector.detector import POLARISATIONS, Polarisation
 from orienteer.detector.spectrum import SpectrumLike
 from orienteer.errors import OrienteerError
+from orienteer.settings.units import unit_meant
 
 HC_EV_A = 12398.419843320026  # Planck's constant times the speed of light, in eV Å
 A2_PER_UM2 = 1e8
@@ -25,7 +27,7 @@ def wavelength_from_energy_A(photon_energy_eV: float) -> float:
     return HC_EV_A / photon_energy_eV
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class Beam:
     """Photons along +z.
 
@@ -40,6 +42,8 @@ class Beam:
 
     >>> round(Beam(wavelength_A=1.0).photon_energy_eV, 6)
     12398.419843
+    >>> Beam(photon_energy_eV=4600)
+    <Beam: 4600 eV (2.695 A), 1e+12 photons/um2, field along x>
     """
 
     photon_energy_eV: float
@@ -89,6 +93,14 @@ class Beam:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        field = "unpolarised" if self.polarisation == "none" else f"field along {self.polarisation}"
+        fluence = f"{self.fluence_per_um2:g} photons/um2"
+        lines = "" if self.spectrum is None else f", {counted(self.n_lines, 'spectral line')}"
+        return (
+            f"<Beam: {self.photon_energy_eV:.6g} eV ({self.wavelength_A:.4g} A), {fluence}, {field}{lines}>"
+        )
 
     @property
     def wavelength_A(self) -> float:
@@ -149,4 +161,8 @@ def _positive(name: str, value: Any) -> float:
         number = np.nan
     if not 0 < number < np.inf:
         raise OrienteerError(f"{name} is {value!r}; expected a positive number.")
+    if meant := unit_meant(name, number):
+        raise OrienteerError(
+            f"{name} is {value!r}, which cannot be in the unit that the name ends with.", meant
+        )
     return number

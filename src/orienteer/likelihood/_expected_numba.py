@@ -161,13 +161,3 @@ def gaussian_numerators(scores, offsets, inverse_squares, p, factor, out):  # ty
         for d in range(D):
             square = max(offset + factor * scores[k, d], 0.0)
             out[k, d] = p[k, d] * np.sqrt(square * inverse_squares[d]) if p[k, d] > 0 else 0.0
-
-
-@njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)
-def subtract_expected(slices, of_row, of_column, values):  # type: ignore[no-untyped-def]
-    """values[r, c] -= slices[r, c] * of_row[r] * of_column[c]."""
-    R, C = values.shape
-    for r in prange(R):
-        factor = of_row[r]
-        for c in range(C):
-            values[r, c] -= slices[r, c] * (factor * of_column[c])

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 
 from orienteer.likelihood._expected_numba import terms
-from orienteer.slicing._trilinear_numba import FAST, matrix_of, sample_at, turned
+from orienteer.slicing._trilinear_numba import FAST, matrix_of, sample_block
 
 ROWS = 16  # of a block: a cache line of a panel
 PIXELS = 256  # of a block; their offsets are added in float32, then go to float64
@@ -26,11 +26,11 @@ def compiled_kernel(kind: int) -> Any:
     @njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
     def slice_operand(  # type: ignore[no-untyped-def]
         flat, n, points, matrices, correction, floor, background, centre, dispersion, fluence,
-        block, panels, offsets, signal,
+        corner, places, block, panels, offsets, signal,
     ):  # fmt: skip
         """panels[b, p, t] = operand of row b * width + t; offsets and signal (T,): sums over the pixels.
 
-        block : (workers, ROWS, PIXELS) scratch memory.
+        corner, places : scratch memory for PIXELS points; block : (workers, ROWS, PIXELS) more of it.
         """
         T, (_, S, width) = len(matrices), panels.shape
         workers = len(block)
@@ -45,14 +45,11 @@ def compiled_kernel(kind: int) -> Any:
                     for r in range(count):
                         k = first + r
                         matrix = matrix_of(matrices, k)
-                        for i in range(m):
-                            p = np.uint64(p0 + i)
-                            x, y, z = turned(matrix, points, p)
-                            block[worker, r, i] = sample_at(flat, n, x, y, z)
+                        sample_block(flat, n, matrix, points, p0, m, worker, corner, places)
                         total, total_signal = np.float32(0), np.float32(0)
                         for i in range(m):
                             p = np.uint64(p0 + i)
-                            sample = block[worker, r, i]
+                            sample = places[worker, 3, i]
                             value, offset = terms(
                                 KIND, sample, correction[p], floor[p], background[p], centre[p],
                                 dispersion[p], fluence,

@@ -82,6 +82,7 @@ def _sliced_panels(
     from numba import get_num_threads
 
     from orienteer.likelihood import _sliced_numba as twin
+    from orienteer.slicing._trilinear_numba import scratch_memory
 
     S, T = pixels.n_scored, len(turned)
     key = (-1, S, T)  # no shape of slices, which share this memory
@@ -89,11 +90,12 @@ def _sliced_panels(
     offsets, signal = np.empty(T), np.empty(T)
     constants = (pixels.correction, pixels.floor, pixels.background_or_zero, *own)
     scored = tuple(np.ascontiguousarray(array[:S], np.float32) for array in constants)
-    block = np.empty((get_num_threads(), twin.ROWS, twin.PIXELS), np.float32)
+    workers = get_num_threads()
+    block = np.empty((workers, twin.ROWS, twin.PIXELS), np.float32)
     volume = np.ascontiguousarray(turned.volume, np.float32)
     twin.compiled_kernel(_KINDS.index(kind))(
         volume.reshape(-1), len(volume), turned.points.given, turned.matrices, *scored, np.float32(fluence),
-        block, panels, offsets, signal,
+        *scratch_memory(workers, twin.PIXELS), block, panels, offsets, signal,
     )  # fmt: skip
     return Panels(panels, T, signal), offsets
 
@@ -135,22 +137,6 @@ def gaussian_numerators(
     out = array_namespace(scores).empty_like(scores)
     numbers = (np.float64(2 * sigma**2),)
     return _score("gaussian_numerators", (scores, offsets, inverse_squares), responsibilities, numbers, out)
-
-
-def subtract_expected(values: Array, slices: Array, of_row: Array, of_column: Array) -> None:
-    """``values[r, c] -= slices[r, c] of_row[r] of_column[c]``, all NumPy float32; values and slices (R, C).
-
-    The GPU does it while slices are inserted.
-    """
-    R, C = values.shape
-    if slices.shape != (R, C) or of_row.shape != (R,) or of_column.shape != (C,):
-        raise OrienteerError(
-            f"slices of shape {slices.shape} and factors of shapes {of_row.shape} and {of_column.shape} do "
-            f"not fit values of shape {values.shape}."
-        )
-    from orienteer.likelihood import _expected_numba as twin
-
-    twin.subtract_expected(slices, of_row, of_column, values)
 
 
 def _score(

@@ -115,9 +115,12 @@ def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -
     """Solve the equations of each half, or of all frames.
 
     Solutions are drawn to a round particle, as far as frames of the other half are then foretold better.
+    Where a half has no frames, because all show junk or another state, nothing is learnt: models stay.
     """
     xp = array_namespace(halves[0].before)
     equations = [half.equations for half in halves]
+    if not all(each.total_weight > 0 for each in equations):
+        return Merged(xp.stack([half.before for half in halves]), tuple(halves), float(_TRIED[-1]))
     unit = float(np.mean([each.total_weight for each in equations]))
     tried = _TRIED * grid.natural_weight / max(unit, 1e-300)
     options: dict[str, Any] = {
@@ -232,6 +235,7 @@ def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Com
         tuple(together),
         np.average(agreements, axis=0, weights=weights),
         merged[0].exposure,
+        prior=0.0,  # the solution is drawn to the mean instead
         by_model=np.stack(agreements),
     )
 

@@ -111,18 +111,21 @@ class LoopPhasing:
         """(B, n, n, n) float64 relative autocorrelations of densities.
 
         The quotient of intensity and envelope has a wider transform than the intensity alone: it is made in
-        the box of the model.
+        the box of the model, unless that is smaller than the box of the densities.
         """
         xp = array_namespace(densities)
-        m, own = self.grid.box, densities.shape[-1]
+        own, is_wide = densities.shape[-1], self.grid.box >= densities.shape[-1]
+        grid, envelope = (
+            (self.grid, self._envelope_of_grid) if is_wide else (self.coarse, self._envelope_of_coarse)
+        )
+        m = grid.box
         box = xp.zeros((m, m, m), dtype=xp.float64)
         found = []
         for density in densities:
             box[:own, :own, :own] = density  # where in the box does not matter
             transform = transform_of(box)
-            relative = (transform.real**2 + transform.imag**2) / self._envelope_of_grid
-            relative = xp.minimum(relative, _BRIGHTEST)
-            found.append(self.grid.autocorrelation_of_half(relative) * self.grid.support)
+            relative = xp.minimum((transform.real**2 + transform.imag**2) / envelope, _BRIGHTEST)
+            found.append(grid.autocorrelation_of_half(relative) * self.grid.support)
         return xp.stack(found)
 
     @cached_property
@@ -174,4 +177,6 @@ def coarse_grid(grid: RelativeGrid) -> RelativeGrid:
     m = fast_length(int(np.ceil(_BOX * grid.reach_A / grid.voxel_A)))
     while fast_length(m - 1 + m % 2) != m:
         m = fast_length(m + 1)
-    return RelativeGrid(m - 1 + m % 2, 1 / (m * grid.voxel_A), grid.reach_A, grid.device)
+    # A model of few voxels across a speckle has a box that ends before the autocorrelation does.
+    reach_A = min(grid.reach_A, (grid.n // 2 + 0.999) * grid.voxel_A)
+    return RelativeGrid(m - 1 + m % 2, 1 / (m * grid.voxel_A), reach_A, grid.device)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_device
 from orienteer.reconstruction.model.autocorrelation import WienerFilter
-from orienteer.reconstruction.model.relative_intensity import PRIOR_PHOTONS, both_friedel
+from orienteer.reconstruction.model.relative_intensity import both_friedel
 from orienteer.reconstruction.model.symmetry import symmetrise_sums
 from orienteer.reconstruction.workspace import Workspace
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _TIMES = 4
 # Voxels across a ring, at least: photons spread to the voxels beside them.
 _FEWEST_VOXELS = 3.0
+# Photons of a round particle that every voxel starts with.
+_PRIOR_PHOTONS = 0.25
 
 
 def unseen_correlation(mtip: "Mtip", roundness: Array) -> NDArray[np.float64]:
@@ -93,7 +95,7 @@ class _Unseen:
     def relative_to(self, round_one: Array) -> Array:
         """Over what a round particle would have given, (n, n, n) float32; 1 where few photons tell."""
         expected = self.exposure * round_one
-        return ((self.photons + PRIOR_PHOTONS) / (expected + PRIOR_PHOTONS)).astype(np.float32)
+        return ((self.photons + _PRIOR_PHOTONS) / (expected + _PRIOR_PHOTONS)).astype(np.float32)
 
 
 def _correlation(first: _Unseen, second: _Unseen, roundness: Array, order: int) -> NDArray[np.float64]:

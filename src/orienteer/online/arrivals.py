@@ -34,7 +34,8 @@ class Arrivals:
         self.n_seen = self.n_doubles = 0
         self.chosen, self.left_out = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._excluded = np.zeros(0, np.uint64)
-        self._known: set[int] = set()
+        # Events of all hits that were taken or left out, in rising order.
+        self._known = np.zeros(0, np.uint64)
 
     @property
     def n_waiting(self) -> int:
@@ -78,18 +79,27 @@ class Arrivals:
                     f"the choice of {counted(len(rows), 'hit')} gave {keep.dtype} of shape {keep.shape}.",
                     "It should give one yes or no for each.",
                 )
-        for i in np.flatnonzero(keep):
-            event = int(ids[i])
-            if event in self._known:
-                keep[i] = False
-                self.n_doubles += 1
-            self._known.add(event)
+        is_new = keep & self._note_new(ids, keep)
+        self.n_doubles += int((keep & ~is_new).sum())
+        keep = is_new
         self.n_seen += len(rows)
         is_out = keep & np.isin(ids, self._excluded)
         self.left_out = np.concatenate([self.left_out, rows[is_out]])
         rows = rows[keep & ~is_out]
         self.chosen = np.concatenate([self.chosen, rows])
         return rows, self._source.read(rows) if len(rows) else None
+
+    def _note_new(self, ids: NDArray[np.uint64], keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether an event (n,) is met for the first time, of those that are to be kept; it is known then."""
+        chosen = np.flatnonzero(keep)
+        events, first = np.unique(np.asarray(ids, np.uint64)[chosen], return_index=True)
+        place = np.searchsorted(self._known, events)
+        is_known = np.append(self._known, np.uint64(0))[place] == events
+        is_known &= place < len(self._known)
+        self._known = np.insert(self._known, place[~is_known], events[~is_known])
+        is_new = np.zeros(len(ids), dtype=bool)
+        is_new[chosen[first[~is_known]]] = True
+        return is_new
 
     def state(self) -> dict[str, Any]:
         """What is needed to go on."""
@@ -112,4 +122,4 @@ class Arrivals:
                 "Give the data that this map was begun with, or another folder for a new map.",
             )
         taken = np.concatenate([self.chosen, self.left_out])
-        self._known = set(self._source.event_ids(taken).tolist())
+        self._known = np.unique(np.asarray(self._source.event_ids(taken), np.uint64))

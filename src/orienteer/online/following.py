@@ -23,6 +23,7 @@ from orienteer.run.lock import RunLock
 from orienteer.run.method import Step, find_method
 from orienteer.run.session import Session
 from orienteer.run.settings import Settings
+from orienteer.run.signals import RunStopped
 from orienteer.source.base import Source
 from orienteer.source.left_out import without_events
 from orienteer.source.part import PartOfSource
@@ -84,8 +85,9 @@ def follow(
         try:
             while not is_stopping():
                 # Asked first: what comes between the question and the look is then seen.
-                over = is_over()
-                method.look(over, excluded())
+                with session.noting_failure():
+                    over = is_over()
+                    method.look(over, excluded())
                 if method.has_work:
                     step = session.advance()
                     if on_step is not None:
@@ -97,6 +99,12 @@ def follow(
                     _end(directory, session, method)
                     return
             session.leave()
+        except RunStopped:  # which the log has said
+            raise
+        except (KeyboardInterrupt, SystemExit):
+            # Perhaps hits were being taken in: nothing half done is saved.
+            session.note_stop(abandoned=True)
+            raise
         finally:
             session.let_files_end()  # others may have the folder then
 

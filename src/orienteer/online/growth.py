@@ -13,7 +13,7 @@ from orienteer.compute.machine import memory_GiB
 from orienteer.online.arrivals import Arrivals, Select
 from orienteer.online.final_emc import FinalEmc
 from orienteer.online.memory import Memory
-from orienteer.online.reservoir import Reservoir
+from orienteer.online.reservoir import SLACK, Reservoir
 from orienteer.online.round_emc import RoundEmc
 from orienteer.reconstruction.handing_over import LearntMap
 from orienteer.reconstruction.model.halves import half_of_events, hash_of_events, sentinels_of_events
@@ -28,6 +28,8 @@ from orienteer.volume.volume import Volume
 
 # Slicing the model for all poses costs as much as a few thousand hits do, in every round.
 _ROUND = {"cpu": 4000, "cuda": 20_000}
+# A round looks at so many times more new hits, when more of them wait than it has.
+_MOST_NEW = 4
 # Fewer hits are not even begun with.
 _FEWEST = 20
 # Growth of the hits after which a start that has found nothing is followed by another.
@@ -80,7 +82,7 @@ class Growth:
         if excluded is not None:
             self._exclude(excluded)
         n_waiting, self.is_over = self.arrivals.look(), is_over
-        if not self._carried and (is_over or len(self.reservoir) + n_waiting >= self._n_needed):
+        if not self._carried and (is_over or len(self.arrivals.chosen) + n_waiting >= self._n_needed):
             self._take_in(n_waiting)
 
     @property
@@ -91,7 +93,7 @@ class Growth:
         if self._final is not None or self._ends:
             return True
         if not self._carried:
-            return len(self.reservoir) >= self._n_needed
+            return len(self.arrivals.chosen) >= self._n_needed
         return self.arrivals.n_waiting > 0 or self._is_changed or not self._is_settled
 
     @property
@@ -122,7 +124,7 @@ class Growth:
         is_idle = (
             self._is_settled and not self._is_changed
             if self._carried
-            else len(self.reservoir) < self._n_needed
+            else len(self.arrivals.chosen) < self._n_needed
         )
         return self._has_all and not self._ends and is_idle
 
@@ -151,20 +153,32 @@ class Growth:
     # Hits and the engine ----------------------------------------------------------------------------------
 
     def _take_in(self, most: int) -> None:
-        """Take in the next hits, at most so many."""
+        """Take in the next hits, at most so many; those of a start are no more than are kept."""
         while most > 0 and self.arrivals.n_waiting > 0:
             place, patterns = self.arrivals.take(min(most, self.round_hits))
             if patterns is not None:
                 self.reservoir.add(place, patterns)
                 most -= len(place)
-        if not self.reservoir.capacity and len(self.reservoir):
-            room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
-            per_hit = self.reservoir.nbytes / len(self.reservoir)
-            self.reservoir.capacity = max(self.round_hits, int(room / max(per_hit, 1.0)))
-            self._remarks.append(
-                f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
-                "and of more a fair sample."
-            )
+                self._plan_room()
+                if not self._carried:
+                    self.reservoir.trim()
+
+    def _take_in_new(self) -> None:
+        """Take in as many of the hits that wait as the next round looks at."""
+        self._take_in(_MOST_NEW * self.round_hits - self.reservoir.n_unseen)
+
+    def _plan_room(self) -> None:
+        """Decide how many hits are kept, by the size of the first: with the new ones of a round they fit."""
+        if self.reservoir.capacity:
+            return
+        room = (self.online.memory_GiB or memory_GiB()[1] / 4) * 2**30
+        per_hit = self.reservoir.nbytes / len(self.reservoir)
+        n_hits = room / max(per_hit, 1.0) - _MOST_NEW * self.round_hits
+        self.reservoir.capacity = max(self.round_hits, int(n_hits / (1 + SLACK)))
+        self._remarks.append(
+            f"Hits take {per_hit / 1024:.1f} KiB each; {self.reservoir.capacity:,} are kept at a time, "
+            "and of more a fair sample."
+        )
 
     def _exclude(self, event_ids: NDArray[np.uint64]) -> None:
         """Leave out the hits of these events, and take back those that are not excluded any more."""
@@ -187,7 +201,7 @@ class Growth:
     def _choose(self) -> NDArray[np.int64]:
         """Rows of the hits of a round: new ones, then those that were not looked at for longest."""
         order = hash_of_events(self.reservoir.event_id, _SALT)
-        n_new = int((self.reservoir.visited < 0).sum())
+        n_new = min(self.reservoir.n_unseen, _MOST_NEW * self.round_hits)
         rows = np.lexsort((order, self.reservoir.visited))[: max(self.round_hits, n_new)]
         return np.sort(rows)
 

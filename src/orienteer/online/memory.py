@@ -15,7 +15,6 @@ import numpy as np
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.reconstruction.model.compression import Solved
-from orienteer.reconstruction.model.relative_intensity import PRIOR_PHOTONS
 
 
 class Memory:
@@ -28,19 +27,22 @@ class Memory:
         self.share = 1.0
         self._kept: Solved = []
 
-    def joined(self, solved: Solved) -> Solved:
+    def joined(self, solved: Solved, prior: float) -> Solved:
         """What the round and the memory say together; it is the new memory.
 
+        prior : photons of the radial mean that every voxel of the round started with.
         Cubes of another size are those of another stage, of which nothing is remembered.
         """
         kept = self._kept
         if self.share < 1 and kept and kept[0][0][0].shape == solved[0][0][0].shape:
             left = 1 - self.share
-            solved = [
-                [_mean(old, new, left) for old, new in zip(olds, news, strict=True)]
+            self._kept = solved = [
+                [_mean(old, new, left, prior) for old, new in zip(olds, news, strict=True)]
                 for olds, news in zip(kept, solved, strict=True)
             ]
-        self._kept = solved
+        else:
+            # Exposures are a part of the sums of a round, all of which they would keep in memory.
+            self._kept = [[(values, exposure.copy()) for values, exposure in half] for half in solved]
         return solved
 
     def forget(self) -> None:
@@ -69,8 +71,8 @@ class Memory:
             self._kept.append(half)
 
 
-def _mean(old: tuple[Any, Any], new: tuple[Any, Any], left: float) -> tuple[Any, Any]:
+def _mean(old: tuple[Any, Any], new: tuple[Any, Any], left: float, prior: float) -> tuple[Any, Any]:
     """Two cubes as one, by their exposures, the old one of which counts ``left`` times."""
     before, now = left * old[1], new[1]
-    total = before + now + PRIOR_PHOTONS
-    return ((before * old[0] + (now + PRIOR_PHOTONS) * new[0]) / total).astype(np.float32), before + now
+    total = before + now + prior
+    return ((before * old[0] + (now + prior) * new[0]) / total).astype(np.float32), before + now

@@ -18,8 +18,6 @@ from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.orienting.sentinels import watch_of
 from orienteer.reconstruction.step import Step
 
-# When more hits wait than a round has, it takes in so many times more of them.
-_MOST_NEW = 4
 # Hits from which size and radial mean are taken, and their growth after which they are taken anew.
 _LOOKED_AT, _GROWTH = 20_000, 2.0
 # Another size than before counts when it differs by more than this share.
@@ -51,7 +49,7 @@ class OnlineEmc(Growth):
         """One round; or, when the last hit has come, one iteration with all of them."""
         if self._final is not None or self._ends:
             return self._final_step()
-        self._take_in(_MOST_NEW * self.round_hits - int((self.reservoir.visited < 0).sum()))
+        self._take_in_new()
         if not self._carried or len(self.reservoir) >= _GROWTH * self._n_prepared:
             self._prepare()
         rows = self._choose()
@@ -107,7 +105,7 @@ class OnlineEmc(Growth):
         if not n_new:
             self._slow_stage = 0
         if found_nothing:
-            self._failed_at = len(self.reservoir)
+            self._failed_at = len(self.arrivals.chosen)
             self._start_anew()
             return "The halves agree on nothing yet; another start follows when there are more hits."
         if n_waiting >= self.round_hits and stage > 0:

@@ -21,8 +21,10 @@ from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate
 
 # The bound may be passed by this share before hits are given up, so that it is not done for every one.
-_SLACK = 0.125
+SLACK = 0.125
 _READ_AT_ONCE = 4096
+# Hits of a block, at most: while hits are given up, one block at a time is there twice.
+_LARGEST_BLOCK = 1 << 15
 _SALT = 2
 
 
@@ -52,6 +54,11 @@ class Reservoir:
         """Memory of the frames, in bytes."""
         return sum(bytes_of(block) for block in self._blocks)
 
+    @property
+    def n_unseen(self) -> int:
+        """Hits that no round has looked at yet."""
+        return int((self.visited < 0).sum())
+
     def add(self, place: NDArray[np.int64], patterns: Patterns) -> None:
         """Take in hits that are not there yet, also beyond the capacity: a round may look at them once."""
         self._blocks.append(self._slim(patterns))
@@ -64,7 +71,7 @@ class Reservoir:
 
     def trim(self) -> None:
         """Keep no more hits than there is room for."""
-        if self.capacity and len(self) > (1 + _SLACK) * self.capacity:
+        if self.capacity and len(self) > (1 + SLACK) * self.capacity:
             priority = hash_of_events(self.event_id, _SALT)
             self._keep(np.sort(np.argpartition(priority, self.capacity)[: self.capacity]))
 
@@ -86,9 +93,12 @@ class Reservoir:
             )
             if high > low
         ]
+        found = concatenate(parts)
+        if (np.diff(rows) > 0).all():  # they are in their order
+            return found
         back = np.empty(len(rows), np.int64)
         back[order] = np.arange(len(rows))
-        return concatenate(parts)[back]
+        return found[back]
 
     def source(self, rows: NDArray[np.int64]) -> InMemorySource:
         """The hits of these rows (n,) as data of their own."""
@@ -153,13 +163,27 @@ class Reservoir:
 
     def _join_small(self) -> None:
         """Join blocks of like size, so that they stay few and every hit is copied only a few times."""
-        while len(self._blocks) > 1 and len(self._blocks[-2]) <= 2 * len(self._blocks[-1]):
+        while len(self._blocks) > 1 and _are_like(*self._blocks[-2:]):
             self._blocks[-2:] = [concatenate(self._blocks[-2:])]
 
     def _keep(self, rows: NDArray[np.int64]) -> None:
-        self._blocks = [self.patterns(rows)] if len(rows) else []
+        """Give up all hits but those of these rows (n,), in rising order; block by block."""
+        blocks, self._blocks, first = self._blocks, [], 0
+        while blocks:
+            block = blocks.pop(0)
+            low, high = np.searchsorted(rows, (first, first + len(block)))
+            first += len(block)
+            if high > low:
+                self._blocks.append(block[rows[low:high] - (first - len(block))])
+                del block
+                self._join_small()
         self.place, self.event_id, self.visited = self.place[rows], self.event_id[rows], self.visited[rows]
         self.columns = {name: column[rows] for name, column in self.columns.items()}
+
+
+def _are_like(before: Patterns, last: Patterns) -> bool:
+    """Whether two blocks should be one."""
+    return len(before) <= 2 * len(last) and len(before) + len(last) <= _LARGEST_BLOCK
 
 
 def _blank(name: str, like: NDArray[Any], n: int) -> NDArray[Any]:

@@ -39,6 +39,7 @@ class RoundEmc(Emc):
     """
 
     gathers_momentum = False  # each round has other hits, whose noise would be carried on
+    has_some_frames = True  # of all that are to come
     has_own_means = False  # what earlier rounds have merged is relative to the mean of all hits
 
     def __init__(
@@ -58,7 +59,9 @@ class RoundEmc(Emc):
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what this round and those before it have left behind."""
-        return filter_halves(self.memory.joined(solve_deposits(deposits, self.group)), self.group)
+        prior = self.prior_photons
+        solved = solve_deposits(deposits, self.group, prior)
+        return filter_halves(self.memory.joined(solved, prior), self.group, prior)
 
     def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
         now = super()._progress(work, log_likelihood, change)

@@ -8,7 +8,7 @@ because it foretells voxels well foretells them somewhat too well, so that the o
 any choice, judges the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,12 @@ class Foretold:
         """Log-likelihood per voxel, (B,)."""
         return np.asarray(self.by_voxel @ self.counts / max(self.counts.sum(), 1e-300))
 
+    def by_speckle(self, densities: slice = slice(None)) -> "Foretold":
+        """The same of some densities, with the mean of each speckle for its voxels: far fewer numbers."""
+        counts = np.bincount(self.speckle, weights=self.counts).astype(np.float64)
+        sums = [np.bincount(self.speckle, weights=one * self.counts) for one in self.by_voxel[densities]]
+        return Foretold(np.stack(sums) / counts, counts, np.arange(len(counts)), self.n_copies)
+
     def below(self, best: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How far each density is below one of them, and the standard error of that, both (B,).
 
@@ -107,6 +113,12 @@ class Foretold:
         # Copies say the same: their errors add up instead of averaging out.
         error = np.sqrt(self.n_copies * (sums**2).sum(axis=1))
         return mean, error / max(self.counts.sum(), 1e-300)
+
+
+def joined(parts: Sequence[Foretold], n_copies: int) -> Foretold:
+    """Densities that were judged by the same voxels, one after the other, as one."""
+    by_voxel = np.concatenate([part.by_voxel for part in parts])
+    return Foretold(by_voxel, parts[0].counts, parts[0].speckle, n_copies)
 
 
 def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:

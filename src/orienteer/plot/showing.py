@@ -57,7 +57,7 @@ def show(thing: Any, title: str = "", *, wavelength_A: float | None = None) -> "
         figure = plot_summary(summarise(thing, map(thing.read, blocks), wavelength_A))
     else:
         raise OrienteerError(
-            f"a {type(thing).__name__} cannot be drawn.",
+            f"there is no picture of {type(thing).__name__}.",
             "Give a detector, a source, a volume, a run, a phasing, a validation or a comparison.",
         )
     if title:

@@ -33,7 +33,12 @@ from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.posterior.scores import ScoreStore
 from orienteer.posterior.tempering import even_sample, inverse_temperature_for_perplexity
 from orienteer.reconstruction.frames.batch import Batch, Group
-from orienteer.reconstruction.model.relative_intensity import both_friedel, corrected, random_start
+from orienteer.reconstruction.model.relative_intensity import (
+    both_friedel,
+    corrected,
+    prior_photons,
+    random_start,
+)
 from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.expectation import expect, score_tile
@@ -144,7 +149,8 @@ class Problem:
             expected[batch.places] = to_numpy(photons)
             log_perplexity += float(posterior.entropy.sum())
         with part("compress"):
-            new = xp.maximum(corrected(model, both_friedel(sums[0].finish())), 0)
+            prior = prior_photons(np.exp(log_perplexity / len(self.patterns)))
+            new = xp.maximum(corrected(model, both_friedel(sums[0].finish()), prior), 0)
         with part("fluence"):
             if self.estimates_fluence:
                 photons = np.concatenate([to_numpy(frames.scored_photons) for _, frames, _ in self._prepared])

@@ -13,7 +13,7 @@ from orienteer.reconstruction.course.course import Course
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.compression import Compressed
 from orienteer.reconstruction.model.momentum import Momentum
-from orienteer.reconstruction.model.radial_profile import RadialProfile
+from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, distances_in_cube
 from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
 from orienteer.reconstruction.model.symmetry import symmetric_start
 from orienteer.reconstruction.nuisances.updating import take_off_background
@@ -113,9 +113,9 @@ class Carried(Preparation):
     def take_ratios(self, ratios: list[RadialProfile]) -> None:
         """Go on with other radial means of the models, relative to that of all frames."""
         work, xp = self.work, self.xp
-        n, voxel = work.edge_voxels, work.stage.voxel_inv_A
-        before, after = (np.stack([r.at_voxels(n, voxel) for r in each]) for each in (self.ratios, ratios))
-        change = xp.asarray((before / after).astype(np.float32))
+        radius = distances_in_cube(work.edge_voxels) * work.stage.voxel_inv_A
+        before, after = (np.stack([ratio(radius) for ratio in each]) for each in (self.ratios, ratios))
+        change = at_voxels((before / after).astype(np.float32), work.edge_voxels, xp)
         if self._full is None:  # nobody has asked for it
             self.take_models(self._found.brighter(change))
         else:
@@ -169,7 +169,8 @@ class Carried(Preparation):
         self.momentum.forget()
         self.work = Workspace(self, self.stages[stage])
         is_first = is_new and stage == 0 and not self._knows_all
-        self.annealing = Annealing(len(self.work.poses), is_first=is_first)
+        is_followed = self.n_halves == 2 and self.settings.models == 1
+        self.annealing = Annealing(len(self.work.poses), is_first=is_first, is_followed=is_followed)
         self.table.forget_merge()
         if self.models is not None:
             n, xp = self.work.edge_voxels, self.xp

@@ -23,6 +23,7 @@ from orienteer.reconstruction.course.course import Progress, Turn, chosen_start,
 from orienteer.reconstruction.course.time_left import seconds_left
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
+from orienteer.reconstruction.model.relative_intensity import prior_photons
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
 from orienteer.reconstruction.nuisances.updating import update_nuisances
 from orienteer.reconstruction.orienting.closing import refine_all
@@ -90,6 +91,8 @@ class Emc(Carried):
             # has: likelihoods of the same frames can be compared, from step to step and start to start.
             merged &= self.first_weight > 0
         now = self._progress(work, float(table.log_evidence[merged].mean()), change)
+        if self.annealing.is_followed and now.agreement is not None:
+            self.annealing.follow(now.agreement)
         stage, start = course.stage, course.start
         turn = course.judge(now)
         if is_watched(course, turn):
@@ -97,7 +100,7 @@ class Emc(Carried):
                 self.watch = watch_sentinels(self, likelihood, beta)
             if self.watch is not None and (self.watch.is_no_better if turn == "end" else self.watch.is_worse):
                 turn = course.give_up(turn)
-        watch = self.watch
+        watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
@@ -105,6 +108,8 @@ class Emc(Carried):
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
+        if self.n_halves < 2:  # one model agrees with itself, which is nothing to be shown
+            del radial["half_correlation"]
         seconds = time.monotonic() - began
         left = seconds_left(
             seconds, course, self.annealing, self.stages, self.pixels, self.group.order, self.n_models,
@@ -118,7 +123,7 @@ class Emc(Carried):
             asked = ask_sentinels(self) if self.settings.models == "auto" else None
             note = self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
         states = state_summaries(self)
-        perplexity = float(np.exp(np.log(table.perplexity[merged]).mean()))
+        perplexity = table.mean_perplexity(merged)
         sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
         self._turn(turn)
         return Step(
@@ -162,7 +167,23 @@ class Emc(Carried):
 
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
-        return compress(deposits, self.group)
+        return compress(deposits, self.group, self.prior_photons)
+
+    @property
+    def prior_photons(self) -> float:
+        """Photons of the radial mean that every voxel starts with, by how far frames are spread."""
+        return prior_photons(self._spread)
+
+    @property
+    def _spread(self) -> float:
+        """Effective number of poses that frames of the particle are spread over, in each of their states.
+
+        Empty shots are at home in all poses, and say nothing about those of the others.
+        """
+        table = self.table
+        merged = table.merged & ~self.sentinel
+        shown = merged & (table.shown >= 0)
+        return table.mean_perplexity(shown if shown.any() else merged) / table.states_per_frame
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
@@ -277,7 +298,7 @@ class Emc(Carried):
                 at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
             log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
-            self.annealing.iterations_done,
+            self.annealing.iterations_done, self._spread,
         )  # fmt: skip
 
     def _turn(self, turn: Turn) -> None:
@@ -312,7 +333,7 @@ class Emc(Carried):
             split_state(self)
             self.momentum.forget()
             self.course.enter(0)
-            self.annealing = Annealing(len(self.work.poses), is_first=False, after_split=True)
+            self.annealing = Annealing(len(self.work.poses), after_split=True)
             return
         if growth.verdict == "take back":
             self._take(growth.before)

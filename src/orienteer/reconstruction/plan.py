@@ -8,30 +8,30 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName, import_cupy
 from orienteer.compute.machine import memory_GiB, usable_cores
-from orienteer.compute.words import counted
+from orienteer.compute.words import counted, time_in_words
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.frames import Layout
 from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
 from orienteer.orientation.six_hundred_cell import MOST_DIVISIONS, n_rotations
 
 # Multiply-adds per second and core or card, dense and sparse; points sliced and inserted per second.
-_CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 1.2e8, "insert": 5e7}
+_CPU_RATES = {"dense": 2.5e10, "sparse": 5e9, "slice": 2.5e8, "insert": 7e7}
 _GPU_RATES = {"dense": 2e14, "sparse": 1e12, "slice": 5e10, "insert": 2e10}
 # Bytes of a voxel of the models, and of the sums that slices gather in: float32 and float64, on a GPU
 # float32 four times.
 _MODEL, _SUMS = 4, {"cpu": 24, "cuda": 48}
-# Of tables that are kept for a cube: its shells, and distances in its transform.  On a GPU each voxel is
-# copied beside its neighbours while it is sliced.
-_TABLES = {"cpu": 12, "cuda": 35}
+# Of tables that are kept for a cube: its shells, twice on the CPU, and distances in its transform.  On a GPU
+# each voxel is copied beside its neighbours while it is sliced.
+_TABLES = {"cpu": 14, "cuda": 35}
 # While models are made: sums of each half, their total and what is solved of them, for each model; and the
-# filter of two halves, which holds three cubes with their means, transforms and gains.
-_SOLVING, _FILTERING = 64, 94
+# filter of two halves, which holds three cubes, on the CPU half of each, with means, transforms and gains.
+_SOLVING, _FILTERING = 64, {"cpu": 47, "cuda": 94}
 # Matrix, quaternion, weight, prior, mass and offset of a row; also of the coarser grids that are kept.
 _ROW = 120
 # Few frames meet each row of the second pass of a search, so its tiles are larger.
 _LARGER_TILES = {"cpu": 4, "cuda": 2}
-# Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and the
-# slices that these are compared with.  By frame: responsibilities, those of a group, and its weights.
+# Numbers of every row of a tile that are held at once.  By pixel: slices, operand, merged photons, and a copy
+# of these in patches.  By frame: responsibilities, those of a group, and its weights.
 _BY_PIXEL, _BY_FRAME = 4, 3
 # Of the budget, what the slices of a tile may take.
 _SHARE_OF_TILES = 0.25
@@ -119,7 +119,7 @@ class Plan:
             ("batch", f"{counted(self.batch_frames, 'frame')} at a time"),
             ("volume", f"{self.edge_voxels}^3 voxels"),
             ("memory", f"{self.memory_GiB:.2f} GiB"),
-            ("an iteration", f"about {self.seconds_per_iteration:.2g} s at the finest grid"),
+            ("an iteration", f"about {time_in_words(self.seconds_per_iteration)} at the finest grid"),
         ]
 
     @property
@@ -206,7 +206,7 @@ def make_plan(
     moves = passes * float(n_rows) * n_pixels * (2 / rates["slice"] + 1 / rates["insert"])
     # Of every half there is a model, and the one of the step before.
     voxel = n_models * (_MODEL * (2 * n_halves + 1) + _SUMS[device] * n_halves) + _TABLES[device]
-    solving = n_models * _SOLVING + (_FILTERING if n_halves > 1 else 0)
+    solving = n_models * _SOLVING + (_FILTERING[device] if n_halves > 1 else 0)
     memory = Memory(
         frames=int(frame * (n_frames if on_device else 3 * batch)) + stored_bytes,
         poses=_ROW * n_rows,

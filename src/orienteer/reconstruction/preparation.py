@@ -12,9 +12,10 @@ from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.course.ladder import ladder
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.pixels import pixel_table
+from orienteer.reconstruction.given_size import refuse_too_small, size_doubt
 from orienteer.reconstruction.model.halves import half_of_events, refuse_empty_parts, sentinels_of_events
 from orienteer.reconstruction.model.radial_profile import estimate_profile
-from orienteer.reconstruction.model.speckle import choose_diameter
+from orienteer.reconstruction.model.speckle import choose_diameter, estimate_diameter
 from orienteer.reconstruction.nuisances.first_estimates import first_estimates
 from orienteer.reconstruction.nuisances.noise_model import NoiseModel
 from orienteer.reconstruction.nuisances.unknown_background import uneven_background
@@ -42,7 +43,11 @@ class Preparation:
     known : orientations that were given; None: all are to be found.
     mesh : ranks that share the work; all of them prepare the same.
     plan, remarks : what the run will need, and what is doubtful about the data.
+
+    has_some_frames : whether these are some of the frames that settings speak of, and others have theirs.
     """
+
+    has_some_frames = False
 
     def __init__(
         self, source: Source, settings: EmcSettings, device: DeviceName, mesh: Mesh = SERIAL_MESH
@@ -52,11 +57,15 @@ class Preparation:
         self.group = as_point_group(settings.symmetry)
         self.pixels = pixel_table(source)
         self.frames = FrameStore(source, self.pixels, mesh)
-        self.known = given_orientations(settings, source, self.frames.event_id)
+        self.known = given_orientations(
+            settings, source, self.frames.event_id, may_be_none=self.has_some_frames
+        )
         counts_photons = settings.likelihood != "gaussian"
         self.remarks = [self.known.words] if self.known is not None else []
         self.remarks += [*self.pixels.remarks, *self.frames.count_check.remarks(counts_photons)]
         self.edge_inv_A = self.pixels.edge_inv_A(settings.resolution_A)
+        beyond_edge = self.pixels.beyond_edge(settings.resolution_A)
+        self.remarks += [beyond_edge] if beyond_edge else []
         self._split()
         self.noise = NoiseModel(settings, self.pixels)
         if settings.background == "estimate":
@@ -77,7 +86,7 @@ class Preparation:
         self.diameter_A, remark = choose_diameter(
             self.frames, settings.diameter_A, self.noise.background, self.first_weight > 0
         )
-        self.remarks += [remark] if remark else []
+        self.remarks += [remark] if remark else self._doubts_of_size()
         self.frames.share_out(self.half)
         self.voxel_inv_A = 1 / (settings.oversampling * self.diameter_A)
         self.profile = estimate_profile(
@@ -115,6 +124,18 @@ class Preparation:
             self.half, self.n_halves = half_of_events(event_id), 2
         self.sentinel = sentinels_of_events(event_id, self.settings.sentinels)
         refuse_empty_parts(self.half, self.sentinel, self.n_halves)
+
+    def _doubts_of_size(self) -> list[str]:
+        """What the frames say against the diameter that was given; few frames of many are not asked."""
+        given_A = self.settings.diameter_A
+        if not given_A or self.has_some_frames:
+            return []
+        seen_A = estimate_diameter(
+            self.frames, self.pixels.spacing_inv_A, self.noise.background, self.first_weight > 0
+        )
+        refuse_too_small(given_A, 1 / self.edge_inv_A, seen_A)
+        doubt = size_doubt(given_A, seen_A)
+        return [doubt] if doubt else []
 
     def _plan(self) -> Plan:
         n_poses = count_poses(max(stage.level for stage in self.stages), self.group.order)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.reconstruction.model.radial_profile import RadialProfile, distance_of_voxels
+from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, distances_in_cube
 from orienteer.volume.volume import Volume
 
 # The correlation of two halves above which they show the same.
@@ -26,12 +26,13 @@ def intensity_volumes(
     diameter_A : of the particle, which whoever phases the intensity wants to know; 0: it is not told.
     """
     told = {"diameter_A": diameter_A} if diameter_A else {}
-    length = distance_of_voxels(len(relative[0])) * voxel_inv_A
+    n = len(relative[0])
+    radius = distances_in_cube(n) * voxel_inv_A
     # Beyond this nothing was merged.
-    outside = np.where(length > merged_inv_A + voxel_inv_A, np.nan, 1.0)
+    outside = np.where(radius > merged_inv_A + voxel_inv_A, np.nan, 1.0)
     return [
         Volume(
-            to_numpy(values) * (profile(length) * outside), voxel_inv_A, "reciprocal",
+            to_numpy(values) * at_voxels(profile(radius) * outside, n, np), voxel_inv_A, "reciprocal",
             name=f"intensity {m + 1}", metadata=told,
         )
         for m, (values, profile) in enumerate(zip(relative, profiles, strict=True))

@@ -17,9 +17,9 @@ class Step:
     resolution_A : full-period resolution of the pixels that orient: how far the data reach, not what is seen.
     agrees_to_A : full-period resolution to which the halves agree; None without halves, or where nowhere.
     sentinel_agreement_deg : median angle between the poses that the two halves give to the sentinels, as last
-        looked at: every fifth iteration, and at the end of a stage.
+        looked at: every fifth iteration, and at the end of a stage; None without halves.
     sentinel_gain_nats : how much likelier the models make a sentinel than their radial mean does, as last
-        looked at; below 0 they show nothing but noise.
+        looked at; below 0 they show nothing but noise.  None without halves.
     half_correlation : mean over the scored shells of the correlation between the halves; None without halves.
     seconds, seconds_left : of this iteration; estimate for the rest of the run.
     photons_merged : sum of the merged photons.
@@ -28,7 +28,7 @@ class Step:
     states : of each model its ``occupancy``, the share of the frames that show it, and ``agrees_to_A``, to
         which resolution its halves agree (None: nowhere).
     sent_bytes : what ranks have sent to each other, all of them together; 0: there is one.
-    radial : q_inv_A, intensity and half_correlation by shell, for a small plot.
+    radial : q_inv_A, intensity and, where there are halves, half_correlation by shell, for a small plot.
     """
 
     iteration: int

@@ -51,7 +51,7 @@ def step_charts(steps: Sequence[StepRecord]) -> list[Chart]:
 def radial_charts(radial: Mapping[str, Any], agrees_to_A: float | None) -> list[Chart]:
     """Mean intensity by q, and the correlation of the halves inside of the run there.
 
-    radial : ``q_inv_A``, ``intensity`` and ``half_correlation`` of the last step.
+    radial : ``q_inv_A``, ``intensity`` and, where there are halves, ``half_correlation`` of the last step.
     """
     q = as_numbers(radial.get("q_inv_A"))
     reach = [Guide(1 / agrees_to_A, f"{agrees_to_A:.3g} Å", vertical=True)] if agrees_to_A else []

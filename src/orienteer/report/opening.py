@@ -17,6 +17,7 @@ from orienteer.report.words import number, sentence, with_angstrom
 from orienteer.run.frame_use import frame_use
 from orienteer.run.method import find_method
 from orienteer.run.settings_file import is_as_begun
+from orienteer.run.states import missing_models_in_words
 
 NOT_VALIDATED = "Not validated: run orienteer validate. No resolution is claimed."
 # Settings with these words in their names bring in something that the frames did not say.
@@ -145,11 +146,9 @@ def _state(evidence: Evidence) -> list[str]:
     iteration = evidence.steps[-1]["iteration"] if evidence.steps else 0
     after = f"after {counted(iteration, 'iteration')}"
     if last["event"] == "finished":
-        return (
-            [f"A limit has ended the run {after}: {sentence(str(last.get('reason', '')))}"]
-            if last.get("at_limit")
-            else []
-        )
+        missing = missing_models_in_words(evidence.method_settings, events)
+        said = [sentence(str(last.get("reason", "")))] if last.get("at_limit") else []
+        return [*said, missing] if missing else said
     if last["event"] == "failed":
         return [f"The run has failed {after}: {sentence(str(last.get('reason', 'no reason is known')))}"]
     if last["event"] == "stopped":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from orienteer.compute.words import counted
+from orienteer.compute.words import counted, time_in_words
 from orienteer.errors import OrienteerError
 from orienteer.report.curves import histogram, radial_charts, step_charts
 from orienteer.report.directions import draw_directions
@@ -18,7 +18,6 @@ from orienteer.report.plain_values import as_number
 from orienteer.report.planes import draw_density, draw_intensity, draw_projections
 from orienteer.report.viewer import draw_surface
 from orienteer.report.words import (
-    duration,
     listed,
     moment,
     number,
@@ -70,7 +69,7 @@ def _iteration_rows(evidence: Evidence) -> list[tuple[str, Content]]:
     rows: list[tuple[str, Content]] = [
         (
             "Iterations",
-            f"{last['iteration']:,} in {counted(n_sessions, 'session')}, {duration(seconds)} of work",
+            f"{last['iteration']:,} in {counted(n_sessions, 'session')}, {time_in_words(seconds)} of work",
         ),
         ("Begun and last written", f"{moment(first.get('time'))}, {moment(events[-1].get('time'))}"),
         ("Ended because", sentence(str(end.get("reason", ""))) if end else "It has not ended."),

@@ -41,17 +41,6 @@ def listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
 
 
-def duration(seconds: float) -> str:
-    """A time span.
-
-    >>> [duration(s) for s in (0.25, 42.4, 150, 9000)]
-    ['0.25 s', '42 s', '2.5 minutes', '2.5 hours']
-    """
-    if seconds < 90:
-        return f"{seconds:.2g} s"
-    return f"{seconds / 60:.2g} minutes" if seconds < 5400 else f"{seconds / 3600:.3g} hours"
-
-
 def moment(text: Any) -> str:
     """A time of the log for people; a text that is no time stays as it is.
 

@@ -57,8 +57,10 @@ def begin_or_resume(
         for name in ("method", "seed")
         if facts[name] != described[name]
     ]
-    stored, tree = directory.read_settings(described, kind.settings), settings_tree(kind.name, section)
+    stored: dict[str, Any] = {}
+    tree = settings_tree(kind.name, section)
     if facts["method"] == described["method"]:  # the settings of another method are all other ones
+        stored = directory.read_settings(described, kind.settings)
         differences += settings_differences(lasting(stored, section), lasting(tree, section))
     differences += input_differences(described["input"], facts["input"])
     differences += file_differences(described.get("files", {}), facts["files"])

@@ -18,6 +18,8 @@ from orienteer.run.crew import Crew
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 
+_SAME_COMMAND = "Start all ranks with the same command."
+
 
 def check_crew(crew: Crew) -> None:
     """Refuse ranks that run different programs; nobody else would notice that they compute other things."""
@@ -31,16 +33,25 @@ def check_crew(crew: Crew) -> None:
     _compare(crew, own, "Give all nodes the same environment.")
 
 
-def check_settings(crew: Crew, folder: Path, section: Callable[[], Section], seed: int) -> None:
-    """Refuse ranks that were asked for other things: the leader's settings would hold, and nobody be told.
+def check_asked(crew: Crew, **asked: Any) -> None:
+    """Refuse ranks that were asked for other things, before they do unlike things and wait for each other.
+
+    asked : what this rank was asked for, by name; paths are those of this machine.
+    """
+    if crew.is_alone:
+        return
+    own = {name: os.path.abspath(it) if isinstance(it, Path) else it for name, it in asked.items()}
+    _compare(crew, own, _SAME_COMMAND)
+
+
+def check_settings(crew: Crew, section: Callable[[], Section]) -> None:
+    """Refuse ranks with other settings: the leader's would hold, and nobody be told.
 
     section : the settings that this rank was given.
     """
     if crew.is_alone:
         return
-    given = crew.side_by_side(lambda: section().model_dump())
-    own = {"folder": os.path.abspath(folder), "seed": seed, **given}
-    _compare(crew, own, "Start all ranks with the same command.")
+    _compare(crew, crew.side_by_side(lambda: section().model_dump()), _SAME_COMMAND)
 
 
 def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
@@ -63,6 +74,8 @@ def check_source(crew: Crew, source: Source, device: DeviceName) -> None:
 
 def _sizes(source: Source) -> dict[str, Any]:
     return {
+        # Where it lies may differ from node to node, but not what it is called.
+        "data": None if source.path is None else Path(source.path).name,
         "frames": source.n_frames,
         "frames of shape": tuple(source.frame_shape),
         "data of bytes": None if source.path is None else _n_bytes(source.path),

@@ -12,6 +12,7 @@ from orienteer.compute.words import counted
 from orienteer.errors import FileError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.directory import RunDirectory
+from orienteer.run.states import missing_models_in_words
 from orienteer.volume.checksum import checksum
 from orienteer.volume.unit_mistakes import unit_mistake
 from orienteer.volume.volume import Volume
@@ -82,7 +83,8 @@ def _of_run(path: Path, model: int) -> Intensity:
         () if run.finished else ("The run has not come to its end; this is its last intensity.",)
     )
     facts = {"run_id": run.described["run_id"], "iteration": run.iteration}
-    found = _checked(run.volumes(), model, RunDirectory(path).intensity, facts)
+    missing = missing_models_in_words(dict(run.settings), run.events)
+    found = _checked(run.volumes(), model, RunDirectory(path).intensity, facts, missing)
     known = measured_intensity(run, model - 1)
     if known.n_missing > found.volume.n_missing:
         if np.isnan(to_numpy(known.values)[known.centre_index]):
@@ -97,12 +99,18 @@ def _of_run(path: Path, model: int) -> Intensity:
     )
 
 
-def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any]) -> Intensity:
+def _checked(
+    volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[str, Any], missing: str = ""
+) -> Intensity:
+    """One of the intensities, NaN where it has nothing to say.
+
+    missing : why there are fewer models than were asked for.
+    """
     if not 1 <= model <= len(volumes):
         raise FileError(
             path,
             f"holds {len(volumes)} model{'s' * (len(volumes) > 1)}; model {model} was asked for.",
-            "They count from 1.",
+            missing or "They count from 1.",
         )
     volume = volumes[model - 1]
     if volume.space == "real":
@@ -114,6 +122,12 @@ def _checked(volumes: tuple[Volume, ...], model: int, path: Path, facts: dict[st
     values = to_numpy(volume.values)
     origin = {"path": str(path), "model": model, **facts, "checksum": checksum(volume)}
     n_zero = int((values == 0).sum())
+    if n_zero and n_zero == values.size - volume.n_missing:
+        raise FileError(
+            path,
+            "the intensity is zero everywhere: there is nothing to phase.",
+            "Give another file or model; orienteer inspect shows what is in it.",
+        )
     if volume.n_missing or n_zero == 0:
         return Intensity(volume, origin)
     # Raw cubes and MRC maps have no other word for it, and photons that were seen average to more than 0.

@@ -21,7 +21,7 @@ from orienteer.run.beginning import begin_or_resume, leave_earlier_loop, under_w
 from orienteer.run.checkpoint import LAST, Checkpoint, save_checkpoint
 from orienteer.run.choice_of_method import AUTO, choose_method, shared_settings
 from orienteer.run.crew import OthersAreElsewhere, crew
-from orienteer.run.crew_checks import check_crew, check_settings, check_source
+from orienteer.run.crew_checks import check_asked, check_crew, check_settings, check_source
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import EventLog
 from orienteer.run.fault import Fault, end_job, fault_of, forget_fault, record_fault, stop_all
@@ -119,7 +119,8 @@ class Run(RunRecord):
         """
         team = crew()
         check_crew(team)
-        directory = RunDirectory(as_folder(path))
+        directory = RunDirectory(team.side_by_side(lambda: as_folder(path)))
+        check_asked(team, folder=directory.path, method=method, seed=seed, restart=restart)
         opened = team.side_by_side(lambda: as_source(source))
         because = ""
         if method == AUTO:
@@ -129,7 +130,7 @@ class Run(RunRecord):
                 settings = settings.model_dump(exclude_unset=True)
         kind = find_method(method)
         section = team.by_leader(lambda: as_section(kind, settings))
-        check_settings(team, directory.path, lambda: as_section(kind, settings), seed)
+        check_settings(team, lambda: as_section(kind, settings))
         check_source(team, opened, device)
         described = team.by_leader(
             lambda: begin_or_resume(directory, kind, section, opened, as_seed(seed), device, restart, because)
@@ -144,8 +145,10 @@ class Run(RunRecord):
 
         source : its data; by default they are opened from where they were, when the first step needs them.
         """
-        team, directory = crew(), RunDirectory(as_folder(path))
+        team = crew()
         check_crew(team)
+        directory = RunDirectory(team.side_by_side(lambda: as_folder(path)))
+        check_asked(team, folder=directory.path, data=source is not None)
         described = team.by_leader(directory.describe)
         kind = find_method(described["method"])
         section = team.by_leader(lambda: read_section(kind, directory, described))
@@ -189,6 +192,7 @@ class Run(RunRecord):
             self._kept = _Kept(method, file_stamp(self.path / LAST) or (0, 0), begun_with)
 
     def _iterate(self, n_steps: int | None) -> Generator[Step]:
+        check_asked(self._crew, n_steps=n_steps, notice_s=self.notice_s, hang_s=self.hang_s)
         if self._crew.by_leader(lambda: self.finished and not self._may_reopen):
             return
         try:
@@ -267,8 +271,10 @@ class Run(RunRecord):
         """Save what is not saved; a run that is over is shown while its last files are written."""
         session.leave()
         if session.method.finished and self.when_finished is not None:
-            self.when_finished(session.method)
-            session.finish()
+            try:
+                self.when_finished(session.method)
+            finally:  # the run itself is over, whatever becomes of who is told of it
+                session.finish()
 
     @property
     def _may_reopen(self) -> bool:

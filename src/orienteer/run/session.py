@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orienteer.compute.stage_log import StageLog, logged
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import FileError, OrienteerError, reason_of
 from orienteer.run.checkpoint import Checkpoint, load_for_all, save_checkpoint, sweep_shards
-from orienteer.run.crew import Crew
+from orienteer.run.crew import Crew, OthersAreElsewhere
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import EventLog, NoLog
 from orienteer.run.fault import Fault, end_job
@@ -73,7 +73,9 @@ class Session:
         self._log = EventLog(directory.events) if self._crew.leads else NoLog(directory.events)
         self._stages = StageLog(directory.path, self._crew.rank, self._crew.size)
         self._saved_iteration = self._results_iteration = 0
+        self._has_ended = False
         self._has_noted = False
+        self._noted_failure: Exception | None = None
         self.begun_with: tuple[str, ...] = ()
         self._checkpoints, self._results = Pace(), Pace()
         self._beside, self._is_small = SavingBeside(), True
@@ -145,13 +147,8 @@ class Session:
     def _give_up(self) -> None:
         """End all ranks in the middle of a step; what was saved last is kept."""
         number = (self._stop and self._stop.number) or 0
-        fault = Fault(
-            "signal",
-            f"The step under way was given up; {self._kept()}.",
-            how_to_resume(self.directory.path),
-            self._crew.rank,
-            self._crew.host,
-        )
+        what, hint = f"The step under way was given up; {self._kept()}.", how_to_resume(self.directory.path)
+        fault = Fault("signal", what, hint, self._crew.rank, self._crew.host)
 
         def note() -> None:
             EventLog(self.directory.events).append(
@@ -164,39 +161,45 @@ class Session:
         """One step, recorded and, when it is time, saved; after a signal the run is left."""
         with self._requests() as stop:
             try:
-                with self._beside.ended_by_errors():
+                with self.noting_failure(), self._beside.ended_by_errors():
                     step, is_stopping = self._advance(stop)
-            except StepAbandoned:
+            except (StepAbandoned, LeaveAtOnce) as left:
                 self.is_whole = False
-                self._log_stop(signal=stop.number, abandoned=True)
-                raise self._stopped(stop, "The step under way was given up") from None
-            except LeaveAtOnce:
-                self.is_whole = False
-                raise self._stopped(stop, "Stopped at once") from None
-            except Exception as error:
-                self._fail(error)
-                raise
+                self.note_stop(signal=stop.number, abandoned=True)
+                at_once = isinstance(left, LeaveAtOnce)
+                what = "Stopped at once" if at_once else "The step under way was given up"
+                raise self._stopped(stop, what) from None
         # Asked again when signals are no longer noted: one that came after the last look is not lost.
         if is_stopping or (self._crew.is_alone and stop.is_requested):
             self.let_files_end()
             if not self.method.finished:
-                self._log_stop(signal=stop.number)
+                self.note_stop(signal=stop.number)
             raise self._stopped(stop, "Stopped")
         return step
 
     def finish(self) -> None:
         """End a run whose log does not say yet that it is over: it ends later, or was killed just then."""
-        try:
+        with self.noting_failure():
             self._save()
             self._crew.by_leader(self._log_end)
-        except Exception as error:
-            self._fail(error)
-            raise
 
     def keep(self) -> None:
         """Save what is not saved yet, because the next step has to wait for something."""
         if self.method.iteration and not self.method.finished:
-            self._save()
+            with self.noting_failure():
+                self._save()
+
+    @contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """An error is the last that the log says; one that ends all ranks is said by who ends them."""
+        try:
+            yield
+        except OthersAreElsewhere:
+            self.is_whole = False
+            raise
+        except Exception as error:
+            self._fail(error)
+            raise
 
     def let_files_end(self) -> None:
         """Wait for files that are being written; after that others may have the run."""
@@ -207,13 +210,10 @@ class Session:
         if self.method.finished:
             return
         self.is_agreed = self._crew.is_alone
-        try:
+        with self.noting_failure():
             self._save()
-        except Exception as error:
-            self._fail(error)
-            raise
         self.is_agreed = True
-        self._log_stop()
+        self.note_stop()
 
     def _advance(self, stop: StopRequests) -> tuple[Step, bool]:
         self._stages.iteration = self.method.iteration + 1
@@ -361,10 +361,16 @@ class Session:
         if getattr(self.method, "at_limit", False):
             facts |= {"at_limit": True, "settings": changeable(self._settings)}
         self._log.append("finished", **facts)
+        self._has_ended = True
         self._log.sync()
 
-    def _log_stop(self, **facts: Any) -> None:
-        # What could not be said here is still known: the last line is then a step.
+    def note_stop(self, **facts: Any) -> None:
+        """Say in the log that nobody goes on for now; what could not be said is known by the lock.
+
+        A run that has ended is not stopped, even if its last file was left at once.
+        """
+        if self._has_ended:
+            return
         with suppress(OrienteerError):
             self._log.append("stopped", iteration=self._saved_iteration, **facts)
             self._log.sync()
@@ -375,13 +381,13 @@ class Session:
         return stop.exception(f"{what}; {self._kept()}.", how_to_resume(self.directory.path))
 
     def _fail(self, error: Exception) -> None:
-        """Note the failure, and tell how to go on where it is one of the disk of the run."""
+        """Note the failure, once, and tell how to go on where it is one of the disk of the run."""
         self.is_whole = False
+        if error is self._noted_failure:  # by a part of the work that ends within another one
+            return
+        self._noted_failure = error
         with suppress(OrienteerError):
-            reason = (
-                error.message if isinstance(error, OrienteerError) else f"{type(error).__name__}: {error}"
-            )
-            self._log.append("failed", iteration=self._saved_iteration, reason=reason)
+            self._log.append("failed", iteration=self._saved_iteration, reason=reason_of(error))
         if isinstance(error, FileError) and Path(error.path).is_relative_to(self.directory.path):
             kept = self._kept()
             error.hint = (

@@ -1,6 +1,7 @@
 """What can be set, as rows for ``--help``, the documentation and a commented example file."""
 
 import types
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -44,11 +45,11 @@ def describe_settings(sections: type[Section]) -> list[SettingRow]:
     return rows
 
 
-def example_toml(sections: type[Section]) -> str:
+def example_toml(rows: Iterable[SettingRow]) -> str:
     """Every setting with its default, commented out, as a file to start from."""
     lines: list[str] = []
     section = None
-    for row in describe_settings(sections):
+    for row in rows:
         if row.section != section:
             section = row.section
             lines += ["", f"[{section}]"]

@@ -1,6 +1,7 @@
 """What is wrong with a setting, in one sentence that says where, and what to write instead."""
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from orienteer.errors import SettingsError
+from orienteer.settings.units import in_unit_of, unit_meant
 
 
 def explain(
@@ -31,28 +33,50 @@ def explain(
     )
     name = keys[-1] if keys else ""
     if problem["type"] == "extra_forbidden":
-        known = _known_keys(sections, keys[:-1])
-        inside = f" in [{'.'.join(keys[:-1])}]" if len(keys) > 1 else ""
-        kind = "section" if not inside and _is_joined(sections) else "key"
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        elsewhere = [
-            section for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
-        ]
-        if close:
-            hint = f"Did you mean '{close[0]}'?"
-        elif len(keys) > 1 and elsewhere:
-            hint = f"'{name}' belongs to [{elsewhere[0]}]."
-        else:
-            hint = f"Known {kind}s{inside}: {', '.join(known)}."
-        return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", hint)
+        return _explain_unknown(where, keys, problem["input"], sections)
     section = f"[{'.'.join(keys[:-1])}] " if len(keys) > 1 else ""
     said = problem["msg"].removeprefix("Value error, ")
-    said = said[:1].lower() + said[1:]
+    said = "is not a number" if _is_nan(problem["input"]) else said[:1].lower() + said[1:]
     given = "" if problem["type"] == "value_error" and not keys else f" = {problem['input']!r}"
-    hint = _meant(problem) or _how_to_write(name, problem)
+    hint = _meant(problem) or _how_to_write(name, problem) or unit_meant(name, problem["input"])
     return SettingsError(
         f"{where}: {section}{name}{given if len(given) < 80 else ''}: {said}.".replace("..", "."), hint
     )
+
+
+def _explain_unknown(
+    where: str, keys: tuple[str, ...], value: Any, sections: type[BaseModel]
+) -> SettingsError:
+    """What a key or a section that nobody knows was meant to be."""
+    name, known = keys[-1], _known_keys(sections, keys[:-1])
+    inside = f" in [{'.'.join(keys[:-1])}]" if len(keys) > 1 else ""
+    is_above_all = not inside and _is_joined(sections)
+    kind = "section" if is_above_all else "key"
+    owners = " or ".join(
+        f"[{section}]" for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
+    )
+    if is_above_all and not isinstance(value, Mapping):
+        hint = (
+            f"'{name}' belongs to {owners}: write that header above it." if owners else _all_of(known, kind)
+        )
+        return SettingsError(f"{where}: '{name}' stands in no section.", hint)
+    meant, words = in_unit_of(name, value, known)
+    close = [meant] if meant else difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        hint = f"Did you mean '{close[0]}'? {words}".strip()
+    elif inside and owners:
+        hint = f"'{name}' belongs to {owners}."
+    else:
+        hint = _all_of(known, kind, inside)
+    return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", hint)
+
+
+def _all_of(known: Sequence[str], kind: str, inside: str = "") -> str:
+    return f"Known {kind}s{inside}: {', '.join(known)}."
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _how_to_write(name: str, problem: Any) -> str:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from orienteer.settings.explaining import explain
+from orienteer.settings.units import unit_meant
 
 
 class Section(BaseModel):
@@ -25,12 +26,22 @@ class Section(BaseModel):
         frozen=True, extra="forbid", validate_default=True, arbitrary_types_allowed=False
     )
 
+    @field_validator("*")
+    @classmethod
+    def _is_in_its_unit(cls, value: Any, info: ValidationInfo) -> Any:
+        if unit_meant(info.field_name or "", value):
+            raise ValueError("this cannot be in the unit that the name ends with")
+        return value
+
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
         """Only what is not as by default."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.get_default(call_default_factory=True):
                 yield name, value
+
+    def __str__(self) -> str:
+        return repr(self)
 
     if not TYPE_CHECKING:  # the types of the arguments are those of the fields
 

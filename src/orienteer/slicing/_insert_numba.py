@@ -1,10 +1,12 @@
 """CPU twin of the inserting kernels of ``trilinear.cu``: slices added to sums.
 
-The sums are cut into slabs along x.  A slab is written by one thread only, and takes its points patch by
-patch, row by row: every voxel adds the same numbers in the same order for any number of slabs and threads.
+The sums are cut into slabs along x.  A slab is written by one thread only, and takes patches of points in an
+order that the shapes alone decide: every voxel adds the same numbers in the same order for any number of
+slabs and threads.
 
-A patch of points moves little from one row to the next, so that its voxels stay in the cache while all rows
-pass.  Rows are added in float32; the caller moves the sums on to float64 before they have taken many.
+A patch of a row is added where others were just before: in the order of bricks of the cube, whose voxels stay
+in the cache while all patches that lie there pass.  Row after row, each number would come from memory anew.
+Rows are added in float32; the caller moves the sums on to float64 before they have taken many.
 
 The compiler turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows
 that of the arguments of a parallel function, so scratch memory is an argument too.
@@ -14,124 +16,150 @@ import numpy as np
 from numba import get_num_threads, njit, prange
 
 from orienteer.compute.arrays import Array
-from orienteer.slicing._trilinear_numba import FAST, cell_of, is_inside, matrix_of, turned
-from orienteer.slicing._vectors_numba import add_four
+from orienteer.slicing._trilinear_numba import FAST, cell_of, is_inside, matrix_of, scratch_memory, turned
+from orienteer.slicing._vectors_numba import LANES, add_to_cell, sample_lanes
 
-_ROWS = 16  # rows of a block: a cache line of values by pixel
+_ROWS = 16  # rows that are copied together: a cache line of values by pixel
 _PATCH = 64  # points of a patch, as in patches.py
 _STRIDE = 27  # from one point of a patch (8 x 8 as a rule) to one that is not its neighbour
-_SCRATCH = 9  # lines of scratch memory: values, four corners, value and weight at z and z + 1
+_BRICK = 24  # voxels along an edge: with what patches reach around it, half of a level 2 cache
+_ELSEWHERE = np.float32(-1)  # in the place of a distance along z: the point lies in no cell of the slab
 
 
 def insert_slices(
     sums: Array, coordinates: Array, order: Array, centres: Array, radii: Array, matrices: Array,
-    values: Array, row_weights: Array, pixel_weights: Array, weights: Array, by_pixel: bool, n_slabs: int,
+    values: Array, row_weights: Array, pixel_weights: Array, weights: Array, model: Array, by_pixel: bool,
+    n_slabs: int,
 ) -> None:  # fmt: skip
-    """Add f * values and f * weights (or row_weights * pixel_weights where weights is empty) to the sums."""
+    """Add f * values and f * weights (or row_weights * pixel_weights where weights is empty) to the sums.
+
+    model : (n, n, n) float32, whose slices times the weights are taken from the values; or empty.
+    """
     workers = min(get_num_threads(), n_slabs)
     used = np.flatnonzero(row_weights)
     if not len(used):
         return
-    corner = np.empty((workers, _PATCH), np.int32)
-    lines = np.empty((workers, _SCRATCH, _PATCH), np.float32)
-    block = np.empty((workers, 2, _ROWS, _PATCH), np.float32)
-    insert_rows(
-        sums.reshape(-1), len(sums), coordinates, order, centres, radii, matrices[used], values,
-        row_weights[used], pixel_weights[order], weights, used, by_pixel, n_slabs, corner, lines, block,
+    matrices, n = matrices[used], len(sums)
+    of_values, of_weights = (
+        np.empty((len(used) if table.size else 0, len(order)), np.float32) for table in (values, weights)
+    )
+    copy_rows(values if by_pixel else values.T, order, used, of_values)
+    copy_rows(weights if by_pixel else weights.T, order, used, of_weights)
+    turns = np.empty(len(used) * len(radii), np.int64)
+    order_by_brick(matrices, centres, n, turns)
+    corner, places = scratch_memory(workers, _PATCH)
+    pairs = np.empty((workers, _PATCH, 2), np.float32)
+    insert_patches(
+        sums.reshape(-1), n, coordinates, centres, radii, matrices, of_values, of_weights, row_weights[used],
+        pixel_weights[order], model.reshape(-1), turns, n_slabs, corner, places, pairs,
     )  # fmt: skip
 
 
-@njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
-def insert_rows(  # type: ignore[no-untyped-def]
-    flat, n, coordinates, order, centres, radii, matrices, values, row_weights, pixel_weights, weights,
-    source, by_pixel, n_slabs, corner, lines, block,
-):  # fmt: skip
-    """Add rows to the sums (2 n^3,) float32: row k has its values in values[source[k]], or [:, source[k]].
+@njit(nogil=True, parallel=True, cache=True)
+def copy_rows(table, order, source, rows):  # type: ignore[no-untyped-def]
+    """rows[k, p] = table[order[p], source[k]]."""
+    K, P = rows.shape
+    for patch in prange((P + _PATCH - 1) // _PATCH):
+        first, last = patch * _PATCH, min(P, (patch + 1) * _PATCH)
+        for first_row in range(0, K, _ROWS):
+            last_row = min(K, first_row + _ROWS)
+            for p in range(first, last):
+                pixel = np.uint64(order[p])
+                for k in range(first_row, last_row):
+                    rows[np.uint64(k), np.uint64(p)] = table[pixel, np.uint64(source[k])]
 
-    pixel_weights : in the order of the patches.   corner, lines, block : scratch memory of each worker.
+
+@njit(nogil=True, cache=True)
+def order_by_brick(matrices, centres, n, turns):  # type: ignore[no-untyped-def]
+    """turns (K H,): patches of rows, row * H + patch, in the order of the bricks that hold their centres."""
+    K, H = len(matrices), len(centres)
+    along = (n + _BRICK - 1) // _BRICK
+    brick = np.empty(K * H, np.int32)
+    start = np.zeros(along**3 + 1, np.int64)
+    for turn in range(K * H):
+        k, h = turn // H, turn % H
+        number = 0
+        for axis in range(3):
+            x = np.float64(n // 2)
+            for i in range(3):
+                x += matrices[k, axis, i] * centres[h, i]
+            inside = min(max(x, 0.0), n - 1.0) if x == x else 0.0  # also what is not a number goes somewhere
+            number = number * along + np.int64(inside) // _BRICK
+        brick[turn] = number
+        start[number + 1] += 1
+    for number in range(along**3):
+        start[number + 1] += start[number]
+    for turn in range(K * H):
+        number = brick[turn]
+        turns[start[number]] = turn
+        start[number] += 1
+
+
+@njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
+def insert_patches(  # type: ignore[no-untyped-def]
+    flat, n, coordinates, centres, radii, matrices, values, weights, row_weights, pixel_weights, model,
+    turns, n_slabs, corner, places, pairs,
+):  # fmt: skip
+    """Add rows to the sums (2 n^3,) float32.
+
+    values, weights, pixel_weights : in the order of the patches, (K, P) and (P,).
+    turns : patches of rows in the order in which they are added, row * patches + patch.
+    corner, places, pairs : scratch memory of each worker.
     """
-    K, P = len(matrices), len(order)
+    H, P = len(radii), len(pixel_weights)
     workers = len(corner)
-    has_weights = weights.size > 0
-    one = np.float32(1)
+    has_weights, has_model = weights.size > 0, model.size > 0
     row, plane = np.uint64(2 * n), np.uint64(2 * n * n)
     for worker in prange(workers):
         for slab in range(worker, n_slabs, workers):
             low_x, high_x = slab * n // n_slabs, (slab + 1) * n // n_slabs
             lowest, highest = np.float32(low_x - n // 2 - 1), np.float32(high_x - n // 2)
             low_corner, high_corner = low_x * n * n, (high_x - 1) * n * n
-            for patch in range(len(radii)):
+            for turn in turns:
+                k, patch = np.uint64(turn // H), turn % H
                 first = patch * _PATCH
                 count = min(_PATCH, P - first)
-                for first_row in range(0, K, _ROWS):
-                    n_rows = min(_ROWS, K - first_row)
-                    is_taken = False
-                    for r in range(n_rows):
-                        k = first_row + r
-                        # Does the ball around the patch touch the slab?
-                        matrix = matrix_of(matrices, k)
-                        m0, m1, m2 = matrix[0], matrix[1], matrix[2]
-                        x = m0 * centres[patch, 0] + m1 * centres[patch, 1] + m2 * centres[patch, 2]
-                        stretch = np.float32(1.0001) * np.sqrt(m0 * m0 + m1 * m1 + m2 * m2)
-                        reach = stretch * radii[patch] + np.float32(0.01)
-                        if x + reach < lowest or x - reach > highest:
-                            continue
-                        if not is_taken:
-                            is_taken = True
-                            for c in range(2 if has_weights else 1):
-                                table = weights if c else values
-                                if by_pixel:
-                                    for t in range(count):
-                                        pixel = np.uint64(order[first + t])
-                                        for i in range(n_rows):
-                                            column = np.uint64(source[first_row + i])
-                                            block[worker, c, i, t] = table[pixel, column]
-                                else:
-                                    for i in range(n_rows):
-                                        line = np.uint64(source[first_row + i])
-                                        for t in range(count):
-                                            block[worker, c, i, t] = table[line, np.uint64(order[first + t])]
+                # Does the ball around the patch touch the slab?
+                matrix = matrix_of(matrices, k)
+                m0, m1, m2 = matrix[0], matrix[1], matrix[2]
+                x = m0 * centres[patch, 0] + m1 * centres[patch, 1] + m2 * centres[patch, 2]
+                stretch = np.float32(1.0001) * np.sqrt(m0 * m0 + m1 * m1 + m2 * m2)
+                reach = stretch * radii[patch] + np.float32(0.01)
+                if x + reach < lowest or x - reach > highest:
+                    continue
 
-                        # Where each point goes, in vector instructions.
-                        weight = row_weights[k]
-                        for t in range(count):
-                            p = np.uint64(first + t)
-                            x, y, z = turned(matrix, coordinates, p)
-                            inside = is_inside(x, y, z, n)
-                            ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
-                            inside = inside & (ix >= low_x - 1) & (ix < high_x)
-                            corner[worker, t] = np.int32((ix * n + iy) * n + iz) if inside else np.int32(-1)
-                            gx, gy = one - fx, one - fy
-                            lines[worker, 1, t] = gx * gy
-                            lines[worker, 2, t] = gx * fy
-                            lines[worker, 3, t] = fx * gy
-                            lines[worker, 4, t] = fx * fy
-                            a = block[worker, 0, r, t]
-                            w = block[worker, 1, r, t] if has_weights else weight * pixel_weights[p]
-                            az, wz = fz * a, fz * w
-                            lines[worker, 5, t] = a - az
-                            lines[worker, 6, t] = w - wz
-                            lines[worker, 7, t] = az
-                            lines[worker, 8, t] = wz
+                # Where each point goes, in vector instructions; and what the model has there.
+                for t in range(count):
+                    x, y, z = turned(matrix, coordinates, np.uint64(first + t))
+                    inside = is_inside(x, y, z, n)
+                    ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
+                    inside = inside & (ix >= low_x - 1) & (ix < high_x)
+                    corner[worker, t] = np.int32((ix * n + iy) * n + iz)
+                    places[worker, 0, t] = fx
+                    places[worker, 1, t] = fy
+                    places[worker, 2, t] = fz if inside else _ELSEWHERE
+                if has_model:
+                    for t in range(0, count, LANES):
+                        sample_lanes(model, np.uint64(n), corner[worker], places[worker], np.uint64(t))
+                weight = row_weights[k]
+                for t in range(count):
+                    p = np.uint64(first + t)
+                    w = weights[k, p] if has_weights else weight * pixel_weights[p]
+                    expected = w * places[worker, 3, t] if has_model else np.float32(0)
+                    pairs[worker, t, 0] = values[k, p] - expected
+                    pairs[worker, t, 1] = w
 
-                        # One point after the other, four vectors each.  Not in the order of the patch: a
-                        # vector that overlaps one just written would have to wait for it.
-                        for i in range(_PATCH):
-                            t = (i * _STRIDE) % _PATCH
-                            if t >= count:
-                                continue
-                            cell = corner[worker, t]
-                            if cell < 0:
-                                continue
-                            a, w = lines[worker, 5, t], lines[worker, 6, t]
-                            az, wz = lines[worker, 7, t], lines[worker, 8, t]
-                            at = np.uint64(2) * np.uint64(cell)
-                            if cell >= low_corner:
-                                add_four(flat, at, lines[worker, 1, t], a, w, az, wz)
-                                add_four(flat, at + row, lines[worker, 2, t], a, w, az, wz)
-                            if cell < high_corner:
-                                add_four(flat, at + plane, lines[worker, 3, t], a, w, az, wz)
-                                add_four(flat, at + plane + row, lines[worker, 4, t], a, w, az, wz)
+                # One point after the other.  Not in the order of the patch: a vector that overlaps one just
+                # written would have to wait for it.
+                for i in range(_PATCH):
+                    point = np.uint64((i * _STRIDE) % _PATCH)
+                    if point >= count or places[worker, 2, point] < 0:
+                        continue
+                    cell = corner[worker, point]
+                    add_to_cell(
+                        flat, np.uint64(2) * np.uint64(cell), row, plane, pairs[worker], places[worker],
+                        point, cell >= low_corner, cell < high_corner,
+                    )  # fmt: skip
 
 
 @njit(nogil=True, parallel=True, cache=True)

@@ -1,28 +1,37 @@
 """CPU twin of the slicing kernels of ``trilinear.cu``.
 
-The compiler turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows
-that of the arguments of a parallel function, so scratch memory is an argument too.
+Points are taken in blocks: first the cells in which all of a block lie, then their samples.  The compiler
+turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows that of the
+arguments of a parallel function, so scratch memory is an argument too.
 """
 
 import numpy as np
 from numba import get_num_threads, njit, prange
 
 from orienteer.compute.arrays import Array
-from orienteer.slicing._vectors_numba import load_pair
+from orienteer.slicing._vectors_numba import LANES, sample_lanes
 
 # No "nnan": a point that is not a number must fail the range test, not pass it.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 _ROWS = 16  # rows of a block
+_POINTS = 256  # points of a block: all that is known of them stays in the first cache
+_NOWHERE = np.float32(-1)  # in the place of a distance along z: no sample is taken there
 
 
 def slice_volume(volume: Array, points: Array, matrices: Array, by_pixel: bool, out: Array) -> None:
     """out[k, p] (or [p, k]) = the volume at matrices[k] @ points[:, p]; points (3, P)."""
     flat, n = volume.reshape(-1), len(volume)
+    corner, places = scratch_memory(get_num_threads(), _POINTS)
     if by_pixel:
-        rows = np.empty((get_num_threads() * _ROWS, points.shape[1]), np.float32)
-        slice_by_pixel(flat, n, points, matrices, rows, out)
+        block = np.empty((len(corner), _ROWS, _POINTS), np.float32)
+        slice_by_pixel(flat, n, points, matrices, corner, places, block, out)
     else:
-        slice_by_row(flat, n, points, matrices, out)
+        slice_by_row(flat, n, points, matrices, corner, places, out)
+
+
+def scratch_memory(workers: int, n_points: int) -> tuple[Array, Array]:
+    """Cells (workers, n_points) int32 and places (workers, 4, n_points) float32 of a block of points."""
+    return np.zeros((workers, n_points), np.int32), np.zeros((workers, 4, n_points), np.float32)
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
@@ -68,54 +77,59 @@ def cell_of(inside, x, y, z, n):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
-def sample_at(flat, n, x, y, z):  # type: ignore[no-untyped-def]
-    """Trilinear sample of the volume (n^3,) at a position from the centre; 0 outside."""
-    inside = is_inside(x, y, z, n)
-    ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
-    at = np.uint64((ix * n + iy) * n + iz)
-    a0, a1 = load_pair(flat, at)
-    b0, b1 = load_pair(flat, at + np.uint64(n))
-    c0, c1 = load_pair(flat, at + np.uint64(n * n))
-    d0, d1 = load_pair(flat, at + np.uint64(n * n + n))
-    a = a0 + fz * (a1 - a0)
-    b = b0 + fz * (b1 - b0)
-    c = c0 + fz * (c1 - c0)
-    d = d0 + fz * (d1 - d0)
-    near = a + fy * (b - a)
-    far = c + fy * (d - c)
-    return near + fx * (far - near) if inside else np.float32(0)
+def sample_block(flat, n, matrix, points, first, count, worker, corner, places):  # type: ignore[no-untyped-def]
+    """places[worker, 3, :count] = the volume (n^3,) at matrix @ points[:, first : first + count]; 0 outside.
+
+    corner, places : from :func:`scratch_memory`, with room for count points and some more, LANES in all.
+    """
+    for i in range(count):
+        x, y, z = turned(matrix, points, np.uint64(first + i))
+        inside = is_inside(x, y, z, n)
+        ix, iy, iz, fx, fy, fz = cell_of(inside, x, y, z, n)
+        corner[worker, i] = np.int32((ix * n + iy) * n + iz)
+        places[worker, 0, i] = fx
+        places[worker, 1, i] = fy
+        places[worker, 2, i] = fz if inside else _NOWHERE
+    # Beyond the last point stand cells of other points, which are sampled for nothing.
+    for i in range(0, count, LANES):
+        sample_lanes(flat, np.uint64(n), corner[worker], places[worker], np.uint64(i))
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
-def slice_by_row(flat, n, points, matrices, out):  # type: ignore[no-untyped-def]
+def slice_by_row(flat, n, points, matrices, corner, places, out):  # type: ignore[no-untyped-def]
     """out[k, p] = the volume (n^3,) at matrices[k] @ points[:, p]."""
     K, P = out.shape
-    for k in prange(K):
-        matrix = matrix_of(matrices, k)
-        for p in range(P):
-            x, y, z = turned(matrix, points, p)
-            out[k, p] = sample_at(flat, n, x, y, z)
+    workers = len(corner)
+    for worker in prange(workers):
+        for k in range(worker, K, workers):
+            matrix = matrix_of(matrices, k)
+            for first in range(0, P, _POINTS):
+                count = min(_POINTS, P - first)
+                sample_block(flat, n, matrix, points, first, count, worker, corner, places)
+                for i in range(count):
+                    out[k, np.uint64(first + i)] = places[worker, 3, i]
 
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
-def slice_by_pixel(flat, n, points, matrices, rows, out):  # type: ignore[no-untyped-def]
-    """The same into out[p, k]: each worker makes a block of rows in its part of ``rows`` and turns it."""
+def slice_by_pixel(flat, n, points, matrices, corner, places, block, out):  # type: ignore[no-untyped-def]
+    """The same into out[p, k]: each worker makes blocks (_ROWS, _POINTS), and turns them."""
     P, K = out.shape
-    workers = len(rows) // _ROWS
+    workers = len(corner)
     for worker in prange(workers):
-        mine = worker * _ROWS
-        for first in range(mine, K, workers * _ROWS):
-            count = min(_ROWS, K - first)
-            for r in range(count):
-                matrix = matrix_of(matrices, first + r)
-                for p in range(P):
-                    x, y, z = turned(matrix, points, p)
-                    rows[mine + r, p] = sample_at(flat, n, x, y, z)
-            if count == _ROWS:  # a loop of known length
-                for p in range(P):
-                    for r in range(_ROWS):
-                        out[np.uint64(p), np.uint64(first + r)] = rows[np.uint64(mine + r), np.uint64(p)]
-            else:
-                for p in range(P):
-                    for r in range(count):
-                        out[p, first + r] = rows[mine + r, p]
+        for first_row in range(worker * _ROWS, K, workers * _ROWS):
+            n_rows = min(_ROWS, K - first_row)
+            for first in range(0, P, _POINTS):
+                count = min(_POINTS, P - first)
+                for r in range(n_rows):
+                    matrix = matrix_of(matrices, first_row + r)
+                    sample_block(flat, n, matrix, points, first, count, worker, corner, places)
+                    for i in range(count):
+                        block[worker, r, i] = places[worker, 3, i]
+                if n_rows == _ROWS:  # a loop of known length
+                    for i in range(count):
+                        for r in range(_ROWS):
+                            out[np.uint64(first + i), np.uint64(first_row + r)] = block[worker, r, i]
+                else:
+                    for i in range(count):
+                        for r in range(n_rows):
+                            out[first + i, first_row + r] = block[worker, r, i]

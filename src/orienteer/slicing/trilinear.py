@@ -81,8 +81,8 @@ def insert_slices(
     row_weights : (K,); a row of weight 0 is neither read nor added.  May be None when ``weights`` is given.
     pixel_weights : (P,); may be None when ``weights`` is given.
     weights : in the shape of ``values``; replaces the outer product.
-    model : (n, n, n) float32; of the values only what its slices times the weights have not is added.  On
-        the GPU it is looked up on the way.
+    model : (n, n, n) float32, looked up on the way: of the values only what its slices times the weights
+        have not is added.
 
     On the CPU the result has the same bits for any number of threads.
     """
@@ -102,18 +102,16 @@ def insert_slices(
         pixel_weights = xp.ones(P, dtype=xp.float32) if pixel_weights is None else pixel_weights
     row_weights = _checked(xp, row_weights, (K,), "row_weights")
     pixel_weights = _checked(xp, pixel_weights, (P,), "pixel_weights")
+    if model is not None:
+        model = _checked(xp, model, (n, n, n), "model")
     if on_gpu:
         from orienteer.slicing import gpu
 
         gpu.insert_slices(
             sums, n, patches, matrices, values, row_weights, pixel_weights, weights, by_pixel,
-            model=None if model is None else xp.ascontiguousarray(model, dtype=xp.float32),
+            model=model,
         )  # fmt: skip
         return
-    if model is not None:
-        sides = (pixel_weights, row_weights) if by_pixel else (row_weights, pixel_weights)
-        outer = np.outer(*sides) if weights is None else weights
-        values = values - outer * slice_volume(model, patches, matrices, by_pixel)
     is_plain = not isinstance(sums, CpuSums)
     if is_plain and (array.shape[-1] != 2 or array.dtype != np.float64 or not array.flags.c_contiguous):
         raise OrienteerError(
@@ -129,7 +127,8 @@ def insert_slices(
     single.expect_rows(K)
     twin.insert_slices(
         single.single, patches.coordinates, patches.order, patches.centres, patches.radii, matrices,
-        values, row_weights, pixel_weights, none if weights is None else weights, by_pixel, _slab_count(n),
+        values, row_weights, pixel_weights, none if weights is None else weights,
+        none if model is None else model, by_pixel, _slab_count(n),
     )  # fmt: skip
     if single is not sums:
         single.finish()

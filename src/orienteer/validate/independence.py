@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from orienteer.run.run import Run
 
 _HINT = "Let every half find everything by itself: orienteer validate RUN makes two such runs."
-# Files that say how the experiment was, not how the particle is.
-_OF_THE_EXPERIMENT = {"background_file"}
+# Files that say how the experiment was, not how the particle is; and poses that somebody has given to all
+# frames, which whatever is told of the halves says first.
+_TOLD = {"background_file", "known_orientations_file"}
 _SUPPORT, _SELECTION = ("support", "mask"), ("selection", "selected", "hits")
 
 
@@ -51,11 +52,7 @@ def facts_of(run: Run, event_ids: NDArray[np.uint64] | None = None) -> HalfFacts
 
     event_ids : of its frames, where they are at hand; otherwise those in its results.
     """
-    files = {
-        name: content
-        for name, content in run.described.get("files", {}).items()
-        if name not in _OF_THE_EXPERIMENT
-    }
+    files = {name: content for name, content in run.described.get("files", {}).items() if name not in _TOLD}
 
     def named(*words: str) -> tuple[tuple[str, str], ...]:
         return tuple((name, files.pop(name)) for name in sorted(files) if any(w in name for w in words))

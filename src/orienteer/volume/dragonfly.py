@@ -15,17 +15,22 @@ from orienteer.compute.reading import reading
 from orienteer.errors import FileError, OrienteerError
 from orienteer.volume.volume import Space, Volume
 
-_VOXEL_HINT = "Give voxel_size=; for Dragonfly it is 1 / (wavelength_A * ewald_rad) in 1/A."
+_VOXEL_HINT = (
+    "Write a copy that tells it: orienteer convert IN OUT.mrc --voxel-inv-A SIZE (voxel_size= in Python); "
+    "for Dragonfly it is 1 / (wavelength_A * ewald_rad) in 1/A."
+)
 
 
 def cube_edge(n_bytes: int) -> int | None:
     """Voxels along the edge of a raw float64 cube of odd size in so many bytes; None when it is not one.
 
-    >>> cube_edge(8 * 5**3), cube_edge(8 * 4**3), cube_edge(1001)
-    (5, None, None)
+    A single voxel is no volume: any file of eight bytes would be one.
+
+    >>> cube_edge(8 * 5**3), cube_edge(8 * 4**3), cube_edge(1001), cube_edge(8)
+    (5, None, None, None)
     """
     n = round((n_bytes / 8) ** (1 / 3))
-    return n if n % 2 == 1 and 8 * n**3 == n_bytes else None
+    return n if n > 1 and n % 2 == 1 and 8 * n**3 == n_bytes else None
 
 
 def read_dragonfly_cube(

@@ -193,7 +193,8 @@ def _place(
         raise FileError(
             file,
             f"does not say how large a voxel is: its cell is {' x '.join(f'{edge:g}' for edge in cell)} A.",
-            "Write the voxel size into the file, or give it (voxel_size= in Python).",
+            "Write a copy that tells the voxel size: orienteer convert IN OUT.mrc --voxel-A SIZE, or "
+            "--voxel-inv-A of an intensity (voxel_size= in Python).",
         )
     name = next((label.removeprefix("name ") for label in labels if label.startswith("name ")), "")
     return Volume(values, tuple(step.tolist()), space, tuple(origin.tolist()), name)

@@ -85,7 +85,8 @@ class Window:
 
     def wait_for(self, condition: str, argument: Any = None) -> None:
         """Wait until an expression of JavaScript is true."""
-        self.page.wait_for_function(condition, arg=argument)
+        # Asked in every frame, the browser would draw without end, on the CPU.
+        self.page.wait_for_function(condition, arg=argument, polling=50)
 
 
 @pytest.fixture

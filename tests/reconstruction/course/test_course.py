@@ -8,6 +8,7 @@ from orienteer.reconstruction.course.course import Course, Progress, Turn
 def progress(log_likelihood: float, **changes: Any) -> Progress:
     values: dict[str, Any] = {
         "change": 0.0, "agreement": 0.8, "agreement_at_edge": 0.5, "resolution_A": 20.0, "iterations_done": 3,
+        "perplexity": 100.0,
     }  # fmt: skip
     return Progress(log_likelihood, **(values | changes))
 
@@ -56,6 +57,25 @@ def test_a_model_that_moves_in_many_small_steps_has_not_settled() -> None:
     assert "next stage" in found[1][:6]
 
 
+def test_in_the_last_stage_small_steps_of_frames_that_know_their_poses_are_noise() -> None:
+    changes = [0.02 * 0.97**i for i in range(12)]
+    found = {}
+    for perplexity in (9.0, 100.0):
+        course = Course(2, 1, 400)
+        course.enter(1)
+        steps = [progress(-100.0, change=change, perplexity=perplexity) for change in changes]
+        found[perplexity] = turns(course, *steps)
+    assert found[9.0][:2] == ["go on", "end"]
+    assert found[100.0] == ["go on"] * 12
+
+
+def test_in_the_last_stage_a_likelihood_that_rises_is_no_noise() -> None:
+    course = Course(2, 1, 400)
+    course.enter(1)
+    steps = [progress(-100.0 + 0.1 * i, perplexity=9.0, iterations_done=i + 1) for i in range(20)]
+    assert turns(course, *steps) == ["go on"] * 20
+
+
 def test_the_last_stage_ends_the_run_and_says_why() -> None:
     course = Course(2, 1, 400)
     course.enter(1)
@@ -66,20 +86,27 @@ def test_the_last_stage_ends_the_run_and_says_why() -> None:
 
 def test_a_map_that_others_have_found_is_not_searched_for_again() -> None:
     quick, slow = (Course(2, 1, 400, led_stage=1) for _ in range(2))
-    changes = [0.07 * 0.5**i for i in range(4)], [0.07 * 0.8**i for i in range(4)]
+    changes = [0.3 * 0.45**i for i in range(4)], [0.3 * 0.8**i for i in range(4)]
     for course, own in zip((quick, slow), changes, strict=True):
         course.enter(1)
         steps = [progress(-100.0 + i, change=own[i], iterations_done=i + 1) for i in range(4)]
         found = turns(course, *steps[:3])
         assert found == ["go on", "go on", "end" if course is quick else "go on"]
     assert quick.reason == "All frames hardly change the map any more that the run began with."
-    # By 0.8 in every step, 0.14 is still to come.
+    # By 0.8 in every step, 0.61 is still to come.
     assert turns(slow, steps[3]) == ["go on"]
+
+
+def test_one_iteration_that_hardly_changes_the_map_that_others_have_found_is_enough() -> None:
+    course = Course(2, 1, 400, led_stage=1)
+    course.enter(1)
+    assert turns(course, progress(-100.0, change=0.05, iterations_done=0)) == ["go on"]
+    assert turns(course, progress(-90.0, change=0.05, iterations_done=1)) == ["end"]
 
 
 def test_a_finer_stage_than_that_of_a_map_that_was_found_is_like_any_other() -> None:
     course = Course(2, 1, 400, led_stage=0)
-    steps = [progress(-100.0 + i, change=0.07 * 0.5**i, iterations_done=i + 1) for i in range(4)]
+    steps = [progress(-100.0 + i, change=0.3 * 0.5**i, iterations_done=i + 1) for i in range(4)]
     assert turns(course, *steps[:3]) == ["go on", "go on", "next stage"]
     course.enter(1)
     assert turns(course, *steps) == ["go on"] * 4

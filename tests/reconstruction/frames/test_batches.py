@@ -13,7 +13,7 @@ import orienteer
 from orienteer.compute.arrays import namespace_of_device, to_numpy
 from orienteer.likelihood.frames import Layout
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.frames.batches import Batches, StageFrames
+from orienteer.reconstruction.frames.batches import Batches, PreparedFrames, StageFrames
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.reconstruction.plan import make_plan
@@ -197,3 +197,18 @@ def test_the_fluence_at_which_a_frame_is_scored_does_not_depend_on_its_batch(tin
     np.testing.assert_array_equal(found[1], found[2])
     assert np.abs(np.log(found[2] / fluence)).max() < np.log(2)
     assert len(np.unique(found[2])) > 3
+
+
+def test_batches_look_at_all_fluences_once_for_each_group(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fluence = np.random.default_rng(2).uniform(0.5, 4.0, len(tiny.patterns))
+    frames = stage(tiny.source(), "sparse", True, fluence)
+    looked: list[int] = []
+    mean = PreparedFrames._mean_of_group
+    monkeypatch.setattr(
+        PreparedFrames,
+        "_mean_of_group",
+        lambda prepared, number, own: looked.append(number) or mean(prepared, number, own),
+    )
+    batches = list(Batches(frames.keep(np.arange(len(fluence))), fluence, np))
+    assert sum(len(batch.groups) for batch in batches) > len(looked)
+    assert sorted(looked) == list(range(len(np.unique(frames.group_of))))

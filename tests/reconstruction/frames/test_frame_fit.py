@@ -1,5 +1,8 @@
 """Likelihoods of frames at their poses, against SciPy; and who is told from whom."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -9,10 +12,13 @@ from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.likelihood.base import log_rising
 from orienteer.reconstruction.frames.frame_fit import (
     DenseFrames,
+    fit_frames,
+    log_mean,
     log_probability,
     log_probability_of_anything,
     particle_probability,
 )
+from orienteer.simulation.truth import ShotKind
 
 RNG = np.random.default_rng(3)
 SHELL = np.repeat(np.arange(10), 40)
@@ -90,15 +96,43 @@ def test_a_frame_of_another_size_is_anything_at_once() -> None:
     assert (odds < -100).all()
 
 
-def test_background_alone_is_no_particle() -> None:
-    background = np.full(len(SHELL), 1.0, dtype=np.float32)
-    empty = RNG.poisson(background, size=(40, len(SHELL))).astype(np.float32)
-    model = REFERENCE * speckles(40, seed=6)
-    hit = RNG.poisson(model + background).astype(np.float32)
-    for counts, fluence, is_hit in ((empty, 0.02, False), (hit, 1.0, True)):
-        anything = log_probability_of_anything(DenseFrames(counts, None), REFERENCE, background, SHELL)
-        odds = log_probability(counts, fluence * model + background, 0.05) - anything
-        assert ((odds > 0) == is_hit).mean() > 0.9
+def test_background_alone_is_no_particle(simulated: Any, tiny: Any, tmp_path: Path) -> None:
+    n_pixels, behind = tiny.detector.n_pixels, 300
+    np.save(tmp_path / "b.npy", np.full(n_pixels, behind / n_pixels))
+    data = simulated(
+        tiny.particle, 14, 65.0, frames=80, photons_per_frame=500, empty_fraction=0.5,
+        background_photons=behind,
+    )  # fmt: skip
+    emc = data.emc(level=4, background_file=str(tmp_path / "b.npy"))
+    data.take_truth(emc)
+    emc.step()
+    work, table = emc.work, emc.table
+    dispersion = np.full(work.n_scored, 0.02)
+    fit = fit_frames(
+        work, emc.models, table.quaternion, table.model, emc.fluence, dispersion, fits_fluence=True
+    )
+    is_hit = np.asarray(data.patterns.columns["truth_kind"]) == ShotKind.HIT
+    assert (fit.log_signal_odds[is_hit] > 30).mean() > 0.9
+    assert (fit.log_signal_odds[~is_hit] < 3).mean() > 0.9
+
+
+def test_without_a_background_no_frame_is_empty(tiny: Any) -> None:
+    emc = tiny.emc(level=4)
+    dispersion = np.full(emc.work.n_scored, 0.1)
+    fit = fit_frames(
+        emc.work, emc.models, emc.table.quaternion, emc.table.model, emc.fluence, dispersion,
+        fits_fluence=False,
+    )  # fmt: skip
+    assert np.isposinf(fit.log_signal_odds).all()
+
+
+def test_the_probability_of_something_else_is_the_mean_of_its_forms() -> None:
+    """The likeliest of several would be likelier by chance alone, most of all for faint frames."""
+    forms = np.log(RNG.uniform(0.1, 1.0, (3, 5)))
+    np.testing.assert_allclose(log_mean(list(forms)), np.log(np.exp(forms).mean(axis=0)), rtol=1e-12)
+    assert log_mean([np.array([-5000.0]), np.array([-5001.0])])[0] == pytest.approx(
+        -5000 + np.log((1 + np.exp(-1.0)) / 2)
+    )
 
 
 def test_what_a_frame_forbids_says_nothing_about_it() -> None:
@@ -113,12 +147,13 @@ def test_what_a_frame_forbids_says_nothing_about_it() -> None:
 
 
 def test_the_share_of_others_is_learnt_and_a_wrong_model_does_not_reject_everything() -> None:
-    odds = np.concatenate([RNG.normal(30, 8, 700), RNG.normal(-40, 20, 300)])
-    learns = np.ones(1000, dtype=bool)
+    odds = np.concatenate([RNG.normal(30, 8, 7000), RNG.normal(-40, 20, 3000)])
+    learns = np.ones(len(odds), dtype=bool)
     likely = particle_probability(odds, learns)
-    assert (likely[:700] > 0.5).mean() > 0.99
-    assert (likely[700:] < 0.5).mean() > 0.95
-    nothing_fits = particle_probability(np.full(1000, -50.0) + RNG.normal(size=1000), learns)
+    assert (likely[:7000] > 0.5).mean() > 0.99
+    # 2.5 % of the others are drawn where odds and their learnt share are for the particle.
+    assert (likely[7000:] < 0.5).mean() > 0.96
+    nothing_fits = particle_probability(-50.0 + RNG.normal(size=len(odds)), learns)
     assert (nothing_fits >= 0.5).mean() >= 0.19
 
 

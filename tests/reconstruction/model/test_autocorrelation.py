@@ -7,14 +7,19 @@ from numpy.typing import NDArray
 from orienteer.compare.shells import shell_index
 from orienteer.compare.symmetrising import mean_over_group
 from orienteer.orientation.point_group import as_point_group
+from orienteer.reconstruction.model import autocorrelation
 from orienteer.reconstruction.model.autocorrelation import WienerFilter, _common_power, _few_factors
+from orienteer.reconstruction.model.cube_transform import halved, transformed
 from orienteer.reconstruction.model.relative_intensity import (
     half_correlation,
+    is_half,
+    n_shells_of,
     shell_covariances,
     shell_means,
     shells_of,
     smoothed,
 )
+from orienteer.volume.friedel import friedel_symmetrise
 
 _N = 41
 
@@ -144,13 +149,18 @@ def test_chance_is_larger_among_the_few_independent_voxels_of_a_symmetric_partic
     assert np.median(found / as_if_none) == pytest.approx(group.order**0.25, rel=0.2)
 
 
-@pytest.mark.parametrize("n", [15, 16])
-def test_common_power_is_that_of_the_whole_transform(n: int) -> None:
+@pytest.mark.parametrize(("n", "is_mirrored"), [(15, False), (16, False), (15, True)])
+def test_common_power_is_that_of_the_whole_transform(n: int, is_mirrored: bool) -> None:
     rng = np.random.default_rng(3)
     common = rng.normal(size=(n, n, n))
-    halves = [(common + 0.3 * rng.normal(size=(n, n, n))).astype(np.float32) for _ in range(2)]
-    power, number = _common_power(*halves)
-    a, b = (np.fft.fftn(half) for half in halves)
+    cubes = [(common + 0.3 * rng.normal(size=(n, n, n))).astype(np.float32) for _ in range(2)]
+    if is_mirrored:
+        cubes = [friedel_symmetrise(cube) for cube in cubes]
+    halves = halved(cubes)
+    assert is_half(halves[0]) == is_mirrored
+    curve = np.linspace(1, 2, n_shells_of(cubes[0]))
+    power, number = _common_power(*(transformed(half, curve) for half in halves))
+    a, b = (np.fft.fftn(cube * curve[shells_of(cube)]) for cube in cubes)
     axis = np.minimum(np.arange(n), n - np.arange(n))
     square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
     distance = np.minimum(np.rint(np.sqrt(square)).astype(int), n // 2 + 1).ravel()
@@ -158,6 +168,43 @@ def test_common_power_is_that_of_the_whole_transform(n: int) -> None:
     mean = np.maximum(smoothed(np.bincount(distance, (a * b.conj()).real.ravel()) / count), 0)
     np.testing.assert_array_equal(number, count)
     np.testing.assert_allclose(power, mean / (mean * count).sum() * count.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("reach", [6, 15])
+def test_half_of_a_cube_is_filtered_as_the_whole_is(reach: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intensities have mirror images, and only half of each is worked on."""
+    truth = _speckles(reach, seed=11)
+    first, second = (friedel_symmetrise(half) for half in _halves(truth, 3.0, seed=12))
+    rng = np.random.default_rng(13)
+    exposure = friedel_symmetrise(rng.gamma(2.0, 0.5, truth.shape))
+    told = exposure / (exposure + 0.5)
+
+    def found() -> list[NDArray[np.float64]]:
+        keep = WienerFilter(first, second, exposure)
+        halves = keep.filtered([(first, exposure, True), (second, exposure / 2, True)])
+        both = keep((first + second) / 2, exposure, is_half=False, told=told)
+        return [*halves, both, keep.correlation, keep.noise]
+
+    of_half = found()
+    assert all(np.array_equal(cube, cube[::-1, ::-1, ::-1]) for cube in of_half[:3])
+    monkeypatch.setattr(autocorrelation, "halved", list)
+    for half, whole in zip(of_half, found(), strict=True):
+        # A transform in float32 rounds by a share of the largest value.
+        np.testing.assert_allclose(half, whole, rtol=2e-5, atol=2e-6 * np.abs(whole).max())
+
+
+def test_a_cube_without_mirror_images_is_filtered_whole() -> None:
+    truth = _speckles(reach=10, seed=14)
+    first, second = _halves(truth, 1.0, seed=15)
+    exposure = np.ones(truth.shape)
+    filtered = WienerFilter(first, second, exposure)(first, exposure)
+    turned = (cube[::-1, ::-1, ::-1] for cube in (first, second))
+    np.testing.assert_allclose(
+        WienerFilter(*turned, exposure)(first[::-1, ::-1, ::-1], exposure),
+        filtered[::-1, ::-1, ::-1],
+        atol=1e-4,
+    )
+    assert np.abs(filtered - filtered[::-1, ::-1, ::-1]).max() > 0.01
 
 
 def test_dark_places_of_the_whole_are_dark() -> None:

@@ -11,7 +11,7 @@ from orienteer.reconstruction.model.momentum import Momentum
 
 
 def found(models: np.ndarray) -> Compressed:
-    return Compressed(models, (), np.ones(3), np.ones(models.shape[2:]))
+    return Compressed(models, (), np.ones(3), np.ones(models.shape[2:]), prior=0.02)
 
 
 def steps_to(target: np.ndarray, rate: np.ndarray, momentum: Momentum | None) -> int:

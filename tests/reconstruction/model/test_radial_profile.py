@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orienteer.reconstruction.model.radial_profile import estimate_profile
+from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, estimate_profile
 
 
 def test_a_steep_profile_is_followed_where_photons_allow() -> None:
@@ -24,3 +24,13 @@ def test_a_profile_is_positive_even_where_nothing_was_counted() -> None:
     profile = estimate_profile(length, photons, np.ones(500), 0.001)
     assert (profile(np.linspace(0, 0.1, 50)) > 0).all()
     assert profile(0.045) < 1e-3 * profile(0.01)
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_the_mean_at_voxels_is_that_at_their_distances(n: int) -> None:
+    profile = RadialProfile(np.array([0.0, 0.004, 0.02]), np.array([3.0, -1.0, 0.5]))
+    axis = np.arange(n) - n // 2
+    distance = np.sqrt(axis[:, None, None] ** 2.0 + axis[:, None] ** 2 + axis**2)
+    assert np.array_equal(profile.at_voxels(n, 0.002), profile(distance * 0.002))
+    several = np.stack([np.arange(3 * (n // 2) ** 2 + 1.0)] * 2)
+    assert np.allclose(at_voxels(several, n, np), distance**2)

@@ -5,7 +5,9 @@ import pytest
 
 from orienteer.reconstruction.model.relative_intensity import (
     both_friedel,
+    corrected,
     half_correlation,
+    prior_photons,
     random_start,
     resized,
     shell_covariances,
@@ -19,9 +21,30 @@ from orienteer.reconstruction.model.relative_intensity import (
 def test_an_empty_voxel_is_the_mean_and_a_bright_one_its_ratio() -> None:
     sums = np.zeros((3, 3, 3, 2))
     sums[1, 1, 1] = (3000.0, 1500.0)
-    values = solve(sums)
+    values = solve(sums, prior_photons(8.0))
     assert values[0, 0, 0] == 1.0
     assert values[1, 1, 1] == pytest.approx(2.0, rel=1e-3)
+
+
+def test_the_prior_of_known_poses_leaves_faint_voxels_their_contrast_and_that_of_spread_ones_does_not() -> (
+    None
+):
+    """A tenth of a photon for each voxel is some for each speckle."""
+    sums = np.full((3, 3, 3, 2), 0.1)
+    sums[..., 0] *= 2.0  # the speckle is twice as bright as its shell
+    known, spread = (solve(sums, prior_photons(perplexity))[0, 0, 0] for perplexity in (8.0, 1000.0))
+    assert known > 1.8
+    assert spread < 1.3
+
+
+@pytest.mark.parametrize("prior", [0.02, 0.25])
+def test_a_model_is_corrected_to_what_would_be_solved_for(prior: float) -> None:
+    rng = np.random.default_rng(8)
+    model, expected = rng.uniform(0.5, 2, (4, 4, 4)).astype(np.float32), rng.uniform(0.1, 5, (4, 4, 4))
+    photons = rng.uniform(0, 8, (4, 4, 4))
+    excess = np.stack([photons - model * expected, expected], axis=-1)
+    wanted = solve(np.stack([photons, expected], axis=-1), prior)
+    np.testing.assert_allclose(corrected(model, excess, prior), wanted, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [8, 9])

@@ -74,3 +74,25 @@ def test_a_run_ends_with_it_unless_a_limit_has_ended_it(tiny: Any) -> None:
     assert step.iteration == before.iteration
     assert step.log_likelihood > before.log_likelihood
     assert poses(iterations=5)[0].all()
+
+
+def test_the_evidence_gains_what_frames_have_climbed_and_nothing_by_the_fluence_that_scores_are_of(
+    simulated: Any, tiny: Any
+) -> None:
+    """Grids score a group of frames at its mean fluence, a climb each frame at its own."""
+    data = simulated(tiny.particle, 20, 50.0, frames=200, photons_per_frame=3000, fluence_jitter=0.3)
+    emc = data.emc(level=4, refine=False, halves=False)
+    data.take_truth(emc)
+    emc.enter(len(emc.stages) - 1)
+    for _ in range(2):
+        emc.step()
+    assert emc.estimates_fluence
+    assert not all(group.is_even for batch in emc.work.batches(0, emc.fluence) for group in batch.groups)
+    frames = emc.table.merged & ~emc.sentinel
+    evidence, best = emc.table.log_evidence[frames].copy(), emc.table.log_likelihood[frames].copy()
+    assert not refine_all(emc, emc.noise.likelihood(emc.work))  # poses climb, and models stay
+    gained = emc.table.log_evidence[frames] - evidence
+    assert (gained >= 0).all()
+    # What the scores differ by is many times what poses can gain within a cell of the grid.
+    shift = emc.table.log_likelihood[frames] - best - gained
+    assert abs(shift).mean() > 3 * gained.mean()

@@ -178,6 +178,29 @@ def test_a_climb_never_ends_lower_than_it_began() -> None:
 @pytest.mark.parametrize("layout", ["sparse", "dense"])
 def test_scores_are_those_of_the_formula(layout: Any) -> None:
     world = make_world(400.0, n_models=2, layout=layout, dispersion=0.1, n_groups=3)
+    deviation = deviation_from_formula(world, 0.1)
+    np.testing.assert_allclose(deviation, deviation[:, :1] + np.zeros_like(deviation), atol=5e-3)
+
+
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+@pytest.mark.parametrize("photons", [1e3, 1e5])
+def test_bright_frames_are_scored_at_their_own_fluence_to_a_tenth_of_a_nat(
+    layout: Any, photons: float
+) -> None:
+    """Frames of a group share slices elsewhere, to first order in how far their fluences differ."""
+    world = make_world(photons, layout=layout, dispersion=0.05, n_groups=3)
+    fluence = np.random.default_rng(4).uniform(0.7, 1.4, len(world.poses))
+    groups = [
+        replace(group, fluence=float(fluence[group.columns].mean()), is_even=False)
+        for group in world.batch.groups
+    ]
+    world = replace(world, batch=replace(world.batch, groups=tuple(groups), fluence=fluence))
+    deviation = deviation_from_formula(world, 0.05)
+    assert np.abs(deviation - deviation[:, :1]).max() < 0.1
+
+
+def deviation_from_formula(world: World, dispersion: float) -> NDArray[np.float64]:
+    """Local scores at three poses of every frame, less those of all its pixels in float64, (F, 3)."""
     poses = turned(world.poses[:, None], 0.05 * np.eye(3)[None])
     frames = np.arange(len(world.poses))
     scores = local_scores(
@@ -191,13 +214,12 @@ def test_scores_are_those_of_the_formula(layout: Any) -> None:
             for group in world.batch.groups
         ]
     ).astype(np.float64)
+    r = 1 / dispersion
+    wanted = []
     for o in range(poses.shape[1]):
-        expected = world.expected(poses[:, o])
-        r = 1 / 0.1
-        wanted = (counts * np.log(expected / (r + expected)) - r * np.log1p(expected / r)).sum(axis=1)
-        if o == 0:
-            shift = scores[:, 0] - wanted
-        np.testing.assert_allclose(scores[:, o] - wanted, shift, atol=5e-3)
+        expected = world.expected(poses[:, o]) * world.batch.fluence[:, None]
+        wanted.append((counts * np.log(expected / (r + expected)) - r * np.log1p(expected / r)).sum(axis=1))
+    return scores - np.stack(wanted, axis=1)
 
 
 def _each(photons: Any) -> list[Any]:

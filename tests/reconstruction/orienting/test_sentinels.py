@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orienteer.reconstruction.course.course import Course, Turn
@@ -47,5 +48,19 @@ def test_a_sentinel_gains_what_its_evidence_is_above_that_of_a_round_object(tiny
     assert abs(watch.gain_nats) < 1e-3
 
 
-def test_without_halves_there_is_nothing_to_agree(tiny: Any) -> None:
-    assert tiny.emc(symmetry="I", halves=False).step().sentinel_agreement_deg is None
+def test_without_halves_sentinels_have_poses_but_there_is_nothing_to_agree(tiny: Any) -> None:
+    emc = tiny.emc(symmetry="I", halves=False, sentinels=0.3)
+    step = emc.step()
+    assert step.sentinel_agreement_deg is None
+    assert step.sentinel_gain_nats is None
+    assert step.half_correlation is step.agrees_to_A is None
+    assert set(step.radial) == {"q_inv_A", "intensity"}  # a curve of 1 would tell of halves that agree
+    found = emc.orientations()
+    assert (found["confidence"][found["sentinel"]] > 0).all()
+    assert len(np.unique(found["quaternion"][found["sentinel"]], axis=0)) > 1
+    # One model that nothing filters has no say about whether the run goes on.
+    assert not SentinelWatch(np.nan, -1.0, 0.1, 50).is_worse
+    # And it goes on from a checkpoint.
+    again = tiny.emc(symmetry="I", halves=False, sentinels=0.3)
+    again.restore(emc.state())
+    assert again.step().log_likelihood == emc.step().log_likelihood

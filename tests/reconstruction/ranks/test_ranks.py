@@ -53,8 +53,9 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
 EMC = ("400", "level=3", "frames=200", "deterministic=True")
 ON_GRID = ("400", "level=3", "frames=200", "refine=False")
 MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
-# Phasing makes much of the last bits, which are the same here where no half has more than one group of ranks.
-PHASED = ("22", "level=3", "frames=90", "photons=2000.0")
+# Phasing begins in step 17; it makes much of the last bits, which are the same here where no half has more
+# than one group of ranks.
+PHASED = ("19", "level=3", "frames=90", "photons=2000.0")
 APART, TOGETHER = "half_sets='apart'", "half_sets='together'"
 # What is listed for a second pass ends at a threshold; of few frames, one entry more or less would go far.
 TWO_PASSES = ("400", "two_passes=True", "frames=300", "photons=2000.0", "deterministic=True")

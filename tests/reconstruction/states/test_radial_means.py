@@ -130,3 +130,14 @@ def test_a_checkpoint_of_before_has_no_ratios() -> None:
     found = ratios_of_state(state, 2)
     np.testing.assert_array_equal(found[1]([0.0, 0.25, 1.0]), ratio([0.0, 0.25, 1.0]))
     assert ratios_of_state({}, 2) == [NO_RATIO, NO_RATIO]
+
+
+def test_radial_means_are_interpolated_at_distances_and_not_at_every_voxel(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Voxels are on the device, and far more than the distances that they have."""
+    emc, sizes = split(data, monkeypatch), []
+    interpolate = np.interp
+    monkeypatch.setattr(np, "interp", lambda x, *to: sizes.append(np.size(x)) or interpolate(x, *to))
+    emc.step()
+    assert 0 < max(sizes) < emc.work.edge_voxels**3 / 4

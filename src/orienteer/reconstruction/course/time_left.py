@@ -40,10 +40,10 @@ def seconds_left(
     last = max(n_models, most_models) if course.grows else n_models
     work = here * cost[course.stage] * n_models + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :]) * last
     if course.stage == 0:
-        whole = Annealing(round(n_poses[0]), is_first=True)
+        whole = Annealing(round(n_poses[0]), is_first=True, is_followed=annealing.is_followed)
         work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
         # One model after the other begins, and the first stage is done again with it.
-        again = Annealing(round(n_poses[0]), is_first=False, after_split=True).iterations_left + FEWEST
+        again = Annealing(round(n_poses[0]), after_split=True).iterations_left + FEWEST
         work += sum(again * cost[0] * models for models in range(n_models + 1, last + 1))
     n_left = course.most_iterations - course.iteration
     work = min(work, n_left * max(cost[course.stage :]) * last)

@@ -147,19 +147,32 @@ class PreparedFrames:
         self.places, self.parts, self.group_of, self.learns = places, parts, group_of, learns
 
     def batch(
-        self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None
-    ) -> Batch:
-        """The batch at these fluences (N,), and with these weights (N,) in the merge."""
-        own = fluence[self.places]
-        # At the mean fluence of a group the signal's share of all its photons is right.
+        self, fluence: NDArray[np.float64], xp: Any, weight: NDArray[np.float64] | None = None,
+        known: dict[int, tuple[float, bool]] | None = None,
+    ) -> Batch:  # fmt: skip
+        """The batch at these fluences (N,), and with these weights (N,) in the merge.
+
+        known : what was found of groups at these fluences; batches of the same group need not look again.
+        """
+        own, known = fluence[self.places], {} if known is None else known
         groups = []
         for columns, frames, product in self.parts:
-            is_alike = self.group_of == self.group_of[self.places[columns.start]]
-            learns = is_alike if self.learns is None else is_alike & self.learns
-            mean = float(fluence[learns if learns.any() else is_alike].mean())
-            groups.append(Group(columns, frames, product, mean, not np.ptp(fluence[is_alike]) > 0))
+            number = int(self.group_of[self.places[columns.start]])
+            if number not in known:
+                known[number] = self._mean_of_group(number, fluence)
+            groups.append(Group(columns, frames, product, *known[number]))
         weights = None if weight is None else xp.asarray(weight[self.places].astype(np.float32))
         return Batch(self.places, tuple(groups), xp.asarray(own), weights)
+
+    def _mean_of_group(self, number: int, fluence: NDArray[np.float64]) -> tuple[float, bool]:
+        """The mean fluence of a group, and whether all of it have that.
+
+        At the mean fluence of a group the signal's share of all its photons is right.
+        """
+        is_alike = self.group_of == number
+        learns = is_alike if self.learns is None else is_alike & self.learns
+        mean = float(fluence[learns if learns.any() else is_alike].mean())
+        return mean, not np.ptp(fluence[is_alike]) > 0
 
 
 class FramesInHostMemory:
@@ -222,8 +235,9 @@ class Batches:
         return len(self.kept)
 
     def __iter__(self) -> Iterator[Batch]:
+        known: dict[int, tuple[float, bool]] = {}
         for prepared in self.kept:
-            yield prepared.batch(self.fluence, self.xp, self.weight)
+            yield prepared.batch(self.fluence, self.xp, self.weight, known)
 
 
 def _with_arrays(batches: Sequence[FrameBatch], arrays: Sequence[Any]) -> list[FrameBatch]:

@@ -5,9 +5,12 @@ with descriptions that fit anything: a pattern with the frame's own radial profi
 it as speckles do, or one that deviates from the model by more than frames of the particle do.  A frame of the
 particle is explained better by the model, which knows where the speckles are.  Every frame is judged by the
 model of the other half, which it had no part in.
+
+Each description has several forms, of which nobody knows the right one: its probability is their mean.  The
+likeliest of them would have the best of several chances, and the fainter a frame is, the more chance decides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,8 +121,7 @@ def log_probability_of_anything(
     """ln P of each frame, (D,) float64, but for -ln K!, when nobody knows where its speckles are.
 
     The signal of a shell is ``reference`` (S,) times a factor that the frame itself decides, which costs half
-    the logarithm of its photons; it scatters like speckles.
-    With a background, frames that hold nothing else are "anything", too.
+    the logarithm of its photons; it scatters like speckles about it.
     """
     xp = array_namespace(frames.counts)
     counts = frames.counts
@@ -136,13 +138,20 @@ def log_probability_of_anything(
     signal = exposure * (factor @ member.T)
     total = signal if behind is None else signal + behind
     share = xp.ones_like(signal) if behind is None else signal / xp.maximum(total, 1e-30)
-    speckled = log_probability(counts, total, _CONTRASTS[0] * share * share)
-    for contrast in _CONTRASTS[1:]:
-        speckled = xp.maximum(speckled, log_probability(counts, total, contrast * share * share))
-    speckled = speckled - 0.5 * xp.log1p(photons.astype(xp.float64)).sum(axis=1)
-    if behind is None:
-        return speckled
-    return xp.maximum(speckled, log_probability(counts, behind, 0.0) + _LEAST_SIGNAL)
+    speckled = [log_probability(counts, total, contrast * share * share) for contrast in _CONTRASTS]
+    return log_mean(speckled) - 0.5 * xp.log1p(photons.astype(xp.float64)).sum(axis=1)
+
+
+def log_mean(log_values: Sequence[Array]) -> Array:
+    """ln of the mean of exp(values), arrays of one shape.
+
+    >>> log_mean([np.log([1.0, 3.0]), np.log([3.0, 5.0])])
+    array([0.69314718, 1.38629436])
+    """
+    xp, found = array_namespace(log_values[0]), log_values[0]
+    for values in log_values[1:]:
+        found = xp.logaddexp(found, values)
+    return found - float(np.log(len(log_values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +161,14 @@ class FrameFit:
     fluence : the likeliest, 0 and more; not yet normalised.
     log_odds : ln P(frame | model at its pose) - ln P(frame | anything), in nats; 0 for frames not looked at.
     log_deviation_odds : the same against something that deviates from the model at this pose.
+    log_signal_odds : the same against a shot of nothing but background, less what a particle must be better
+        by; infinite where there is no background.
     """
 
     fluence: NDArray[np.float64]
     log_odds: NDArray[np.float64]
     log_deviation_odds: NDArray[np.float64]
+    log_signal_odds: NDArray[np.float64]
 
 
 def fit_frames(
@@ -172,9 +184,10 @@ def fit_frames(
     fits_fluence : whether to find the likeliest fluence; else it stays as it is.
     rings : looks at the same frames, each with its fluence.
     """
-    result = FrameFit(fluence.copy(), np.zeros(len(fluence)), np.zeros(len(fluence)))
+    result = FrameFit(fluence.copy(), *np.zeros((3, len(fluence))))
     eps = work.xp.asarray(dispersion)
-    columns, done = (result.fluence, result.log_odds, result.log_deviation_odds), Done()
+    columns = result.fluence, result.log_odds, result.log_deviation_odds, result.log_signal_odds
+    done = Done()
     for own_models, places, frames in done.pieces(work, models, fluence):
         signal = frames.masked(signal_at_poses(work, own_models, quaternions[places], model[places]))
         found = _fit(work, frames, signal, fluence[places], eps, fits_fluence)
@@ -260,7 +273,11 @@ def _fit(
     with_model = log_probability(frames.counts, expected, dispersion)
     anything = log_probability_of_anything(frames, pixels.safe_reference[:S], background, work.shell[:S])
     deviating = _log_probability_deviating(frames, expected, dispersion)
-    return fluence, to_numpy(with_model - anything), to_numpy(with_model - deviating)
+    over_background = np.full(len(fluence), np.inf)
+    if background is not None:
+        empty = log_probability(frames.counts, frames.masked(background), 0.0)
+        over_background = to_numpy(with_model - empty) - _LEAST_SIGNAL
+    return fluence, to_numpy(with_model - anything), to_numpy(with_model - deviating), over_background
 
 
 def expected_photons(
@@ -274,11 +291,7 @@ def expected_photons(
 
 def _log_probability_deviating(frames: DenseFrames, expected: Array, dispersion: Array) -> Array:
     """ln P of each frame, (D,), of something that deviates from the model by more than its dispersion."""
-    xp = array_namespace(expected)
-    found = log_probability(frames.counts, expected, dispersion + _DEVIATIONS[0])
-    for deviation in _DEVIATIONS[1:]:
-        found = xp.maximum(found, log_probability(frames.counts, expected, dispersion + deviation))
-    return found
+    return log_mean([log_probability(frames.counts, expected, dispersion + more) for more in _DEVIATIONS])
 
 
 def particle_probability(

@@ -67,6 +67,10 @@ class FrameTable:
         p = self.state_probability
         return float(np.exp(-(p * np.log(np.maximum(p, 1e-300))).sum(axis=1).mean()))
 
+    def mean_perplexity(self, frames: NDArray[np.bool_]) -> float:
+        """Effective number of poses that these frames (N,) are spread over, their geometric mean; 1: none."""
+        return float(np.exp(np.log(self.perplexity[frames]).mean())) if frames.any() else 1.0
+
     @property
     def shown(self) -> NDArray[np.int64]:
         """The model that a frame shows, (N,); -1: none."""

@@ -11,6 +11,8 @@ from orienteer.source.base import Source
 
 # A spread of wavelengths above this blurs the outer speckles; it is worth a word.
 _LARGEST_SPREAD = 0.01
+# A resolution of more than this share of that at the edge of the data is the edge, but for rounding.
+_AT_EDGE = 0.99
 # Fewer pixels show no speckle.
 _FEWEST_PIXELS = 16
 
@@ -60,6 +62,15 @@ class PixelTable:
                 f"The pixels reach from {1 / nearest:.3g} A to {1 / edge:.3g} A.",
             )
         return min(edge, 1 / resolution_A)
+
+    def beyond_edge(self, resolution_A: float) -> str:
+        """A sentence where a resolution was asked for that the pixels do not reach; else empty."""
+        edge_A = 1 / float(self.length_inv_A.max())
+        if not resolution_A or resolution_A > _AT_EDGE * edge_A:
+            return ""
+        in_nm = 10 * resolution_A
+        meant = f" {resolution_A:g} nm would be {in_nm:g} A." if in_nm >= _AT_EDGE * edge_A else ""
+        return f"{resolution_A:g} A was asked for; the data end at {edge_A:.3g} A.{meant}"
 
     def choose(self, scored_inv_A: float, merged_inv_A: float) -> tuple[NDArray[np.int64], int]:
         """Places in this table: those that orient (up to a radius) first, then those that are only merged."""

@@ -42,9 +42,12 @@ def products(shell, a, b, weight, out):  # type: ignore[no-untyped-def]
 
 
 def shell_moments(
-    shell: NDArray[np.int64], n_shells: int, cubes: list[Any], weight: Any
+    shell: NDArray[np.uint16], n_shells: int, cubes: list[Any], weight: Any, is_half: bool
 ) -> NDArray[np.float64]:
-    """(shells, 1, 2 or 6) float64 for no, one or two cubes; planes are added in a fixed order."""
+    """(shells, 1, 2 or 6) float64 for no, one or two cubes; planes are added in a fixed order.
+
+    is_half : whether all but the first plane have a mirror image, which counts, too.
+    """
     planes = len(shell)
     of_voxel, *values, w = (
         np.ascontiguousarray(cube).reshape(planes, -1) for cube in (shell, *cubes, weight)
@@ -56,4 +59,21 @@ def shell_moments(
         means(of_voxel, values[0], w, out)
     else:
         sums(of_voxel, w, out[..., 0])
+    if is_half:
+        out[1:] *= 2
     return np.asarray(out.sum(axis=0))
+
+
+def spread(curve: NDArray[np.float32], shell: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """curve[shell]."""
+    out = np.empty(shell.shape, np.float32)
+    spread_planes(curve, shell.reshape(len(shell), -1), out.reshape(len(shell), -1))
+    return out
+
+
+@njit(nogil=True, parallel=True, cache=True)
+def spread_planes(curve, shell, out):  # type: ignore[no-untyped-def]
+    """The same, plane by plane."""
+    for x in prange(len(shell)):
+        for v in range(shell.shape[1]):
+            out[x, v] = curve[shell[x, v]]

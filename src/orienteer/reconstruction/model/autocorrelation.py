@@ -6,16 +6,11 @@ autocorrelations of two halves do not agree, there is none.  So fine voxels, whi
 no signal over noise.
 """
 
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
-from orienteer.compute.fast_length import fast_length
-from orienteer.compute.grouped_sums import Groups
-from orienteer.compute.machine import usable_cores
+from orienteer.compute.arrays import Array, array_namespace
+from orienteer.reconstruction.model.cube_transform import common_sums, filtered, halved, transformed, whole
 from orienteer.reconstruction.model.relative_intensity import (
     by_shell,
     half_correlation,
@@ -62,6 +57,7 @@ class WienerFilter:
     """
 
     def __init__(self, first: Array, second: Array, exposure: Array, order: int = 1) -> None:
+        first, second, exposure = halved([first, second, exposure])
         halves = [_deviation(values, exposure)[0] for values in (first, second)]
         cross, *squares = shell_covariances(first, second, exposure)
         as_they_came = _of_whole_shells(cross / np.sqrt(np.maximum(squares[0] * squares[1], 1e-300)))
@@ -72,8 +68,8 @@ class WienerFilter:
         ones = np.ones_like(self.noise)
         for _ in range(2):
             # Shells of little contrast must not drown in those beside them, nor known ones in noise.
-            scale = by_shell(1 / self.contrast / (1 + self.noise), first)
-            self.power, number = _common_power(*(half * scale for half in halves))
+            scale = 1 / self.contrast / (1 + self.noise)
+            self.power, number = _common_power(*(transformed(half, scale) for half in halves))
             a, b = self._filter(halves, [ones, ones])
             agreement = _of_whole_shells(half_correlation(a, b, exposure))
             # The filter has kept so much more of the signal than of the noise.
@@ -110,14 +106,17 @@ class WienerFilter:
 
         least : no value is lower; told : as above, of all cubes.
         """
-        parts = [_deviation(values, exposure) for values, exposure, _ in cubes]
+        n, told_too = len(cubes), [] if told is None else [told]
+        alike = halved([cube for values, exposure, _ in cubes for cube in (values, exposure)] + told_too)
+        values, exposures = alike[: 2 * n : 2], alike[1 : 2 * n : 2]
+        parts = [_deviation(*pair) for pair in zip(values, exposures, strict=True)]
         noise = [self.noise if is_half else self.noise / 2 for _, _, is_half in cubes]
-        kept = self._filter([deviation for deviation, _ in parts], noise, told)
+        kept = self._filter([deviation for deviation, _ in parts], noise, alike[-1] if told_too else None)
         xp = array_namespace(kept[0])
         # A shell that no frame shows keeps its mean, whatever leaks in from those around it.
-        shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for _, exposure, _ in cubes]
+        shown = [by_shell(shell_sums(exposure) > 0, kept[0]) for exposure in exposures]
         return [
-            xp.maximum(mean + deviation * seen, np.float32(least))
+            whole(xp.maximum(mean + deviation * seen, np.float32(least)))
             for (_, mean), deviation, seen in zip(parts, kept, shown, strict=True)
         ]
 
@@ -132,35 +131,31 @@ class WienerFilter:
         cube = deviations[0]
         xp = array_namespace(cube)
         known = np.maximum(1 / (1 + self.noise), _LEAST_KNOWN)
-        scale, contrast = by_shell(known / self.contrast, cube), by_shell(self.contrast, cube)
-        transforms = [_transform(deviation * scale) for deviation in deviations]
-        weights, least = by_shell(known, cube), by_shell(known / 2, cube)
+        transforms = [transformed(deviation, known / self.contrast) for deviation in deviations]
+        contrast, least = by_shell(self.contrast, cube), known / 2
+        weights = xp.ones_like(cube)
         if told is not None:
-            share = shell_sums(told) / n_voxels_of_shells(cube)
-            weights, least = weights * told, by_shell(np.maximum(known * share / 2, _LEAST_TOLD), cube)
-        weights = _transform(weights)
+            weights, share = told.astype(np.float32), shell_sums(told) / n_voxels_of_shells(cube)
+            least = np.maximum(known * share / 2, _LEAST_TOLD)
+        weights = transformed(weights, known)
         results, last = [], None
         for transform, N in zip(transforms, noise, strict=True):
             gain = self.power / (self.power + np.maximum(N, 1e-9)[:, None])
             if N is not last:  # the halves share theirs
                 even = gain / np.maximum(gain[:, 1:].max(axis=1, keepdims=True), 1e-6)
                 even[:, 0] = 1.0
-                scale = contrast / xp.maximum(self._filter_by_shell(weights, even, cube), least)
+                scale = contrast / xp.maximum(_filter_by_shell(weights, even, cube), by_shell(least, cube))
                 last = N
-            results.append(self._filter_by_shell(transform, gain, cube) * scale)
+            results.append(_filter_by_shell(transform, gain, cube) * scale)
         return results
 
-    def _filter_by_shell(self, transform: Array, gain: NDArray[np.float64], cube: Array) -> Array:
-        """The cube (n, n, n) float32 of a transform, with a gain (shells, distances) for every shell.
 
-        A filter costs a transform, so shells share a few: the gains change slowly from shell to shell.
-        """
-        of_shell, common = _few_factors(gain)
-        parts = [
-            by_shell(share, cube) * _filtered(transform, each, len(cube))
-            for share, each in zip(of_shell.T, common, strict=True)
-        ]
-        return sum(parts[1:], start=parts[0])
+def _filter_by_shell(transform: Array, gain: NDArray[np.float64], cube: Array) -> Array:
+    """The cube (n, n, n) float32 of a transform, with a gain (shells, distances) for every shell.
+
+    A filter costs a transform, so shells share a few: the gains change slowly from shell to shell.
+    """
+    return filtered(transform, *_few_factors(gain), cube)
 
 
 def _contrast(
@@ -204,71 +199,11 @@ def _few_factors(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
 
 
 def _common_power(first: Array, second: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What the transforms of two cubes have in common by distance, (distances,), its mean over the box 1.
+    """What two transforms have in common by distance, (distances,), its mean over the box 1.
 
     Returns also how many numbers of the transform lie at each distance.
     """
-    a, b = (_transform(values) for values in (first, second))
-    groups = _groups_of_distances(fast_length(len(first)), is_on_gpu(first))
-    mates, number = _mates(fast_length(len(first)))
-    products = (a.real * b.real + a.imag * b.imag) * array_namespace(first).asarray(mates)
-    sums = groups.sums(products)[:, 0]
+    sums, number = common_sums(first, second)
     power = np.maximum(smoothed(sums / np.maximum(number, 1)), 0.0)
     mean = (power * number).sum() / number.sum()
     return (power / mean if mean > 0 else np.ones_like(power)), number
-
-
-@lru_cache(maxsize=2)
-def _mates(m: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """How many numbers of a whole transform each of its half stands for, (m // 2 + 1,), and their number.
-
-    The number is that at each distance; numbers of the first plane, and of the last of an even box, have
-    their mates beside them.
-    """
-    mates = np.full(m // 2 + 1, 2.0, dtype=np.float32)
-    mates[0] = 1.0
-    if m % 2 == 0:
-        mates[-1] = 1.0
-    distance = _distances(m, False)
-    weights = np.broadcast_to(mates, distance.shape)
-    number = np.bincount(distance.ravel(), weights.ravel(), minlength=m // 2 + 2)
-    return mates, np.asarray(number, dtype=np.float64)
-
-
-def _transform(cube: Array) -> Array:
-    """The transform (m, m, m // 2 + 1) complex64 of a cube in a box of quick size, with zeros around."""
-    box = (fast_length(len(cube)),) * 3
-    if is_on_gpu(cube):
-        return array_namespace(cube).fft.rfftn(cube, s=box)
-    from scipy.fft import rfftn
-
-    return rfftn(cube, s=box, workers=usable_cores())
-
-
-def _filtered(transform: Array, gain: NDArray[np.float64], n: int) -> Array:
-    """The cube (n, n, n) float32 of which a gain (distances,) is kept."""
-    xp = array_namespace(transform)
-    box = (len(transform),) * 3
-    kept = transform * xp.asarray(gain.astype(np.float32))[_distances(box[0], is_on_gpu(transform))]
-    if is_on_gpu(transform):
-        cube = xp.fft.irfftn(kept, s=box)
-    else:
-        from scipy.fft import irfftn
-
-        cube = irfftn(kept, s=box, workers=usable_cores(), overwrite_x=True)
-    return cube[:n, :n, :n]
-
-
-@lru_cache(maxsize=2)
-def _groups_of_distances(m: int, on_gpu: bool) -> Groups:
-    """The numbers of a transform by their distance."""
-    return Groups(_distances(m, on_gpu), m // 2 + 2)
-
-
-@lru_cache(maxsize=2)
-def _distances(m: int, on_gpu: bool) -> Array:
-    """Distance from the origin in voxels, rounded, (m, m, m // 2 + 1); beyond the inscribed ball one more."""
-    axis: Any = np.minimum(np.arange(m), m - np.arange(m))
-    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis[: m // 2 + 1] ** 2
-    distance = np.minimum(np.rint(np.sqrt(square)).astype(np.int64), m // 2 + 1)
-    return to_device(distance, "cuda" if on_gpu else "cpu")

@@ -10,7 +10,6 @@ from orienteer.compute.arrays import Array, array_namespace
 from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.model.autocorrelation import WienerFilter
 from orienteer.reconstruction.model.relative_intensity import (
-    PRIOR_PHOTONS,
     both_friedel,
     corrected,
     n_shells_of,
@@ -28,6 +27,7 @@ class Compressed:
     together : of each model the cube of all frames, their exposure, and the filter; None without halves.
     half_correlation : (shells + 1,) float64, mean over the models, by their photons; 1 without halves.
     exposure : (n, n, n), photons that the radial mean would have given to the first model.
+    prior : photons of the radial mean that every voxel of a half started with.
     brightness : what ``together`` is yet to be multiplied with, a number, (M,) or (M, n, n, n).
     by_model : (M, shells + 1) float64, the half correlation of each model; None: that of all.
     """
@@ -36,6 +36,7 @@ class Compressed:
     together: tuple[tuple[Array, Array, WienerFilter | None], ...]
     half_correlation: NDArray[np.float64]
     exposure: Array
+    prior: float
     brightness: Array | float = 1.0
     by_model: NDArray[np.float64] | None = None
 
@@ -46,7 +47,7 @@ class Compressed:
         leave speckles of faint shells with a tenth of their contrast, which no density explains.
         """
         xp = array_namespace(self.models)
-        prior = len(self.models) * PRIOR_PHOTONS
+        prior = len(self.models) * self.prior
         filtered = [
             values
             if keep_signal is None
@@ -74,6 +75,7 @@ class Compressed:
             self.half_correlation,
             self.exposure,
             by_model=np.stack([*correlations, other.correlation_of(model)]),
+            prior=self.prior,
         )
 
     def change_from(self, models: Array) -> float:
@@ -90,26 +92,34 @@ class Compressed:
 Solved: TypeAlias = list[list[tuple[Array, Array]]]
 
 
-def compress(deposits: list[Deposit], group: PointGroup) -> Compressed:
-    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered."""
-    return filter_halves(solve_deposits(deposits, group), group)
+def compress(deposits: list[Deposit], group: PointGroup, prior: float) -> Compressed:
+    """New models from the sums of each half: made Friedel-symmetric and symmetric, divided, and filtered.
+
+    prior : photons of the radial mean that every voxel starts with.
+    """
+    return filter_halves(solve_deposits(deposits, group, prior), group, prior)
 
 
-def solve_deposits(deposits: list[Deposit], group: PointGroup) -> Solved:
+def solve_deposits(deposits: list[Deposit], group: PointGroup, prior: float) -> Solved:
     """What the sums of each half say about its models, noise included."""
     solved: Solved = []
     for deposit in deposits:
         sums = [symmetrise_sums(both_friedel(accumulator.finish()), group) for accumulator in deposit.sums]
         solved.append(
             [
-                (solve(part) if deposit.models is None else corrected(deposit.models[m], part), part[..., 1])
+                (
+                    solve(part, prior)
+                    if deposit.models is None
+                    else corrected(deposit.models[m], part, prior),
+                    part[..., 1],
+                )
                 for m, part in enumerate(sums)
             ]
         )
     return solved
 
 
-def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
+def filter_halves(solved: Solved, group: PointGroup, prior: float) -> Compressed:
     """Models of each half without what the halves disagree about."""
     xp = array_namespace(solved[0][0][0])
     new, correlations, photons = [], [], []
@@ -118,7 +128,7 @@ def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
         values, exposures = [half[0] for half in halves], [half[1] for half in halves]
         exposure = sum(exposures[1:]) + exposures[0]
         photons.append(float(exposure.sum()) + 1)
-        together = _mean(values, exposures)
+        together = _mean(values, exposures, prior)
         if len(halves) == 1:
             correlations.append(np.ones(n_shells_of(together)))
             together = xp.maximum(together, xp.float32(0))
@@ -135,6 +145,7 @@ def filter_halves(solved: Solved, group: PointGroup) -> Compressed:
         np.average(correlations, axis=0, weights=photons),
         whole[0][1],
         by_model=np.stack(correlations),
+        prior=prior,
     )
 
 
@@ -144,10 +155,8 @@ def _of_models(factor: Array | float, models: Array) -> Array:
     return factors if factors.ndim == 4 else factors.reshape(-1, 1, 1, 1)
 
 
-def _mean(cubes: list[Array], exposures: list[Array]) -> Array:
-    """The mean of cubes (n, n, n) float32, weighted by their exposures."""
-    total = sum(exposures[1:]) + exposures[0] + len(cubes) * PRIOR_PHOTONS
-    weighted = [
-        cube * ((exposure + PRIOR_PHOTONS) / total) for cube, exposure in zip(cubes, exposures, strict=True)
-    ]
+def _mean(cubes: list[Array], exposures: list[Array], prior: float) -> Array:
+    """The mean of cubes (n, n, n) float32, weighted by their exposures and the prior that each has."""
+    total = sum(exposures[1:]) + exposures[0] + len(cubes) * prior
+    weighted = [cube * ((exposure + prior) / total) for cube, exposure in zip(cubes, exposures, strict=True)]
     return (sum(weighted[1:]) + weighted[0]).astype(np.float32)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from orienteer.compute.arrays import Array
+
 # A ring is closed when it has so many photons and is so thick (in voxels): its mean is known to 2 % where
 # photons are many, and where they are few it is not allowed to average over a steep fall.
 _RINGS = ((3000.0, 0.1), (100.0, 1.0), (10.0, 4.0))
@@ -33,7 +35,7 @@ class RadialProfile:
 
     def at_voxels(self, n: int, voxel_inv_A: float) -> NDArray[np.float64]:
         """The mean at the voxels of a cube, (n, n, n)."""
-        return self(distance_of_voxels(n) * voxel_inv_A)
+        return np.asarray(at_voxels(self(distances_in_cube(n) * voxel_inv_A), n, np))
 
     def times(self, other: "RadialProfile") -> "RadialProfile":
         """The product of both, as fine as either."""
@@ -45,10 +47,21 @@ class RadialProfile:
         return RadialProfile(self.radius_inv_A, self.log_mean + np.log(factor))
 
 
-def distance_of_voxels(n: int) -> NDArray[np.float64]:
-    """Distance of the voxels of a cube from its centre, in voxels, (n, n, n)."""
-    square = (np.arange(n) - n // 2) ** 2.0
-    return np.asarray(np.sqrt(square[:, None, None] + square[:, None] + square))
+def distances_in_cube(n: int) -> NDArray[np.float64]:
+    """Distances from the centre that voxels of a cube of edge n may have, in voxels, by their squares, (D,).
+
+    They are far fewer than voxels: whatever depends on the distance alone is found for these.
+    """
+    return np.sqrt(np.arange(3 * (n // 2) ** 2 + 1, dtype=np.float64))
+
+
+def at_voxels(curves: NDArray[Any], n: int, xp: Any) -> Array:
+    """Curves (..., D) over :func:`distances_in_cube` at the voxels of a cube, (..., n, n, n), on a device.
+
+    xp : the array library of the device.
+    """
+    square = (xp.arange(n, dtype=np.int32) - n // 2) ** 2
+    return xp.asarray(curves)[..., square[:, None, None] + square[:, None] + square]
 
 
 def estimate_profile(

@@ -13,8 +13,25 @@ from orienteer.compute.grouped_sums import Groups
 from orienteer.slicing.trilinear import slice_volume
 from orienteer.volume.friedel import friedel_symmetrise
 
-# Photons of the radial mean that every voxel starts with: an empty voxel is the mean, not nothing.
-PRIOR_PHOTONS = 0.25
+# Photons of the radial mean that every voxel starts with, since an empty voxel is the mean, not nothing:
+# about one for all voxels of a speckle where poses are known; and at most.
+_LEAST_PRIOR, _MOST_PRIOR = 0.02, 0.25
+# Poses that a frame is spread over at least where poses are known: a grid is not sharper.
+_FEWEST_POSES = 8.0
+
+
+def prior_photons(perplexity: float) -> float:
+    """Photons of the radial mean that every voxel starts with, when frames are spread over so many poses.
+
+    Frames that are spread over many poses leave the same noise in many voxels, which the models of the halves
+    hand to each other; a prior of some weight holds it down.  Where poses are known it would take their
+    contrast from faint shells.  It rises with the cube of the spread: between lie few runs.
+
+    >>> prior_photons(8), prior_photons(12), prior_photons(100)
+    (0.02, 0.0675, 0.25)
+    """
+    spread = max(perplexity / _FEWEST_POSES, 1.0)
+    return min(_LEAST_PRIOR * spread**3, _MOST_PRIOR)
 
 
 def both_friedel(sums: Array) -> Array:
@@ -23,21 +40,23 @@ def both_friedel(sums: Array) -> Array:
     return xp.stack([friedel_symmetrise(sums[..., i]) for i in (0, 1)], axis=-1)
 
 
-def solve(sums: Array) -> Array:
+def solve(sums: Array, prior: float) -> Array:
     """Relative intensity (n, n, n) float32: merged over expected photons; 1 where both are few.
 
     sums : (n, n, n, 2): merged photons, and photons that the radial mean would have given.
+    prior : photons of the mean that every voxel starts with.
     """
     xp = array_namespace(sums)
     photons, expected = sums[..., 0], sums[..., 1]
-    return ((photons + PRIOR_PHOTONS) / (expected + PRIOR_PHOTONS)).astype(xp.float32)
+    return ((photons + prior) / (expected + prior)).astype(xp.float32)
 
 
-def corrected(model: Array, sums: Array) -> Array:
+def corrected(model: Array, sums: Array, prior: float) -> Array:
     """A relative intensity (n, n, n) float32, moved by what frames have more than its slices.
 
     sums : (n, n, n, 2): photons merged less those that the model's slices expect, and photons that the radial
         mean would have given.
+    prior : photons of the mean that every voxel starts with.
 
     The mean of frames put back by interpolation is blurred, and slices of it once more.  Frames that hardly
     know their pose mostly give back the model that oriented them: they would blur it further in every
@@ -46,13 +65,25 @@ def corrected(model: Array, sums: Array) -> Array:
     """
     xp = array_namespace(sums)
     excess, expected = sums[..., 0], sums[..., 1]
-    moved = model + (excess + PRIOR_PHOTONS * (1 - model)) / (expected + PRIOR_PHOTONS)
+    moved = model + (excess + prior * (1 - model)) / (expected + prior)
     return moved.astype(xp.float32)
 
 
+def is_half(values: Array) -> bool:
+    """Whether an array has only the planes x >= 0 (n // 2 + 1, n, n) of a cube; the rest is their image."""
+    return bool(values.shape[0] != values.shape[-1])
+
+
 def shells_of(values: Array) -> Array:
-    """(n, n, n) shell of every voxel of a cube; those beyond the largest whole shell are one more."""
-    return _shells_of_cube(len(values), is_on_gpu(values))
+    """Shell of every voxel of a cube, or of half of one; beyond the largest whole shell it is one more."""
+    n = values.shape[-1]
+    return _shells_of_cube(n, is_on_gpu(values))[n // 2 if is_half(values) else 0 :]
+
+
+def shell_numbers(values: NDArray[Any]) -> NDArray[np.uint16]:
+    """The same in few bytes, for loops on the CPU."""
+    n = values.shape[-1]
+    return _numbers_of_shells(n)[n // 2 if is_half(values) else 0 :]
 
 
 @lru_cache(maxsize=2)
@@ -62,19 +93,24 @@ def _shells_of_cube(n: int, on_gpu: bool) -> Array:
 
 
 @lru_cache(maxsize=2)
+def _numbers_of_shells(n: int) -> NDArray[np.uint16]:
+    return np.asarray(_shells_of_cube(n, False), dtype=np.uint16)
+
+
+@lru_cache(maxsize=2)
 def _voxels_of_shells(n: int) -> Groups:
     """The voxels of a cube on the GPU, shell by shell."""
     return Groups(_shells_of_cube(n, True), n_shells(n) + 1)
 
 
 def n_shells_of(values: Array) -> int:
-    """Number of sums that :func:`shell_sums` gives for a cube (n, n, n)."""
-    return n_shells(len(values)) + 1
+    """Number of sums that :func:`shell_sums` gives for a cube, or for half of one."""
+    return n_shells(values.shape[-1]) + 1
 
 
 def n_voxels_of_shells(values: Array) -> NDArray[np.float64]:
-    """Voxels in every shell of a cube (n, n, n), and in the rest, (shells + 1,)."""
-    return _n_voxels(len(values))
+    """Voxels in every shell of a cube, of which half may be given, and in the rest, (shells + 1,)."""
+    return _n_voxels(values.shape[-1])
 
 
 @lru_cache(maxsize=2)
@@ -85,13 +121,14 @@ def _n_voxels(n: int) -> NDArray[np.float64]:
 def shell_moments(cubes: Sequence[Array], weight: Array) -> NDArray[np.float64]:
     """Sums of w; of w, w a; or of w, w a, w b, w a b, w a a, w b b over every shell, and over the rest.
 
-    cubes : none, one (a) or two (a, b) of (n, n, n); weight : (n, n, n).  Returns (shells + 1, 1, 2 or 6).
+    cubes : none, one (a) or two (a, b) of (n, n, n); weight : (n, n, n).  On the CPU they may be halves of
+        cubes, and the sums are those of the whole.  Returns (shells + 1, 1, 2 or 6).
     """
     xp, n_shells = array_namespace(weight), n_shells_of(weight)
     if not is_on_gpu(weight):
         from orienteer.reconstruction.model import _shell_moments_numba as twin
 
-        return twin.shell_moments(shells_of(weight), n_shells, list(cubes), weight)
+        return twin.shell_moments(shell_numbers(weight), n_shells, list(cubes), weight, is_half(weight))
     w, *values = (cube.astype(xp.float64) for cube in (weight, *cubes))
     terms = [w, *(w * a for a in values)]
     if len(values) == 2:
@@ -130,8 +167,12 @@ def shell_means(values: Array, exposure: Array) -> Array:
 
 
 def by_shell(curve: NDArray[Any], cube: Array) -> Array:
-    """The value of a curve (shells + 1,) at every voxel of a cube, (n, n, n) float32."""
+    """The value of a curve (shells + 1,) at every voxel of a cube, or of half of one, float32."""
     xp = array_namespace(cube)
+    if not is_on_gpu(cube):
+        from orienteer.reconstruction.model import _shell_moments_numba as twin
+
+        return twin.spread(curve.astype(np.float32), shell_numbers(cube))
     return xp.asarray(curve.astype(np.float32))[shells_of(cube)]
 
 
@@ -162,11 +203,11 @@ def resized(values: Array, n: int, zoom: float = 1.0) -> Array:
 def _zoomed(values: Array, n: int, zoom: float) -> Array:
     """As :func:`resized`, by trilinear interpolation about the radial mean."""
     xp = array_namespace(values)
-    axis = ((np.arange(n) - n // 2) / zoom).astype(np.float32)
-    points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+    axis = xp.asarray(((np.arange(n) - n // 2) / zoom).astype(np.float32))
+    points = xp.stack(xp.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     identity = xp.asarray(np.eye(3, dtype=np.float32)[None])
     # Points outside of the cube are 0.
-    return slice_volume(values - np.float32(1), xp.asarray(points), identity).reshape(n, n, n) + np.float32(1)
+    return slice_volume(values - np.float32(1), points, identity).reshape(n, n, n) + np.float32(1)
 
 
 def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.errors import FileError
+from orienteer.errors import FileError, SettingsError
 from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.dispersion import dispersion_sums, estimate_dispersion, join_sums
 from orienteer.likelihood.gaussian import Gaussian
@@ -38,6 +38,11 @@ class NoiseModel:
         self._kind = settings.likelihood
         n_junk = settings.junk_classes
         self._n_junk = n_junk
+        if self._kind == "gaussian" and (settings.background_file or settings.background == "estimate"):
+            raise SettingsError(
+                "the Gaussian likelihood knows no background.",
+                "Take off the background from the frames, or use a likelihood that counts photons.",
+            )
         self.background = _read_background(settings.background_file, pixels)
         self.dispersion: NDArray[np.float64] = np.ones(1)
         self.sigma = 0.0

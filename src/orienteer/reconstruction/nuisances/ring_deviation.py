@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
-from orienteer.reconstruction.frames.frame_fit import DenseFrames, expected_photons, log_probability
+from orienteer.reconstruction.frames.frame_fit import (
+    DenseFrames,
+    expected_photons,
+    log_mean,
+    log_probability,
+)
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.workspace import Workspace
@@ -67,12 +72,12 @@ def ring_odds(sums: RingSums, learns: NDArray[np.bool_]) -> NDArray[np.float64]:
     learns : (N,) bool, frames that tell by how much the rings of the particle itself deviate, because the
         model is not perfect yet; it is a median, which the others among them hardly change.
     """
-    if learns.sum() < _FEWEST_FRAMES:
-        return np.zeros(len(learns))
+    if learns.sum() < _FEWEST_FRAMES:  # nobody knows what is ordinary, and nothing is held against a frame
+        return np.full(len(learns), np.inf)
     seen, expected, signal = (array.astype(np.float64) for array in sums)
     square = (seen - expected)[learns] ** 2 / _MEDIAN_OF_SQUARE
     beyond_noise = (square - expected[learns]) / np.maximum(signal[learns], 1e-12) ** 2
     ordinary = np.maximum(np.median(beyond_noise, axis=0), 0.0)
     share = (signal / np.maximum(expected, 1e-30)) ** 2
     others = [log_probability(seen, expected, (ordinary + more) * share) for more in _DEVIATIONS]
-    return np.asarray(log_probability(seen, expected, ordinary * share) - np.max(others, axis=0))
+    return np.asarray(log_probability(seen, expected, ordinary * share) - log_mean(others))

@@ -12,7 +12,12 @@ from orienteer.likelihood.fluence import (
     expected_fluence,
     update_fluence,
 )
-from orienteer.reconstruction.frames.frame_fit import deviation_odds, fit_frames, particle_probability
+from orienteer.reconstruction.frames.frame_fit import (
+    deviation_odds,
+    fit_frames,
+    log_mean,
+    particle_probability,
+)
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
 from orienteer.reconstruction.nuisances.ring_deviation import Rings, ring_odds
 from orienteer.reconstruction.nuisances.unknown_background import even_share
@@ -51,11 +56,13 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
     if judges:
         n_rows = work.n_poses * emc.n_models
         # Of all poses one was chosen; and what screening left out needs a better reason to be taken in.
-        odds = fit.log_odds - np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
+        chosen = np.log(n_rows / np.clip(table.perplexity, 1, n_rows))
+        odds = fit.log_odds - chosen
         if rings is not None:
             by_ring = ring_odds(rings.sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
-            odds = np.minimum(odds, np.minimum(fit.log_deviation_odds, by_ring))
-        else:
+            odds = -log_mean([-odds, -fit.log_deviation_odds, -by_ring])
+        odds = np.minimum(odds, fit.log_signal_odds - chosen)
+        if rings is None:
             odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel)
         odds -= _SCREENED_NATS * (1 - emc.first_weight)
         table.weight = particle_probability(odds, table.merged & ~emc.sentinel)

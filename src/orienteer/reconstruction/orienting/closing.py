@@ -99,7 +99,7 @@ def _refine_part(
         if emc.known is not None and part != "sentinel":
             is_free = ~emc.known.is_known[batch.places]
             known = np.flatnonzero(is_own & ~is_free & (model >= 0))
-            _keep_known(emc, likelihood, expander, batch, known, deposit)
+            _keep_known(emc, likelihood, expander, batch, known, deposit, is_near)
         frames = np.flatnonzero(is_own & (model >= 0) & is_free)
         if not len(frames):
             continue
@@ -108,7 +108,7 @@ def _refine_part(
             likelihood, expander, batch, frames, model[frames], begun, step_deg,
             n_steps=_SECOND_CLIMB if is_near else _CLIMB, tile_rows=tile_rows,
         )  # fmt: skip
-        _note(emc, likelihood, batch, refined)
+        _note(emc, likelihood, batch, refined, is_near)
         if deposit is not None:
             merge_refined(
                 likelihood, expander, batch, refined, deposit, work.pixel_weights, tile_rows=tile_rows
@@ -129,7 +129,7 @@ def _own_blocks(emc: "Emc", batches: Iterable[Batch]) -> Iterator[tuple[Batch, s
 
 def _keep_known(
     emc: "Emc", likelihood: Likelihood, expander: Expander, batch: Batch, frames: NDArray[np.int64],
-    deposit: Deposit | None,
+    deposit: Deposit | None, is_near: bool,
 ) -> None:  # fmt: skip
     """Frames (F,) of a batch stay where they were given to be, and are merged there, too."""
     if not len(frames):
@@ -138,7 +138,9 @@ def _keep_known(
     poses = xp.asarray(emc.table.quaternion[batch.places[frames]])
     own = xp.asarray(frames), xp.asarray(model)
     score = local_scores(likelihood, expander, batch, *own, poses[:, None], emc.plan.tile_rows)[:, 0]
-    _note(emc, likelihood, batch, Refined(*own, poses, score, xp.zeros((len(frames), 3, 3))))
+    nothing = xp.zeros_like(score)
+    refined = Refined(*own, poses, score, nothing, xp.zeros((len(frames), 3, 3)))
+    _note(emc, likelihood, batch, refined, is_near)
     if deposit is not None:
         for m in np.unique(model):
             of_model = xp.asarray(np.flatnonzero(model == m))
@@ -148,11 +150,15 @@ def _keep_known(
             )  # fmt: skip
 
 
-def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined) -> None:
+def _note(emc: "Emc", likelihood: Likelihood, batch: Batch, refined: Refined, is_near: bool) -> None:
+    """Write down where frames have climbed to, and that all poses around the top are likelier by as much.
+
+    Scores of a grid are those of a group's fluence, here they are of the frame's own: only where frames have
+    climbed before, and models may be new since, is the gain that over the table.
+    """
     frames = to_numpy(refined.frames)
     score = to_numpy(refined.score) + emc.table.constants(likelihood, batch)[frames]
     places, table = batch.places[frames], emc.table
     table.quaternion[places] = to_numpy(refined.quaternions)
-    # All poses around the top are likelier by as much as it is.
-    table.log_evidence[places] += score - table.log_likelihood[places]
+    table.log_evidence[places] += score - table.log_likelihood[places] if is_near else to_numpy(refined.gain)
     table.log_likelihood[places] = score

@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace
 from orienteer.compute.exact_sums import in_parts
 from orienteer.compute.ranks.comm import Comm
-from orienteer.likelihood.expected import subtract_expected
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
-from orienteer.slicing.trilinear import insert_slices, slice_volume
+from orienteer.slicing.trilinear import insert_slices
 
-# Copying the rows that hold frames pays where they are fewer than this share.
-_MANY_ROWS = 0.8
 # The mass of a row is exact up to so many frames.
 _MOST_FRAMES = 2.0**20
 
@@ -54,22 +51,6 @@ class Deposit:
                 weights *= ratio[:, None] if by_pixel else ratio
         rows = row_weights.astype(np.float32)
         compared = None if self.models is None else self.models[model]
-        if compared is not None and not is_on_gpu(values):
-            with part("expand"):
-                # Late in a run few rows hold frames; of the others no slice is needed.
-                used = np.flatnonzero(rows)
-                if len(used) < _MANY_ROWS * len(rows):
-                    chosen = (slice(None), used) if by_pixel else (used, slice(None))
-                    matrices, rows, values = matrices[used], rows[used], values[chosen]
-                    weights = None if weights is None else weights[chosen]
-                slices = slice_volume(compared, points, matrices, by_pixel=by_pixel)
-                if weights is not None:
-                    slices *= weights
-                    values -= slices
-                else:
-                    factors = (pixel_weights, rows) if by_pixel else (rows, pixel_weights)
-                    subtract_expected(values, slices, *factors)
-                compared = None
         with part("insert"):
             insert_slices(
                 self.sums[model], points, matrices, values, rows, pixel_weights, by_pixel, weights, compared

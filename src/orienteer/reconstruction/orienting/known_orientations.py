@@ -52,9 +52,12 @@ class KnownOrientations:
 
 
 def given_orientations(
-    settings: EmcSettings, source: Source, event_id: NDArray[np.uint64]
+    settings: EmcSettings, source: Source, event_id: NDArray[np.uint64], *, may_be_none: bool = False
 ) -> KnownOrientations | None:
-    """The orientations that the settings name, for frames with these event ids (N,); None: none are named."""
+    """The orientations that the settings name, for frames with these event ids (N,); None: none are named.
+
+    may_be_none : whether frames that are all without one are no mistake.
+    """
     file, column = settings.known_orientations_file, settings.known_orientations_column
     if file and column:
         raise SettingsError(
@@ -76,6 +79,8 @@ def given_orientations(
             f"{length[np.abs(length - 1).argmax()]:.3g}).",
             "Give w, x, y, z of the rotation that turns the particle.",
         )
+    if may_be_none and not known.any():
+        return None
     if not known.any():
         raise SettingsError(
             f"{origin}: none of the {counted(len(known), 'frame')} has an orientation there.",

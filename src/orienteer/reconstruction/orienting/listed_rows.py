@@ -98,12 +98,15 @@ def sum_by(owner: Array, values: Array, n: int) -> Array:
 
 
 def score_listed(
-    likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch, blocks: BlockList
-) -> Array:
+    likelihood: Likelihood, slices: Array | TurnedVolume, batch: Batch, blocks: BlockList,
+    *, are_as_bright: bool = False,
+) -> Array:  # fmt: skip
     """Log-likelihoods (n_values,) float32 of the listed pairs.
 
     slices : (T, P) or (P, T) float32 as the batch wants them, one for every chosen row of the blocks; or yet
         to be made, where ``can_fuse`` says so.
+    are_as_bright : whether slices are as bright, relative to the fluence of the group, as the frame of the
+        row; otherwise scores are moved to the fluence of the frame, to first order.
     """
     xp = array_namespace(batch.fluence)
     values = xp.empty(blocks.n_values, dtype=np.float32)
@@ -112,7 +115,8 @@ def score_listed(
         if not part.n_pairs:
             continue
         own = _rows(slices, places.rows, batch.by_pixel)
-        found = _score_group(likelihood, own, batch, group, part)
+        as_bright = replace(group, is_even=True) if are_as_bright else group
+        found = _score_group(likelihood, own, batch, as_bright, part)
         if places.values is None:
             return found
         values[places.values] = found

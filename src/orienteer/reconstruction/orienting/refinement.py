@@ -51,6 +51,7 @@ class Refined:
     model : (F,) int64.
     quaternions : (F, 4) float64.
     score : (F,) float64 log-likelihood there, never less than where the climb began.
+    gain : (F,) float64, by how much more it is than there.
     axes_rad : (F, 3, 3) float64 A; A A^T is the covariance of the posterior about the pose.  The columns are
         conjugate axes, as rotation vectors in the laboratory, none longer than the first step.
     """
@@ -59,6 +60,7 @@ class Refined:
     model: Array
     quaternions: Array
     score: Array
+    gain: Array
     axes_rad: Array
 
     def __len__(self) -> int:
@@ -101,9 +103,9 @@ def refine_poses(
     ended = _better(best, now, last - best_score, tie)
     score = local_scores(likelihood, expander, batch, frames, model, ended[:, None], tile_rows)[:, 0]
     is_lower = score < first_score
-    return Refined(
-        frames, model, xp.where(is_lower[:, None], begun, ended), xp.where(is_lower, first_score, score), axes
-    )
+    ended = xp.where(is_lower[:, None], begun, ended)
+    score = xp.where(is_lower, first_score, score)
+    return Refined(frames, model, ended, score, score - first_score, axes)
 
 
 def _better(one: Array, other: Array, gain: Array, tie: Array) -> Array:
@@ -201,18 +203,39 @@ def local_scores(
     likelihood: Likelihood, expander: Expander, batch: Batch, frames: Array, model: Array, poses: Array,
     tile_rows: int = 512,
 ) -> Array:  # fmt: skip
-    """Log-likelihoods (F, O) float64 of frames at O poses (F, O, 4) of their own."""
+    """Log-likelihoods (F, O) float64 of frames at O poses (F, O, 4) of their own.
+
+    Each slice is of one frame, and as bright as it: what a group shares to first order is exact here.  Bright
+    frames would otherwise err by many nats, and climb to a wrong top.
+    """
     xp = array_namespace(batch.fluence)
     scores = xp.empty(poses.shape[:2], dtype=np.float64)
-    n_poses = poses.shape[1]
+    n_poses, ratio = poses.shape[1], _brightness_in_group(likelihood, batch)
     memory: dict[tuple[int, ...], Array] = {}
     is_fused = can_fuse(likelihood, batch, expander, is_listed=True)
     for m, part in _tiles(model, n_poses, tile_rows):
         own = TurnedVolume(expander.models[m], expander.points, _matrices(poses[part]), memory)
-        slices = own if is_fused else expander.brightened(m, own.slices(batch.by_pixel), batch.by_pixel)
+        slices: Any = own
+        if not is_fused:
+            slices = expander.brightened(m, own.slices(batch.by_pixel), batch.by_pixel)
+            if ratio is not None:
+                of_row = xp.repeat(ratio[frames[part]], n_poses)
+                slices *= of_row if batch.by_pixel else of_row[:, None]
         blocks = _own_blocks(frames[part], n_poses, len(batch))
-        scores[part] = score_listed(likelihood, slices, batch, blocks).reshape(-1, n_poses)
+        found = score_listed(likelihood, slices, batch, blocks, are_as_bright=ratio is not None)
+        scores[part] = found.reshape(-1, n_poses)
     return scores
+
+
+def _brightness_in_group(likelihood: Likelihood, batch: Batch) -> Array | None:
+    """Fluence of each frame (D,) float32 over that of its group; None where it makes no difference."""
+    if not likelihood.needs_fluence_groups or all(group.is_even for group in batch.groups):
+        return None
+    xp = array_namespace(batch.fluence)
+    ratio = xp.ones(len(batch), dtype=np.float32)
+    for group in batch.groups:
+        ratio[group.columns] = batch.fluence[group.columns] / group.fluence
+    return ratio
 
 
 def turned(quaternions: Array, rotation_vectors: Array) -> Array:

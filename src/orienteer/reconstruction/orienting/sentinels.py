@@ -44,7 +44,8 @@ def is_watched(course: Course, turn: Turn) -> bool:
 class SentinelWatch:
     """What the sentinels, which no model has seen, say about the models.
 
-    agreement_deg : median angle between the poses that the two halves give to each of them.
+    agreement_deg : median angle between the poses that the two halves give to each of them; NaN: there is one
+        model for all frames.
     gain_nats : how much likelier the models make them than their radial mean does, mean over the sentinels.
         Frames without any orientation gain less than nothing, whatever the halves agree about: models that
         orient each other's frames may share what is only noise.  Shots of something else lose by far more
@@ -59,14 +60,23 @@ class SentinelWatch:
     n_sentinels: int
 
     @property
+    def is_by_halves(self) -> bool:
+        """Whether two models have looked at them; one that nothing filters says too much of any frame."""
+        return bool(np.isfinite(self.agreement_deg))
+
+    @property
     def is_no_better(self) -> bool:
         """Whether the models explain frames that they have not seen no better than a round object would."""
-        return self.n_sentinels >= _FEWEST and self.gain_nats <= _ERRORS * self.error_nats
+        return self._can_tell and self.gain_nats <= _ERRORS * self.error_nats
 
     @property
     def is_worse(self) -> bool:
         """Whether they surely explain them worse."""
-        return self.n_sentinels >= _FEWEST and self.gain_nats < -_ERRORS * self.error_nats
+        return self._can_tell and self.gain_nats < -_ERRORS * self.error_nats
+
+    @property
+    def _can_tell(self) -> bool:
+        return self.is_by_halves and self.n_sentinels >= _FEWEST
 
 
 def watch_of(state: Mapping[str, Any]) -> SentinelWatch | None:
@@ -78,17 +88,18 @@ def watch_of(state: Mapping[str, Any]) -> SentinelWatch | None:
 
 
 def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> SentinelWatch | None:
-    """Orient the sentinels by the model of each half.
+    """Orient the sentinels by the model of each half, or by that of all frames.
 
     beta : inverse temperature of a frame of mean fluence.
-    None without halves or sentinels.  Writes their poses into the table of frames.
+    None without sentinels.  Writes their poses into the table of frames.
     """
-    if emc.n_halves < 2 or not emc.sentinel.any():
+    if not emc.sentinel.any():
         return None
     work = emc.work
     reach_deg = 2 * covering_bound_deg(work.stage.first_level)
     comm, round_slice = work.mesh.poses, emc.round_slice()
-    poses, gains = np.zeros((2, len(emc.sentinel), 4)), np.zeros((2, len(emc.sentinel)))
+    shape = (emc.n_halves, len(emc.sentinel))
+    poses, gains = np.zeros((*shape, 4)), np.zeros(shape)
     seen = [np.zeros(0, dtype=np.int64)]
     for models, own_poses, own_gains in zip(emc.models, poses, gains, strict=True):
         expander = work.expander(models, emc.junk)
@@ -113,7 +124,9 @@ def watch_sentinels(emc: "Emc", likelihood: Likelihood, beta: float) -> Sentinel
     complete_rows(work.mesh.all, own, *poses, *gains)
     emc.table.complete(work.mesh.all, own)
     poses, gains = poses[:, emc.sentinel], gains[:, emc.sentinel]
-    apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
+    apart = np.array([np.nan])
+    if emc.n_halves == 2:
+        apart = angular_distance_deg(poses[0], poses[1], emc.group, flat_ewald=is_flat(emc))
     gain = np.maximum(gains.mean(axis=0), -_LARGEST_LOSS)
     error = float(gain.std() / np.sqrt(max(len(gain) - 1, 1)))
     return SentinelWatch(float(np.median(apart)), float(gain.mean()), error, len(gain))

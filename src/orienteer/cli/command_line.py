@@ -1,0 +1,50 @@
+"""How Typer tells of a command line: ``--help`` is a flag, and an option that is a setting is called one."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from orienteer.cli.console import UsageError
+
+
+class _PlainHelp:
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option, without a word for a value that it does not take."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Command(_PlainHelp, TyperCommand):
+    """A command whose help shows ``--help`` as the flag that it is, and whose errors are in our words."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """What was typed, as Typer understands it."""
+        try:
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            error.message = str(error.message).removeprefix("Value error, ")
+            takes_settings = any("--set" in parameter.opts for parameter in self.params)
+            if takes_settings and (meant := settings_named(getattr(error, "option_name", None) or "")):
+                ways = " or ".join(f"--set {setting}=VALUE" for setting in meant)
+                error.message += f"; commands that read this setting take {ways}"
+                error.possibilities = None  # options that are only spelt alike
+            raise
+
+
+class Group(_PlainHelp, TyperGroup):
+    """Commands below one name, whose help is as plain."""
+
+
+def settings_named(option: str) -> list[str]:
+    """The settings of all sections that an option names.
+
+    >>> settings_named("--photon-energy-eV"), settings_named("--no-such")
+    (['beam.photon_energy_eV'], [])
+    """
+    from orienteer.run.settings import Settings
+
+    key = option.lstrip("-").replace("-", "_")
+    sections: dict[str, Any] = {name: field.annotation for name, field in Settings.model_fields.items()}
+    return [f"{name}.{key}" for name, section in sections.items() if key in section.model_fields]
