@@ -28,6 +28,15 @@ def test_ranks_that_a_batch_system_told_to_leave_are_not_started_again(tmp_path:
     assert supervised(tmp_path, Ending(128 + number, 0, lost), Ending()) == (128 + number, 1)
 
 
+def test_a_signal_that_ended_the_ranks_counts_whatever_the_launcher_tells(tmp_path: Path) -> None:
+    def start() -> Ending:
+        told = Fault("signal", "The step under way was given up.", "", 1, "node", 128 + signal.SIGUSR1)
+        (tmp_path / "fault.json").write_text(json.dumps(asdict(told)))
+        return Ending(9, 0, [Lost("node", None, 7, "was killed (signal 9)")])
+
+    assert supervise(tmp_path, start, restarts=3, say=lambda _: None) == (138, "")
+
+
 def test_a_signal_that_was_passed_on_is_the_end(tmp_path: Path) -> None:
     assert supervised(tmp_path, Ending(1, signal.SIGUSR1), Ending()) == (138, 1)
 

@@ -32,6 +32,7 @@ class Fault:
     """Why a job has ended.
 
     rank, host : of the rank that could not go on.
+    status : exit status of the job; launchers may tell that of a rank which they have killed instead.
     """
 
     kind: Kind
@@ -39,6 +40,7 @@ class Fault:
     hint: str
     rank: int
     host: str
+    status: int = 1
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
@@ -53,8 +55,8 @@ def print_fault(fault: Fault) -> None:
 speak: Callable[[Fault], None] = print_fault
 
 
-def end_job(crew: Crew, folder: Path, fault: Fault, status: int, before: Callable[[], None]) -> NoReturn:
-    """End all ranks with this exit status, in the words of the one that comes first.
+def end_job(crew: Crew, folder: Path, fault: Fault, before: Callable[[], None]) -> NoReturn:
+    """End all ranks with the exit status of the fault, in the words of the one that comes first.
 
     before : what that one does last of all, such as a line in the log.
     """
@@ -69,7 +71,7 @@ def end_job(crew: Crew, folder: Path, fault: Fault, status: int, before: Callabl
             speak(fault)
     else:
         time.sleep(_SILENCE_S)
-    crew.abort(status)
+    crew.abort(fault.status)
     raise AssertionError("a process that has ended")
 
 
@@ -79,8 +81,9 @@ def stop_all(crew: Crew, folder: Path) -> Callable[[RunStopped], None] | None:
         return None
 
     def stop(stopped: RunStopped) -> None:
-        fault = Fault("signal", stopped.message, stopped.hint, crew.rank, crew.host)
-        end_job(crew, folder, fault, stopped.exit_status, lambda: None)
+        told = stopped.message, stopped.hint
+        fault = Fault("signal", *told, crew.rank, crew.host, stopped.exit_status)
+        end_job(crew, folder, fault, lambda: None)
 
     return stop
 

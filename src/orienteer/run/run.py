@@ -265,7 +265,7 @@ class Run(RunRecord):
             EventLog(self._directory.events).append("failed", reason=fault.message, rank=fault.rank)
 
         is_begun = self._directory.events.exists()
-        end_job(self._crew, self.path, fault, 1, note if is_begun else lambda: None)
+        end_job(self._crew, self.path, fault, note if is_begun else lambda: None)
 
     def _leave(self, session: Session) -> None:
         """Save what is not saved; a run that is over is shown while its last files are written."""

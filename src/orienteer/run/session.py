@@ -148,14 +148,14 @@ class Session:
         """End all ranks in the middle of a step; what was saved last is kept."""
         number = (self._stop and self._stop.number) or 0
         what, hint = f"The step under way was given up; {self._kept()}.", how_to_resume(self.directory.path)
-        fault = Fault("signal", what, hint, self._crew.rank, self._crew.host)
+        fault = Fault("signal", what, hint, self._crew.rank, self._crew.host, 128 + number)
 
         def note() -> None:
             EventLog(self.directory.events).append(
                 "stopped", iteration=self._saved_iteration, signal=number, abandoned=True
             )
 
-        end_job(self._crew, self.directory.path, fault, 128 + number, note)
+        end_job(self._crew, self.directory.path, fault, note)
 
     def advance(self) -> Step:
         """One step, recorded and, when it is time, saved; after a signal the run is left."""

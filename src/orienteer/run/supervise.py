@@ -61,6 +61,8 @@ def supervise(
         if ending.status in _TOLD_TO_LEAVE:
             return ending.status, ""
         fault = read_fault(folder)
+        if fault is not None and fault.kind == "signal":
+            return fault.status, ""
         if fault is None and ending.lost:
             fault = _fault_of_lost(ending.lost[0], ending.first)
             _note(folder, fault)
