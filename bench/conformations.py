@@ -1,7 +1,8 @@
 """How well mixtures of states are told apart, with nothing but the frames.
 
     python bench/conformations.py [--device cuda] [--cases two-50 minority-300 auto-3]
-                                  [--frames N] [--seeds N] [--resolution A] [--pixels N] [--no-maps] [--keep]
+                                  [--frames N] [--seeds N] [--resolution A] [--pixels N] [--no-maps]
+                                  [--rows FILE] [--keep]
 
 The states are the open and the closed form of a chaperonin, 3J03 and 3IYF, and, for three, the middle of the
 path between them.  Each case simulates frames with Poisson noise, reconstructs them with default settings but
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from machine import report_runs
+from machine import add_row, add_rows_option, finished_rows, report_runs
 from orienteer.compare.comparison import compare
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.detector.beam import Beam
@@ -174,6 +175,7 @@ def main() -> None:
     parser.add_argument("--pixels", type=int, help="along an edge; default: 128 on the GPU, 28 on the CPU")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--no-maps", dest="maps", action="store_false", help="do not phase the intensities")
+    add_rows_option(parser)
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     on_gpu = options.device == "cuda"
@@ -181,13 +183,17 @@ def main() -> None:
     options.resolution = options.resolution or (12.0 if on_gpu else 30.0)
     options.pixels = options.pixels or (128 if on_gpu else 28)
     began = time.perf_counter()
-    rows = []
+    rows = finished_rows(options)
+    done = {(row["case"], row["seed"]) for row in rows}
     for name in options.cases:
         for seed in range(options.seeds):
+            if (name, seed) in done:
+                continue
             rows.append(run_one(name, seed, options))
             print({key: rows[-1].get(key) for key in ("case", "seed", "models", "frames_right", "counts",
                   "frames_left_out", "states", "iterations", "seconds", "error")},
                   file=sys.stderr, flush=True)  # fmt: skip
+            add_row(options, rows[-1])
     problem = (
         f"{options.frames} frames of {options.pixels} x {options.pixels} pixels, {options.resolution:g} A at "
         "the edge, Poisson noise, default settings but for the number of models"

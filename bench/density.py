@@ -1,7 +1,8 @@
 """From frames to a validated density: how long every stage takes, and how good the density is.
 
-    python bench/density.py [--frames N] [--photons N] [--seeds N] [--device cuda] [--object 3iyf]
-                            [--edge A] [--pixels N] [--diameter A] [--level N] [--pdb FILE] [--keep]
+    python bench/density.py [--frames N] [--photons N] [--seeds N] [--first-seed N] [--device cuda]
+                            [--object 3iyf] [--edge A] [--pixels N] [--diameter A] [--level N]
+                            [--pdb FILE] [--keep]
 
 Each run simulates frames with Poisson noise and writes them to a file.  From there on nothing but that file
 is known: reconstruct, phase, validate (both halves to density, FSC, errors of voxels) and report, each with
@@ -173,6 +174,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=10_000)
     parser.add_argument("--photons", type=float, default=2_000.0, help="per frame")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--edge", type=float, default=0.0, help="A, of the detector (default: of the object)")
     parser.add_argument("--pixels", type=int, default=0, help="along an edge (default: of the object)")
@@ -189,7 +191,7 @@ def main() -> None:
     thing = Object(own.particle, own.diameter_A, options.edge or own.edge_A, options.pixels or own.pixels)
     rows = []
     with shared_card() if options.device == "cuda" else nullcontext(False) as is_shared:
-        for seed in range(options.seeds):
+        for seed in range(options.first_seed, options.first_seed + options.seeds):
             rows.append(run_one(thing, seed, options))
             print(rows[-1], file=sys.stderr, flush=True)
     problem = (

@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,25 @@ def describe_machine(device: str = "cpu") -> dict[str, Any]:
         machine["cuda"] = cupy.cuda.runtime.runtimeGetVersion()
         machine["cupy"] = cupy.__version__
     return machine
+
+
+def add_rows_option(parser: ArgumentParser) -> None:
+    """A study of many runs goes on where it was stopped, and several processes may share it."""
+    parser.add_argument("--rows", type=Path, help="file of finished runs, to go on from and to add to")
+
+
+def finished_rows(options: Namespace) -> list[dict[str, Any]]:
+    """The runs that stand in the file of ``--rows`` already."""
+    if not options.rows or not options.rows.exists():
+        return []
+    return [json.loads(line) for line in options.rows.read_text().splitlines()]
+
+
+def add_row(options: Namespace, row: dict[str, Any]) -> None:
+    """Put a run that has ended into that file, where one is named."""
+    if options.rows:
+        with options.rows.open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
 
 
 def report(name: str, result: dict[str, Any], keep: bool) -> None:

@@ -2,7 +2,7 @@
 
     python bench/mtip.py blind    [--device cuda] [--object 3iyf] [--frames N ...] [--photons N]
                                   [--noise-free] [--methods mtip emc] [--seeds N] [--edge A] [--pixels N]
-                                  [--pdb FILE] [--keep]
+                                  [--pdb FILE] [--rows FILE] [--keep]
     python bench/mtip.py matching [--device cuda] [--orientations K ...] [--frames D] [--pixels P] [--keep]
 
 blind: frames are simulated and reconstructed from a random start with default settings, and the intensity is
@@ -30,7 +30,7 @@ import numpy as np
 import orienteer
 from blind import BEAM, OBJECTS, PDB, Object, make_object
 from density import judge, timed
-from machine import describe_machine, report, report_runs
+from machine import add_row, add_rows_option, describe_machine, finished_rows, report, report_runs
 from orienteer.compute.arrays import namespace_of_device
 from orienteer.detector.square import square_detector
 from orienteer.errors import OrienteerError
@@ -95,16 +95,21 @@ def measure_blind(options: argparse.Namespace) -> None:
     began = time.perf_counter()
     own = make_object(options.object, options.pdb)
     thing = Object(own.particle, own.diameter_A, options.edge or own.edge_A, options.pixels or own.pixels)
-    rows = []
+    rows = finished_rows(options)
+    done = {(row["frames"], row["seed"], row["method"]) for row in rows}
     for n_frames in options.frames or [10_000]:
         for seed in range(options.first_seed, options.first_seed + options.seeds):
+            methods = [method for method in options.methods if (n_frames, seed, method) not in done]
+            if not methods:
+                continue
             with tempfile.TemporaryDirectory() as place:
                 frames = Path(place) / "frames.h5"
                 write_frames(frames, thing, n_frames, seed, options)
-                for method in options.methods:
+                for method in methods:
                     row = reconstruct(frames, Path(place) / method, method, thing, seed, options)
                     rows.append({"frames": n_frames, **row})
                     print(rows[-1], file=sys.stderr, flush=True)
+                    add_row(options, rows[-1])
     noise = "without noise" if options.noise_free else "with Poisson noise"
     problem = (
         f"frames of {options.photons:g} photons of {options.object} {noise}, {thing.pixels}^2 pixels, "
@@ -167,6 +172,7 @@ def main() -> None:
     parser.add_argument("--pixels", type=int, default=0, help="along an edge; of a frame for matching")
     parser.add_argument("--orientations", type=int, nargs="+", help="to match with")
     parser.add_argument("--repeats", type=int, default=3)
+    add_rows_option(parser)
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     measure_blind(options) if options.what == "blind" else measure_matching(options)
