@@ -298,8 +298,8 @@ def main() -> None:
         rows = list(run_all(options))
     problem = (
         f"{options.frames} frames with Poisson noise (more of faint and fewer of bright ones: each run says "
-        f"how many), default settings; success: mean correlation >= {SUCCESS} over shells with a signal over noise of "
-        f"{SIGNAL_LIMIT:g} and more per Shannon voxel"
+        f"how many), default settings; success: mean correlation >= {SUCCESS} over shells with a signal over "
+        f"noise of {SIGNAL_LIMIT:g} and more per Shannon voxel"
     )
     name = f"blind_{options.method}_{options.device}"
     report_runs(name, problem, began, options, method=options.method, successes=table(rows), runs=rows)
