@@ -79,7 +79,8 @@ def test_the_gpu_turns_alike(order: int) -> None:
     quaternion = random_uniform(1, 3)[0]
     here = rotate_volume(values, quaternion, order)
     there = rotate_volume(cupy.asarray(values), quaternion, order)
-    np.testing.assert_allclose(there.get(), here, atol=1e-10)
+    # Linear ones are of single precision, in which other orders of sums differ.
+    np.testing.assert_allclose(there.get(), here, rtol=0, atol=5e-7 if order == LINEAR else 1e-10)
 
 
 @pytest.mark.parametrize("n", [7, 12])
