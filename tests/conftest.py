@@ -23,8 +23,13 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
 # Threads of matrix products spin while they wait, whatever they are told: half of the time of all tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Workers, and the many programs that tests start, take what is compiled already, also where the environment
+# asks Python to keep nothing.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 from orienteer.compute.arrays import import_cupy
+
+sys.dont_write_bytecode = False
 
 # Tests write thousands of small files, and would wait for the disk: memory keeps them, where it has room.
 IN_MEMORY = Path("/dev/shm")

@@ -28,6 +28,8 @@ def main(method: str, shape: str, balance: str, n_steps: str, file: str, *given:
     make, section = METHODS[method]
     if settings.pop("two_passes", False):  # which grids of thousands of poses have
         ladder._MOST_AT_ONCE["cpu"], ladder._COARSEST_LEVEL = 10, 2
+    if settings.pop("phase_at_once", False):  # and not only when halves have something in common
+        Mtip._is_too_early = lambda self, model: False  # type: ignore[method-assign]
     half_sets = settings.get("half_sets", "auto")
     mesh = Mesh.of(world(), shape, half_sets=half_sets, dynamic=balance == "dynamic")
     n_frames, n_pixels = settings.pop("frames", 90), settings.pop("pixels", 17)

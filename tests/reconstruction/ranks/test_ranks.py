@@ -53,12 +53,11 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
 EMC = ("400", "level=3", "frames=200", "deterministic=True")
 ON_GRID = ("400", "level=3", "frames=200", "refine=False")
 MTIP = ("16", "level=3", "frames=90", "photons=2000.0", "tolerance=1e-5")
-# Phasing begins in step 17; it makes much of the last bits, which are the same here where no half has more
-# than one group of ranks.
-PHASED = ("19", "level=3", "frames=90", "photons=2000.0")
+# Phasing makes much of the last bits, which are the same here where no half has more than one group of ranks.
+PHASED = ("4", "level=3", "frames=90", "photons=2000.0", "phase_at_once=True")
 APART, TOGETHER = "half_sets='apart'", "half_sets='together'"
 # What is listed for a second pass ends at a threshold; of few frames, one entry more or less would go far.
-TWO_PASSES = ("400", "two_passes=True", "frames=300", "photons=2000.0", "deterministic=True")
+TWO_PASSES = ("8", "two_passes=True", "frames=300", "photons=2000.0", "deterministic=True")
 STATES = ("40", "level=3", "models=2", "junk_classes=1", "frames=60")
 # Before a model has settled, rounding grows from step to step.
 BRIGHT = ("5", "level=3", "frames=60", "background='estimate'", "simulate={'fluence_jitter': 0.5}")
@@ -72,7 +71,7 @@ SIGNAL = ("3", "level=3", "frames=60", "likelihood='gaussian'")
         pytest.param(2, "emc", "auto", "dynamic", EMC, 1e-5, marks=LESS_OF_THE_SAME),
         pytest.param(3, "emc", "1x3", "static", EMC, 1e-5, marks=pytest.mark.slow),
         (4, "emc", "2x2", "dynamic", EMC, 1e-5),
-        (2, "emc", "auto", "dynamic", (*EMC, APART), 1e-9),
+        pytest.param(2, "emc", "auto", "dynamic", (*EMC, APART), 1e-9, marks=LESS_OF_THE_SAME),
         pytest.param(3, "emc", "auto", "dynamic", (*EMC, APART), 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "emc", "2x2", "static", (*EMC, TOGETHER), 1e-5, marks=pytest.mark.slow),
         pytest.param(4, "emc", "2x2", "dynamic", ON_GRID, 1e-5, marks=pytest.mark.slow),
@@ -100,15 +99,15 @@ def test_ranks_come_to_the_same(
 
 
 # Several batches, whose tiles ranks claim in turns.
-SOME = ("4", "level=3", "frames=60", "photons=2000.0", "memory_GiB=0.001", TOGETHER)
-CLASSES = ("4", "level=3", "frames=60", "models=2", "junk_classes=1", "deterministic=True", TOGETHER)
+SOME = ("2", "level=3", "frames=40", "photons=2000.0", "memory_GiB=0.001", TOGETHER)
+CLASSES = ("2", "level=3", "frames=60", "models=2", "junk_classes=1", "deterministic=True", TOGETHER)
 
 
 @pytest.mark.parametrize(
     ("n", "method", "mesh", "problem"),
     [
         pytest.param(2, "mtip", "2x1", SOME, marks=LESS_OF_THE_SAME),
-        (3, "mtip", "3x1", SOME),
+        pytest.param(3, "mtip", "3x1", SOME, marks=LESS_OF_THE_SAME),
         pytest.param(2, "mtip", "1x2", (*SOME[:-1], APART), marks=LESS_OF_THE_SAME),
         (4, "mtip", "2x2", (*SOME[:-1], APART)),
         (3, "emc", "3x1", CLASSES),
@@ -131,6 +130,7 @@ def test_ranks_that_share_out_poses_have_the_bits_of_one(
         np.testing.assert_allclose(found[name], alone[name], rtol=tolerance, err_msg=name)
 
 
+@pytest.mark.slow(reason="a run on too many ranks is tried every time, in tests/run/test_ranks.py")
 def test_more_ranks_than_frames_are_refused_in_one_sentence(run_ranks: Callable[..., str]) -> None:
     with pytest.raises(AssertionError, match="3 ranks cannot share 2 frames"):
         run_ranks(3, SCRIPT, "emc", "auto", "dynamic", "1", "none.npz", "frames=2")
