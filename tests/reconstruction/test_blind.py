@@ -61,6 +61,7 @@ def finish(emc: Any) -> Any:
 CHIRAL = (60.0, 75.0, 85.0, 70.0)
 
 
+@pytest.mark.slow(reason="two such objects are found in one set of frames, every time")
 def test_a_fourfold_object_is_found_with_a_quarter_of_the_poses(simulated: Any) -> None:
     data = simulated(symmetric_object("C4", CHIRAL, 1), 24, 40.0, frames=250, photons_per_frame=1000)
     emc = data.emc(symmetry="C4", level=4, oversampling=4.0, starts=2)
@@ -86,7 +87,7 @@ def test_of_several_starts_the_likeliest_finds_an_icosahedral_object(simulated: 
 def test_two_states_are_found_and_told_apart_when_nobody_says_how_many(simulated: Any) -> None:
     mixed = [
         simulated(
-            symmetric_object("C4", CHIRAL, seed), 24, 40.0, frames=250, photons_per_frame=1000, seed=seed
+            symmetric_object("C4", CHIRAL, seed), 24, 40.0, frames=180, photons_per_frame=1000, seed=seed
         )
         for seed in (1, 7)
     ]
@@ -98,7 +99,7 @@ def test_two_states_are_found_and_told_apart_when_nobody_says_how_many(simulated
     assert emc.n_models == len(emc.volumes()) == len(last.states) == 2
     assert [state["occupancy"] for state in last.states] == pytest.approx([0.5, 0.5], abs=0.02)
     found = emc.orientations()
-    model = found["model"].reshape(2, 250)
+    model = found["model"].reshape(2, 180)
     of_kind = [int(np.median(own)) for own in model]
     assert set(of_kind) == {0, 1}
     assert all(np.mean(own == m) > 0.98 for own, m in zip(model, of_kind, strict=True))

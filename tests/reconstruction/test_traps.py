@@ -251,7 +251,7 @@ def test_sentinels_decide_nothing(tiny: Any) -> None:
 
 def test_half_of_the_shots_may_be_background_alone(simulated: Any, tmp_path: Path) -> None:
     """Who chooses frames by a model finds some for any model: shots without a particle must go, blindly."""
-    settings = {"frames": 400, "photons_per_frame": 2000, "background_photons": 1000, "empty_fraction": 0.5}
+    settings = {"frames": 240, "photons_per_frame": 2000, "background_photons": 1000, "empty_fraction": 0.5}
     data = simulated(virus(200.0), 20, 40.0, **settings)
     np.save(tmp_path / "b.npy", np.full(400, 1000 / 400))
     emc = data.emc(symmetry="I", background_file=str(tmp_path / "b.npy"), sentinels=0.1)
