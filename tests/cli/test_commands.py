@@ -157,12 +157,12 @@ def test_demo_ends_by_naming_the_file_to_open(run: Any, monkeypatch: pytest.Monk
     from orienteer.cli import demo
 
     smaller = {
-        "pixels = 64": "pixels = 20",
+        "pixels = 64": "pixels = 16",
         "edge_resolution_A = 30": "edge_resolution_A = 60",
-        "frames = 1200": "frames = 150",
-        "resolution_A = 30\n": "resolution_A = 60\nlevel = 4\nstarts = 1\niterations = 8\n",
+        "frames = 1200": "frames = 60",
+        "resolution_A = 30\n": "resolution_A = 60\nlevel = 3\nstarts = 1\niterations = 3\n",
         "beam_stop_radius_pixels = 2\n": "",
-        "starts = 7": 'starts = 2\nschedule = "40*raar(0.87) 10*er"\nsupport_volume_A3 = 8e6',
+        "starts = 7": 'starts = 2\nschedule = "10*raar(0.87) 5*er"\nsupport_volume_A3 = 8e6',
         "replicates = 8": "replicates = 0",
     }
     for before, after in smaller.items():

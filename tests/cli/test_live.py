@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -153,18 +154,18 @@ def test_a_live_run_that_fails_says_so_in_the_last_line_of_its_log(
     assert (last["event"], last["reason"]) == ("failed", "ValueError: no room")
 
 
-def test_without_a_source_it_says_what_to_give(tmp_path: Path) -> None:
-    status, _, messages = live("--out", tmp_path / "run")
-    assert status == 2
-    assert "--source" in messages
+def test_without_a_source_it_says_what_to_give(run: Any, tmp_path: Path) -> None:
+    result = run("live", "--out", tmp_path / "run")
+    assert result.status == 2
+    assert "--source" in result.errors
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_with_other_things_is_left_alone(frames: Path, tmp_path: Path) -> None:
+def test_a_folder_with_other_things_is_left_alone(run: Any, frames: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("important")
-    status, _, messages = live("--source", frames, "--out", tmp_path)
-    assert status == 1
-    assert "holds other things" in messages
+    result = run("live", "--source", frames, "--out", tmp_path)
+    assert result.status == 1
+    assert "holds other things" in result.errors
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 

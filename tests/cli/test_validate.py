@@ -1,5 +1,6 @@
 """``orienteer validate``: what it says, that it goes on, and what it refuses."""
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,9 +24,10 @@ QUICK = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def small_run(run: Any) -> Path:
-    """The reconstruction of 120 small frames after a few iterations, in the current folder."""
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with 120 small frames and their reconstruction after a few iterations."""
+    folder = tmp_path_factory.mktemp("validated")
     detector = orienteer.square_detector(
         14, edge_resolution_A=65.0, wavelength_A=WAVELENGTH_A, pixel_size_m=5e-4
     )
@@ -33,12 +35,18 @@ def small_run(run: Any) -> Path:
         random_blobs(200.0, 20, 5), orienteer.Beam(wavelength_A=WAVELENGTH_A), detector,
         orienteer.SimulateSettings(frames=120, photons_per_frame=1000, seed=3), device="cpu",
     )  # fmt: skip
-    with orienteer.writer_for("frames.h5", detector=detector) as writer:
+    with orienteer.writer_for(folder / "frames.h5", detector=detector) as writer:
         writer.append(experiment.read())
     settings = EmcSettings(level=2, oversampling=3.0, diameter_A=200.0, iterations=6, refine=False)
-    made = Run.create("run", "frames.h5", settings, seed=1, device="cpu")
-    for _ in made.iterate():
+    for _ in Run.create(folder / "run", folder / "frames.h5", settings, seed=1, device="cpu").iterate():
         pass
+    return folder
+
+
+@pytest.fixture
+def small_run(run: Any, made_once: Path) -> Path:
+    """The same in the current folder."""
+    shutil.copytree(made_once, Path.cwd(), dirs_exist_ok=True)
     return Path("run")
 
 

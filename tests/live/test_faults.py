@@ -23,9 +23,9 @@ def load_bench() -> Any:
 def test_no_event_is_lost_or_counted_twice_whatever_is_killed(tmp_path: Path) -> None:
     pytest.importorskip("zmq", reason="needs pyzmq: pip install 'orienteer[live]'")
     pytest.importorskip("sqlalchemy", reason="needs SQLAlchemy: pip install 'orienteer[campaign]'")
-    faults = load_bench().LiveFaults(tmp_path, 5000, 200.0)
+    faults = load_bench().LiveFaults(tmp_path, 3000, 200.0)
     try:
-        found = faults.suffer(["source", "worker", "supervisor", "database"], 6, random.Random(3), print)
+        found = faults.suffer(["source", "worker", "supervisor", "database"], 4, random.Random(3), print)
     finally:
         faults.close()
     assert found["each_event_is_once_in_the_journal"]

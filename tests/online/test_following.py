@@ -41,6 +41,7 @@ settings = Settings.model_validate_json(settings)
 follow(orienteer.open(hits), folder, settings, seed=1, device="cpu", is_over=is_over, pause_s=0.05)
 """
 EMC = {"diameter_A": 200.0, "deterministic": True, "level": 3}
+COARSE = {**EMC, "level": 2}
 SETTINGS = Settings(emc=EMC, online={"first_hits": 60, "round_hits": 90})
 ROUNDS = 4
 
@@ -150,7 +151,7 @@ def test_other_settings_are_refused(frames: Any, growing: Callable[..., Any], tm
 def test_hits_that_were_not_chosen_are_not_in_the_data_of_the_run(frames: Any, tmp_path: Path) -> None:
     hits = tmp_path / "hits.h5"
     write_hits(hits, frames, 60)
-    settings = Settings(emc=EMC, online={"first_hits": 20, "finish": "no"})
+    settings = Settings(emc=COARSE, online={"first_hits": 20, "finish": "no"})
     is_odd = lambda columns: columns["event_id"] % 2 == 1  # noqa: E731
     follow(orienteer.open(hits), tmp_path / "map", settings, seed=1, device="cpu", select=is_odd)
     run = Run.open(tmp_path / "map")
@@ -165,7 +166,7 @@ def test_excluded_hits_are_not_in_the_data_of_the_run(frames: Any, tmp_path: Pat
     source = orienteer.open(hits)
     out = source.event_ids(slice(5, 15))
     told = iter([out, None, out[:3]])
-    settings = Settings(emc=EMC, online={"first_hits": 20, "finish": "no"})
+    settings = Settings(emc=COARSE, online={"first_hits": 20, "finish": "no"})
     follow(
         source, tmp_path / "map", settings, seed=1, device="cpu", excluded=lambda: next(told, None)
     )  # fmt: skip

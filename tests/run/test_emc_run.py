@@ -22,7 +22,7 @@ from orienteer.reconstruction.settings import EmcSettings
 from orienteer.run.run import Run
 
 # The icosahedral group leaves few poses, so that stages are over soon.
-SETTINGS = EmcSettings(symmetry="I", diameter_A=200, models=2, junk_classes=1, starts=2)
+SETTINGS = EmcSettings(symmetry="I", diameter_A=200, models=2, junk_classes=1, starts=2, oversampling=2.0)
 FLAGS = (
     "--symmetry",
     "I",
@@ -34,6 +34,8 @@ FLAGS = (
     "1",
     "--starts",
     "2",
+    "--set",
+    "emc.oversampling=2.0",
     "--device",
     "cpu",
 )
@@ -42,7 +44,7 @@ FLAGS = (
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     detector = orienteer.square_detector(14, edge_resolution_A=65, wavelength_A=2.5, pixel_size_m=5e-4)
-    settings = orienteer.SimulateSettings(frames=120, photons_per_frame=300, fluence_jitter=0.5, seed=3)
+    settings = orienteer.SimulateSettings(frames=100, photons_per_frame=300, fluence_jitter=0.5, seed=3)
     beam = orienteer.Beam(wavelength_A=2.5)
     experiment = orienteer.simulate(random_blobs(200.0, 20, 5), beam, detector, settings, device="cpu")
     path = tmp_path_factory.mktemp("data") / "frames.h5"

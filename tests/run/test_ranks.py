@@ -34,6 +34,7 @@ SETTINGS: dict[str, Any] = {"steps": 6, "edge": 12, "models": 2, "shard_bytes": 
 ONE_MINUTE = 60
 # A rank that is silent for three tenths of this does not answer; a live one may be, for a second or two.
 HANG_S = 15.0
+ANOTHER_ONE = pytest.mark.slow(reason="that another setting is compared is tried every time")
 # Where a rank ends all others, mpiexec tells its status or that of one which it has killed.
 KILLED = int(signal.SIGKILL)
 
@@ -254,12 +255,14 @@ def test_ranks_of_different_programs_are_refused_in_one_message(tmp_path: Path) 
     ("other", "told"),
     [
         ("{steps = 5}", r"has steps 5, and rank 0 on \S+ has steps 6"),
-        ("{seed = 4}", r"has seed 4, and rank 0"),
+        pytest.param("{seed = 4}", r"has seed 4, and rank 0", marks=ANOTHER_ONE),
         ('{folder = "elsewhere"}', r"has folder \S+elsewhere, and rank 0"),
         ('{method = "auto"}', r"has method auto, and rank 0 on \S+ has method shared"),
         ("{restart = true}", r"has restart True, and rank 0"),
-        ("{n_steps = 2}", r"has n_steps 2, and rank 0 on \S+ has n_steps None"),
-        ("{hang_s = 0.0}", r"has hang_s 0.0, and rank 0"),
+        pytest.param(
+            "{n_steps = 2}", r"has n_steps 2, and rank 0 on \S+ has n_steps None", marks=ANOTHER_ONE
+        ),
+        pytest.param("{hang_s = 0.0}", r"has hang_s 0.0, and rank 0", marks=ANOTHER_ONE),
     ],
 )
 def test_ranks_with_different_settings_are_refused_in_one_message(
