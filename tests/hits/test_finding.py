@@ -28,20 +28,28 @@ def counts(patterns):
     return patterns.dense().astype(np.uint16)
 
 
-@pytest.mark.parametrize("geometry", ["detector", "no detector"])
-@pytest.mark.parametrize(
-    "imperfections",
-    [
-        {},
-        {"background_jitter": 0.3, "fluence_jitter": 0.5, "background_slope": 0.5},
-        {"photons_per_frame": 100.0, "background_photons": 100.0, "fluence_jitter": 0.3},
-        {"empty_fraction": 0.4, "background_jitter": 0.3},
-        {"empty_fraction": 0.97, "junk_fraction": 0.005, "multiple_fraction": 0.005},
-    ],
-    ids=["steady", "varying", "weak", "many hits", "few hits"],
+STREAMS = {
+    "steady": {},
+    "varying": {"background_jitter": 0.3, "fluence_jitter": 0.5, "background_slope": 0.5},
+    "weak": {"photons_per_frame": 100.0, "background_photons": 100.0, "fluence_jitter": 0.3},
+    "many hits": {"empty_fraction": 0.4, "background_jitter": 0.3},
+    "few hits": {"empty_fraction": 0.97, "junk_fraction": 0.005, "multiple_fraction": 0.005},
+}
+OTHERS = pytest.mark.slow(
+    reason="varying streams of no detector, and such streams of one, are searched every time"
 )
-def test_particles_are_found_and_empty_shots_are_not(stream, imperfections, geometry):
-    experiment, patterns = stream(**imperfections)
+
+
+@pytest.mark.parametrize(
+    ("name", "geometry"),
+    [
+        *((name, "detector") for name in STREAMS),
+        ("varying", "no detector"),
+        *(pytest.param(name, "no detector", marks=OTHERS) for name in STREAMS if name != "varying"),
+    ],
+)
+def test_particles_are_found_and_empty_shots_are_not(stream, name, geometry):
+    experiment, patterns = stream(**STREAMS[name])
     kind = patterns.columns["truth_kind"]
     detector = experiment.detector if geometry == "detector" else None
     found = looked(HitFinder(HitSettings(), patterns.n_pixels, detector), without_truth(patterns))

@@ -12,7 +12,7 @@ from orienteer.mtip.normal_equations import NormalEquations
 
 VOXEL_A = 7.0
 Q_MAX = 0.5 / VOXEL_A
-REGULARISATIONS = np.geomspace(1e-5, 1e2, 15)
+REGULARISATIONS = np.geomspace(1e-5, 1e2, 8)
 
 
 def two_halves(dense: SimpleNamespace, noise: float, seed: int) -> tuple[np.ndarray, list[NormalEquations]]:

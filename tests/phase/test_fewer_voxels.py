@@ -27,9 +27,9 @@ def distance(n: int) -> np.ndarray:
 
 @pytest.mark.parametrize("body", list(BODIES))
 def test_it_is_the_intensity_at_the_new_voxels(body: str) -> None:
-    n, voxel = 81, 1 / (4 * DIAMETER_A)
+    n, voxel = 61, 1 / (4 * DIAMETER_A)
     cube = intensity(body, n, voxel)
-    cube[(distance(n) < 3) | (distance(n) > 39)] = np.nan
+    cube[(distance(n) < 3) | (distance(n) > 29)] = np.nan
     fewer = with_fewer_voxels(cube, voxel, DIAMETER_A)
     assert fewer is not None
     m = len(fewer.cube)
@@ -44,8 +44,8 @@ def test_it_is_the_intensity_at_the_new_voxels(body: str) -> None:
     assert np.nanmin(shells[5:-2]) > 0.98  # further in, a virus is round
     # What was not measured still is not, to half a voxel.
     radius = distance(m) * n / m
-    assert np.isnan(fewer.cube[(radius < 2) | (radius > 40)]).all()
-    assert np.isfinite(fewer.cube[(radius > 4) & (radius < 38)]).all()
+    assert np.isnan(fewer.cube[(radius < 2) | (radius > 30)]).all()
+    assert np.isfinite(fewer.cube[(radius > 4) & (radius < 28)]).all()
 
 
 def test_noise_of_single_voxels_becomes_less_as_told() -> None:

@@ -40,7 +40,7 @@ def test_the_mean_over_sizes_and_centres_equals_a_quadrature(spread: float, jitt
     probability[[0, -1]] = probability[[0, -1]] / 2 + stats.norm.sf(4)  # what lies beyond is cut off to 4
     sizes = np.exp(sigma * z - sigma**2 / 2)
     # Steps of a pixel or less: what falls into the beam stop and over the edge is not smooth.
-    node = np.linspace(-3.5, 3.5, 36) if jitter_m else np.zeros(1)
+    node = np.linspace(-3.5, 3.5, 36 if jitter_m > 0.01 else 15) if jitter_m else np.zeros(1)
     share = stats.norm.pdf(node)
     used = DETECTOR.mask < 2
     mean = 0.0
@@ -65,11 +65,9 @@ def test_the_mean_over_sizes_and_centres_equals_a_quadrature(spread: float, jitt
 )
 def test_the_photons_asked_for_are_the_mean_of_the_hits(more: dict[str, Any]) -> None:
     beam = Beam(photon_energy_eV=4600, spectrum=more.pop("spectrum", None))
-    made = experiment(beam=beam, frames=2048, **more)
-    photons = np.concatenate(
-        [made.expected(made.truth(first, first + 1024)).sum(1) for first in range(0, 2048, 1024)]
-    )
-    assert photons.mean() == pytest.approx(1000, abs=4 * photons.std() / np.sqrt(2048) + 10)
+    made = experiment(beam=beam, frames=1024, **more)
+    photons = made.expected(made.truth(0, 1024)).sum(1)
+    assert photons.mean() == pytest.approx(1000, abs=4 * photons.std() / np.sqrt(1024) + 10)
 
 
 def test_orientations_that_are_given_are_those_of_the_mean() -> None:

@@ -21,7 +21,12 @@ from orienteer.source.patterns import Patterns, SparsePhotons
 SHAPE = (16, 16)
 SMALL_DISK_BYTES = 2 << 20
 HDF5_NAMES = ("frames.h5", "frames.cxi", "frames.emc.h5", "frames.spinifel.h5")
-NAMES = (*HDF5_NAMES, "frames.emc", "frames.npz", "frames.npy")
+NAMES = ("frames.h5", "frames.emc", "frames.npz", "frames.npy")
+# Programs take longer than what they do.
+IN_THIS_PROCESS = pytest.mark.slow(
+    reason="every format of HDF5 meets a full disk in this process, every time"
+)
+FORMATS = (*NAMES, *(pytest.param(name, marks=IN_THIS_PROCESS) for name in HDF5_NAMES[1:]))
 DETECTOR = square_detector(SHAPE, pixel_size_m=1e-3, distance_m=0.1)
 
 
@@ -59,7 +64,7 @@ def test_a_disk_full_after_any_number_of_bytes_leaves_the_old_file_and_nothing_e
     n_written = 0
     write(path)
     whole, old = n_written, path.read_bytes()
-    for limit in (*range(0, whole, whole // 60), whole - 1):
+    for limit in (*range(0, whole, whole // 25), whole - 1):
         room, n_written = limit, 0
         with pytest.raises(FileError, match="could not be written: the disk is full") as caught:
             write(path)
@@ -98,7 +103,7 @@ def folder_with_old_file(tmp_path: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_file_that_may_not_be_that_large_is_one_sentence(name: str, tmp_path: Path) -> None:
     write(tmp_path / "in.h5", 40)
     path = folder_with_old_file(tmp_path, name)
@@ -142,7 +147,7 @@ def many_frames(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_full_disk_is_one_sentence_and_exit_status_1(
     name: str, small_disk: Path, many_frames: Path
 ) -> None:
