@@ -60,7 +60,7 @@ OBJECTS = ("3iyf", "virus", "blobs", "two-domain")
 # Orientations over which the photons of a shell are averaged.
 _PILOT_FRAMES = 64
 # Bright frames are taken in smaller numbers: fewer show every speckle as well.
-_BRIGHT, _FEWER_FRAMES = 1e4, 0.3
+_BRIGHT, _FEWER_FRAMES = 1e4, 0.2
 # Faint frames are taken in larger numbers, by these factors.  Of 100 photons and with 3 times as many, a run
 # that begins at the truth keeps a correlation of 0.95 of the blobs, and 0.73 of the virus, which is nearly
 # round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.  The virus came to 0.892 of 1 000

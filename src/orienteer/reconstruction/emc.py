@@ -23,6 +23,7 @@ from orienteer.reconstruction.course.course import Progress, Turn, chosen_start,
 from orienteer.reconstruction.course.time_left import seconds_left
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
+from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
 from orienteer.reconstruction.model.relative_intensity import prior_photons
 from orienteer.reconstruction.nuisances.first_estimates import bounded_weights
 from orienteer.reconstruction.nuisances.updating import update_nuisances
@@ -168,6 +169,14 @@ class Emc(Carried):
     def solve(self, deposits: list[Deposit]) -> Compressed:
         """New models from what the frames of each half have left behind."""
         return compress(deposits, self.group, self.prior_photons)
+
+    def are_nearer(self, found: Compressed) -> bool:
+        """Whether refined models are nearer to the truth than those of the grid, as the halves say."""
+        gain = 0.0
+        for m, (_, exposure, _) in enumerate(found.together):
+            old = Halves(self.models[:, m], self.correlation_of(m))
+            gain += gain_in_nearness(old, Halves(found.models[:, m], found.correlation_of(m)), exposure)
+        return gain >= 0
 
     @property
     def prior_photons(self) -> float:

@@ -9,7 +9,8 @@ import pytest
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.quaternion import compose, inverse
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.model.compression import compress
+from orienteer.reconstruction.model.compression import compress, filter_halves
+from orienteer.reconstruction.orienting import closing
 from orienteer.reconstruction.orienting.closing import refine_all
 
 
@@ -57,6 +58,29 @@ def test_a_model_that_makes_frames_less_likely_is_not_taken(
     assert not refine_all(settled, settled.noise.likelihood(settled.work))
     assert settled.models is models
     assert settled.full is full
+
+
+def test_a_model_that_is_noisier_is_not_taken_however_likely_it_makes_frames_at_their_best_pose(
+    data: Any, settled: Emc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise that both halves do not share, which their correlation shows."""
+    draw = np.random.default_rng(2)
+
+    def noisier(solved: Any, *arguments: Any) -> Any:
+        for half in solved:
+            for m, (values, exposure) in enumerate(half):
+                half[m] = (values + draw.normal(0, 2.0, values.shape).astype(values.dtype), exposure)
+        return filter_halves(solved, *arguments)
+
+    models, climbs = settled.models, list[bool]()
+    climb = closing._refine_parts
+    monkeypatch.setattr("orienteer.reconstruction.model.compression.filter_halves", noisier)
+    monkeypatch.setattr(
+        closing, "_refine_parts", lambda *given, is_near=False: (climbs.append(is_near), climb(*given))
+    )
+    assert not refine_all(settled, settled.noise.likelihood(settled.work))
+    assert settled.models is models
+    assert climbs == [False], "poses climb, and nobody climbs again towards models that are not taken"
 
 
 def test_a_run_ends_with_it_unless_a_limit_has_ended_it(tiny: Any) -> None:

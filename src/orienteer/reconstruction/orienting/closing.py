@@ -36,9 +36,12 @@ _CLIMB, _SECOND_CLIMB, _NARROWER = 4, 1, 9
 def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     """Move every frame from its best pose of the grid to the nearby top of its likelihood, and merge there.
 
-    The new models are taken if they make the frames likelier, each of which meets the model of the half it
-    does not belong to.  The agreement of the halves would not tell: what a grid blurs, it blurs in both.
-    Without halves nothing would tell, and the models stay as they are.  Returns whether they were taken.
+    The new models are taken if the halves say that they are nearer to the truth, and if they make the frames
+    likelier, each of which meets the model of the half it does not belong to.  They are sharper than those of
+    the grid, and noisier where frames have many poses that are as good, as those of symmetric particles have:
+    the grid spreads a frame over all of them, and here it lies at one.  How likely frames are there would not
+    tell alone, since one of many poses always fits the noise.  Without halves nothing would tell, and the
+    models stay as they are.  Returns whether the new ones were taken.
     """
     if emc.known is not None and emc.known.are_all:
         return False
@@ -53,6 +56,8 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     for deposit in deposits:
         deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
+    if not emc.are_nearer(found):
+        return False
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
     if table.log_likelihood[merged].mean() <= before[2][merged].mean():
