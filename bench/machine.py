@@ -43,6 +43,9 @@ def describe_machine(device: str = "cpu") -> dict[str, Any]:
 def add_rows_option(parser: ArgumentParser) -> None:
     """A study of many runs goes on where it was stopped, and several processes may share it."""
     parser.add_argument("--rows", type=Path, help="file of finished runs, to go on from and to add to")
+    parser.add_argument(
+        "--beside", type=int, default=0, help="other runs that share the machine meanwhile, as its rows say"
+    )
 
 
 def finished_rows(options: Namespace) -> list[dict[str, Any]]:
@@ -54,6 +57,8 @@ def finished_rows(options: Namespace) -> list[dict[str, Any]]:
 
 def add_row(options: Namespace, row: dict[str, Any]) -> None:
     """Put a run that has ended into that file, where one is named."""
+    if options.beside:
+        row["beside"] = options.beside
     if options.rows:
         with options.rows.open("a") as lines:
             lines.write(json.dumps(row) + "\n")

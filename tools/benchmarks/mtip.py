@@ -32,8 +32,9 @@ def _coarsest_map(result: dict[str, Any]) -> float | None:
 
 
 def _slowest(result: dict[str, Any]) -> float | None:
-    """The longest time that frames of two states took to be told apart, in seconds."""
+    """The longest time that frames of two states took to be told apart, in seconds, alone on the card."""
     runs = [run for run in result["runs"] if run["case"].startswith(("two-", "minority-"))]
+    runs = [run for run in runs if not run.get("beside")]
     return max((run["seconds"] for run in runs), default=None)
 
 
@@ -45,7 +46,7 @@ def _blind(noise: str, result: str, flag: str = "") -> Figure:
         result,
         lambda r: share(r["successes"]["mtip"]),
         f"python bench/mtip.py blind {flag}--device cuda --seeds 5 --keep",
-        remark=lambda r: f"{r['successes']['mtip']} runs; {_spread(r['runs'])}",
+        remark=lambda r: f"{r['successes']['mtip']} runs; {_spread(r['runs'])}{_company(r['runs'])}",
         shown_first=True,
         published="SpiniFEL: 13.7 Å (Shah et al.)",
     )
@@ -60,6 +61,12 @@ def _spread(runs: list[dict[str, Any]]) -> str:
     if len(runs) == 1:
         return f"{found[0]:.3g} Å"
     return f"{found[0]:.3g} to {found[-1]:.3g} Å in {seconds[0]:.0f} to {seconds[-1]:.0f} s"
+
+
+def _company(runs: list[dict[str, Any]]) -> str:
+    """With how many others runs have shared a card, which makes them slower."""
+    most = max((run.get("beside", 0) for run in runs), default=0)
+    return f", beside up to {most} other runs on the same card" if most else ""
 
 
 def _matching(result: dict[str, Any]) -> float | None:
