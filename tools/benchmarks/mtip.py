@@ -18,8 +18,10 @@ def _right(case: str) -> Any:
 
 
 def _chosen_right(result: dict[str, Any]) -> float | None:
-    """Runs that chose the number of states right, in per cent."""
+    """Runs that chose the number of states right, in per cent; None before each number was tried."""
     runs = [run for run in result["runs"] if run["case"].startswith("auto-")]
+    if len({run["case"] for run in runs}) < 3:
+        return None
     right = [run.get("models") == int(run["case"].removeprefix("auto-")) for run in runs]
     return 100 * sum(right) / len(right) if right else None
 
