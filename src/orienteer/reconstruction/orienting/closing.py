@@ -56,7 +56,7 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     for deposit in deposits:
         deposit.join(emc.mesh.all)
     found = emc.solve(deposits)
-    if not emc.are_nearer(found):
+    if not emc.mesh.all.bcast(emc.are_nearer(found)):  # one answer for all ranks, which may round otherwise
         return False
     emc.models = found.models
     _refine_parts(emc, likelihood, None, is_near=True)
