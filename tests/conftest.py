@@ -23,6 +23,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
 # Threads of matrix products spin while they wait, whatever they are told: half of the time of all tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# So do those of fast transforms; loops of Numba have all cores in spite of this.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers, and the many programs that tests start, take what is compiled already, also where the environment
 # asks Python to keep nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -74,7 +76,7 @@ class FailuresAtOnce:
 # Folders and files whose tests share what is costly and made once; they run in one worker.
 TOGETHER = (
     "tests/validate/", "tests/cluster/test_real_", "tests/reconstruction/ranks/", "tests/online/",
-    "tests/campaign/", "tests/dashboard/page/",
+    "tests/campaign/", "tests/dashboard/page/", "tests/report/",
 )  # fmt: skip
 
 
