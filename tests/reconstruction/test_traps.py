@@ -267,11 +267,11 @@ def test_half_of_the_shots_may_be_background_alone(simulated: Any, tmp_path: Pat
 
 def test_frames_without_orientation_show_nothing_whatever_the_halves_agree_about(simulated: Any) -> None:
     """Einstein from noise: halves that orient each other's frames come to share what is not there."""
-    tiny = simulated(random_blobs(215.0, 20, 5), 20, 40.0, frames=400, photons_per_frame=300.0)
+    tiny = simulated(random_blobs(215.0, 20, 5), 20, 40.0, frames=250, photons_per_frame=300.0)
     length = np.linalg.norm(tiny.detector.q_inv_A(2.5), axis=1)
     photons = np.log(tiny.patterns.dense().mean(axis=0) + 1e-3)
     round_mean = np.exp(np.polynomial.Polynomial.fit(length, photons, 6)(length))
-    round_frames = np.random.default_rng(4).poisson(round_mean, (400, len(length))).astype(np.float32)
+    round_frames = np.random.default_rng(4).poisson(round_mean, (250, len(length))).astype(np.float32)
     for frames, is_nothing in ((round_frames, True), (tiny.patterns.frames, False)):
         settings = EmcSettings(diameter_A=215.0, level=3)  # as blind as a finer grid, in half the time
         emc = Emc(tiny.source(frames=frames), settings, seed=1, device="cpu")

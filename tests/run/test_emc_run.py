@@ -117,7 +117,14 @@ def test_a_limit_raised_at_every_step_ends_in_the_same_bits(
     assert found == wanted
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)])
+AT_ONCE = pytest.mark.slow(
+    reason="the same command killed resumes every time; test_signals.py has interrupts"
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGKILL, -9), pytest.param(signal.SIGINT, 130, marks=AT_ONCE)]
+)
 def test_the_command_killed_or_interrupted_resumes_by_itself(
     number: signal.Signals, status: int, whole: Path, data: Path, runs: SimpleNamespace, tmp_path: Path
 ) -> None:

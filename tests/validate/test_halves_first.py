@@ -195,6 +195,7 @@ def test_processes_lead_a_run_and_phase_it(
     assert found.resolution_A is not None
 
 
+@pytest.mark.slow(reason="work of a process that fails is done here every time, in test_side_by_side.py")
 def test_a_density_whose_process_has_failed_is_made_and_named_by_the_validation(
     short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
