@@ -136,8 +136,8 @@ class Mtip(Emc):
         return sliceable(self._grid, merged, self._roundness)
 
     def are_nearer(self, found: Compressed) -> bool:
-        """Nobody can tell: halves that were phased agree about more than their frames say."""
-        return True
+        """As EMC says; but phased halves agree about more than their frames say, and cannot tell."""
+        return bool(self._phasings) or super().are_nearer(found)
 
     def _merge(self, deposits: list[Deposit], model: int) -> Merged:
         """The autocorrelations of a model that fit the frames of each half best."""

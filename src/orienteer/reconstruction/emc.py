@@ -172,10 +172,12 @@ class Emc(Carried):
 
     def are_nearer(self, found: Compressed) -> bool:
         """Whether refined models are nearer to the truth than those of the grid, as the halves say."""
-        gain = 0.0
+        gain, last_shell = 0.0, int(self.work.stage.scored_inv_A / self.work.stage.voxel_inv_A)
         for m, (_, exposure, _) in enumerate(found.together):
             old = Halves(self.models[:, m], self.correlation_of(m))
-            gain += gain_in_nearness(old, Halves(found.models[:, m], found.correlation_of(m)), exposure)
+            new = Halves(found.models[:, m], found.correlation_of(m))
+            # A state counts by its photons.
+            gain += gain_in_nearness(old, new, exposure, last_shell) * float(exposure.sum())
         return gain >= 0
 
     @property

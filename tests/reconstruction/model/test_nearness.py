@@ -37,16 +37,31 @@ def test_the_correlation_with_the_truth_is_foretold(
     found = [half_correlation(each.models.mean(axis=0), truth, EXPOSURE)[SHELLS].mean() for each in models]
     assert [each[SHELLS].mean() for each in told] == pytest.approx(found, abs=0.02)
     if abs(found[1] - found[0]) > 0.02:
-        assert gain_in_nearness(*models, EXPOSURE) * (found[1] - found[0]) > 0
+        assert gain_in_nearness(*models, EXPOSURE, EDGE) * (found[1] - found[0]) > 0
 
 
 def test_noise_says_nothing_about_the_truth() -> None:
     first, second = np.random.default_rng(4).normal(size=(2, 2, EDGE, EDGE, EDGE))
-    assert gain_in_nearness(halves_of(first), halves_of(second), EXPOSURE) == 0
+    assert gain_in_nearness(halves_of(first), halves_of(second), EXPOSURE, EDGE) == 0
 
 
 def test_a_model_that_says_nothing_is_further_from_the_truth_than_one_that_does() -> None:
     speckles = np.random.default_rng(4).normal(size=(1, EDGE, EDGE, EDGE)).repeat(2, axis=0)
     known, nothing = halves_of(speckles), halves_of(np.ones_like(speckles))
-    assert gain_in_nearness(known, nothing, EXPOSURE) == pytest.approx(-1)
-    assert gain_in_nearness(nothing, known, EXPOSURE) == pytest.approx(1)
+    assert gain_in_nearness(known, nothing, EXPOSURE, EDGE) == pytest.approx(-1)
+    assert gain_in_nearness(nothing, known, EXPOSURE, EDGE) == pytest.approx(1)
+
+
+def test_shells_beyond_the_pixels_have_no_say() -> None:
+    """A few photons are put there beside the outermost pixels, and correlate by chance."""
+    draw = np.random.default_rng(5)
+    axis = np.arange(EDGE) - EDGE // 2
+    radius = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    truth = draw.normal(size=(EDGE,) * 3)
+    old = halves_of(np.stack([truth + draw.normal(0, 0.2, truth.shape) for _ in range(2)]))
+    worse = np.stack([truth + draw.normal(0, 0.5, truth.shape) for _ in range(2)])
+    worse[:, radius > 12.5] = np.where(radius > 12.5, truth, 0)[
+        radius > 12.5
+    ]  # as if they were known exactly
+    new = halves_of(worse)
+    assert gain_in_nearness(old, new, EXPOSURE, 12) < -0.03 < gain_in_nearness(old, new, EXPOSURE, EDGE)

@@ -25,16 +25,17 @@ class Halves:
     correlation: NDArray[np.float64]
 
 
-def gain_in_nearness(blurred: Halves, sharp: Halves, exposure: Array) -> float:
+def gain_in_nearness(blurred: Halves, sharp: Halves, exposure: Array, last_shell: int) -> float:
     """By how much better a sharp model is expected to correlate with the truth than a blurred one.
 
     The mean over the shells that either of them knows; 0 where there are none.
 
     exposure : (n, n, n), by which voxels count.
+    last_shell : up to which pixels reach; what lies beyond, a few photons put there, correlates by chance.
     """
     old, new = correlation_with_truth(blurred, sharp, exposure)
     known = np.maximum(old, new) > _KNOWN
-    known[:2] = False  # the centre and its neighbours, a few voxels
+    known[:2] = known[last_shell + 1 :] = False  # the centre and its neighbours are a few voxels
     return float((new - old)[known].mean()) if known.any() else 0.0
 
 
@@ -47,6 +48,10 @@ def correlation_with_truth(
     truth by sqrt(2 c / (1 + c)).  What is blurred in both halves does not show in c.  It shows where a
     blurred half is held against a sharp one: their correlation over sqrt(c c') is that of both models
     without noise.
+
+    Both are compared with each other, and are no claims.  Inner shells look better than they are, since
+    halves orient each other's frames; and since the frames of the sharp half were laid onto the blurred model
+    that it is held against, the blur is somewhat underestimated, in favour of what there was.
     """
     own = [half_correlation(each.models[0], each.models[1], exposure) for each in (blurred, sharp)]
     across = [half_correlation(blurred.models[h], sharp.models[1 - h], exposure) for h in range(2)]

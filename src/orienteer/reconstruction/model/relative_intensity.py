@@ -207,7 +207,9 @@ def _zoomed(values: Array, n: int, zoom: float) -> Array:
     points = xp.stack(xp.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
     identity = xp.asarray(np.eye(3, dtype=np.float32)[None])
     # Points outside of the cube are 0.
-    return slice_volume(values - np.float32(1), points, identity).reshape(n, n, n) + np.float32(1)
+    found = slice_volume(values - np.float32(1), points, identity).reshape(n, n, n) + np.float32(1)
+    # Mirror images to the last bit, as they were: half of such a cube is enough for its transforms.
+    return (found + found[::-1, ::-1, ::-1]) / np.float32(2) if n % 2 else found
 
 
 def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float = 0.3) -> NDArray[np.float32]:

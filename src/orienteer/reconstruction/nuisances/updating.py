@@ -60,7 +60,9 @@ def update_nuisances(emc: "Carried", deposits: list[Deposit]) -> None:
         odds = fit.log_odds - chosen
         if rings is not None:
             by_ring = ring_odds(rings.sums, table.merged & ~emc.sentinel & (table.weight >= 0.5))
-            odds = -log_mean([-odds, -fit.log_deviation_odds, -by_ring])
+            # What nobody could know yet is no description that the frame fits less well.
+            descriptions = [odds, fit.log_deviation_odds, *([by_ring] if np.isfinite(by_ring).any() else [])]
+            odds = -log_mean([-each for each in descriptions])
         odds = np.minimum(odds, fit.log_signal_odds - chosen)
         if rings is None:
             odds = odds_in_states(odds, table.model, table.merged & ~emc.sentinel)

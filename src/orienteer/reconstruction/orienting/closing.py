@@ -41,7 +41,8 @@ def refine_all(emc: "Emc", likelihood: Likelihood) -> bool:
     the grid, and noisier where frames have many poses that are as good, as those of symmetric particles have:
     the grid spreads a frame over all of them, and here it lies at one.  How likely frames are there would not
     tell alone, since one of many poses always fits the noise.  Without halves nothing would tell, and the
-    models stay as they are.  Returns whether the new ones were taken.
+    models stay as they are.  Poses stay where they have climbed to, whichever models there are then.  Returns
+    whether the new ones were taken.
     """
     if emc.known is not None and emc.known.are_all:
         return False
