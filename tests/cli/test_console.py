@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orienteer.cli.console import print_json
+from orienteer.cli.console import print_json, run_reporting_errors
 from orienteer.cli.doctor import Finding
 
 
@@ -30,3 +30,13 @@ def test_json_is_strict_whatever_the_values(capsys: pytest.CaptureFixture[str]) 
     assert result["array"] == [1.0, None]
     assert result["findings"][0]["part"] == "part"
     assert result["3"] == [1, None, True]
+
+
+def test_a_path_too_long_for_any_disk_is_no_defect(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run_reporting_errors(lambda: (tmp_path / ("a" * 300)).stat(), debug=False, as_json=True) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["error"].endswith("...: the name is too long.")
+    assert len(told["error"]) < 120
+    assert told["hint"] == "Give another path."

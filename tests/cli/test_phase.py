@@ -311,7 +311,11 @@ def test_the_numbers_come_even_when_the_picture_cannot_be_drawn(
 
 def test_what_differs_from_the_density_that_is_there_is_named(run: Any, volume: Path) -> None:
     command = ("phase", volume.name, *QUICK, "--no-picture", "--out", "out")
-    assert run(*command).status == 0
+    first, again = run(*command), run(*command)
+    assert (first.status, again.status) == (0, 0)
+    assert "Written to out" in first.output
+    assert "Lies in out" in again.output
+    assert "It was phased already" in again.errors
     assert "another seed, symmetry." in run(*command, "--seed", 5, "--symmetry", "C2").errors
 
 

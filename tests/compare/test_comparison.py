@@ -107,6 +107,14 @@ def test_a_body_that_is_its_own_mirror_image_has_no_hand() -> None:
     )
 
 
+def test_nothing_is_said_about_the_hand_of_what_does_not_fit() -> None:
+    body = blobs([[0, 0, 0], [30, 0, 0], [0, 25, 0], [-20, 10, 0]], [1, 0.8, 1.2, 0.9], 7)
+    density = density_of(body, N, VOXEL_A)
+    found = compare(density, density.with_values(-density.values))
+    assert found.correlation < 0.5
+    assert not any("hands" in remark for remark in found.remarks)
+
+
 @pytest.mark.parametrize("as_structure", [True, False])
 def test_intensities_are_compared_without_hand_or_shift(as_structure: bool) -> None:
     reference = intensity_of(BODY.rotated(TURN), 31, 0.0022)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orienteer.compute.atomic import atomic_path
+from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.errors import FileError
 
 
@@ -47,6 +47,15 @@ def test_a_path_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
         atomic_path(tmp_path / "absent" / "file"),
     ):
         pass
+
+
+def test_a_file_where_a_folder_is_needed_is_not_taken_for_a_full_disk(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError) as caught:
+        (tmp_path / "file").mkdir()
+    told = unwritable(tmp_path / "file", caught.value)
+    assert told.reason == "could not be written (File exists)."
+    assert told.hint.startswith("A file is where a folder is needed")
 
 
 def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:

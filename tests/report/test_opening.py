@@ -12,6 +12,7 @@ from orienteer.report.evidence import gather
 from orienteer.report.methods import methods
 from orienteer.report.opening import NOT_VALIDATED, claim, draw_opening, unusual
 from orienteer.report.phasing_facts import PhasingFacts, phasing_facts
+from orienteer.report.trust import draw_trust
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
 from orienteer.run.orientations_file import read_orientations, write_orientations
 
@@ -166,3 +167,20 @@ def test_a_density_that_does_not_fit_is_told_before_the_claim(
     assert f"The density: {doubt}" in said
     assert f"Half set 2: {doubt}" in said
     assert "Harmless" not in said
+
+
+def test_a_run_that_does_not_show_what_its_halves_agree_on_is_told_everywhere(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    file = run_folder / "validation/validation.json"
+    assert "do not trust" not in known_first(run_folder)
+    whole = json.loads(file.read_text())["whole"]
+    edit(file, whole={**whole, "agrees_to_A": None})
+    assert known_first(run_folder).startswith("The run of all frames does not show what its halves agree on")
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts(evidence.validation.value)
+    assert "agree with them to</" in (drawn := str(draw_trust(evidence, facts, None)))
+    assert ">nothing<" in drawn
+    said, _ = methods(evidence, None, facts)
+    assert any("shows other speckles" in words for words in said)

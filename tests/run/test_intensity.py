@@ -33,3 +33,12 @@ def test_single_zeros_are_taken_as_never_measured(tmp_path: Path) -> None:
     found = open_intensity(tmp_path / "intensity.mrc")
     assert found.volume.n_missing == 3
     assert found.remarks == ("3 voxels of the intensity are 0 and were taken as never measured.",)
+
+
+@pytest.mark.parametrize("given", [None, 0.01, 0.02])
+def test_another_size_of_voxels_than_the_file_tells_is_noted(tmp_path: Path, given: float | None) -> None:
+    write_volume(tmp_path / "intensity.mrc", Volume(np.ones((15, 15, 15)), 0.01, "reciprocal"))
+    found = open_intensity(tmp_path / "intensity.mrc", voxel_inv_A=given)
+    assert found.volume.voxel_size[0] == pytest.approx(given or 0.01)
+    note = "The file tells voxels of 0.01 1/A; 0.02 1/A was given, and is used."
+    assert found.remarks == ((note,) if given == 0.02 else ())

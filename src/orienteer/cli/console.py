@@ -21,6 +21,8 @@ from orienteer.errors import OrienteerError, SettingsError
 from orienteer.run.signals import RunStopped
 
 INTERRUPTED = 130
+# Characters of a path that are shown of one that is too long for any disk.
+_LONGEST_NAME = 80
 STOPPED = (INTERRUPTED, *(128 + number for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)))
 # Typer shows only some of the errors that it raises; this is the base of those for a wrong command line.
 UsageError: Any = typer.BadParameter.__base__
@@ -142,6 +144,14 @@ def run_reporting_errors(command: Callable[[], Any], debug: bool, as_json: bool)
         if isinstance(error, PermissionError) and error.filename:
             hint = "Check the permissions of the file, and of the folders that lead to it."
             _print_error({"error": f"{error.filename}: permission denied.", "hint": hint}, as_json)
+            return 1
+        if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            name = str(error.filename or "")
+            shown = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+            what = (
+                "the name is too long" if error.errno == errno.ENAMETOOLONG else "its links lead in circles"
+            )
+            _print_error({"error": f"{shown}: {what}.", "hint": "Give another path."}, as_json)
             return 1
         what = f"Orienteer has a defect: {type(error).__name__}: {error}"
         hint = "Please report it with the output of the same command and --debug."

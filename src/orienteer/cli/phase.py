@@ -80,6 +80,7 @@ def phase(
             chosen = chosen.model_copy(update={"symmetry": given.symmetry})
         used_seed = given.seed if seed is None else seed
         found = None if restart else already_there(folder, given, chosen, used_seed)
+        was_there = found is not None
         if found is None:
             with to_oneself(folder):
                 if not restart:  # another process may just have done it
@@ -96,7 +97,7 @@ def phase(
     seconds = time.monotonic() - begun
     facts = {"path": str(folder), "files": _files(folder), "picture": drawn, "seconds": seconds}
     report = {**facts, **found.describe()}
-    print_result(report, lambda: _print(found, folder, drawn, seconds), as_json, problem)
+    print_result(report, lambda: _print(found, folder, drawn, seconds, was_there), as_json, problem)
 
 
 def _phase(given: "Intensity", chosen: PhaseSettings, seed: int, device: Any) -> "Phasing":
@@ -120,7 +121,9 @@ def _files(folder: Path) -> list[str]:
     return [str(folder / name) for name in (DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION)]
 
 
-def _print(found: "Phasing", folder: Path, drawn: Path | None, seconds: float) -> None:
+def _print(
+    found: "Phasing", folder: Path, drawn: Path | None, seconds: float, was_there: bool
+) -> None:  # fmt: skip
     chosen = found.clusters.clusters[0]
     rows = [
         ("starts", f"{len(chosen)} of {found.clusters.n_starts} agree and are averaged"),
@@ -143,6 +146,10 @@ def _print(found: "Phasing", folder: Path, drawn: Path | None, seconds: float) -
             continue
         messages.print(f"[yellow]note[/] {escape(remark)}", soft_wrap=True)
     names = ", ".join(Path(file).name for file in _files(folder))
-    output.print(f"Written to {folder}: {names}", markup=False, soft_wrap=True)
+    if was_there:
+        words = "It was phased already, with these settings; --restart does it again."
+        messages.print(f"[yellow]note[/] {words}", soft_wrap=True)
+    done = "Lies in" if was_there else "Written to"
+    output.print(f"{done} {folder}: {names}", markup=False, soft_wrap=True)
     if drawn is not None:
         output.print(f"Open   {shlex.quote(str(drawn))}", style="bold", markup=False, soft_wrap=True)

@@ -26,6 +26,8 @@ from orienteer.volume.volume import Volume
 
 # Hands whose correlations differ by less are not told apart.
 _SAME_HAND = 0.002
+# Densities that correlate by less do not show the same, in either hand.
+_FITS = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,7 +214,7 @@ def _beside(volume: Volume, like: Volume) -> Volume:
 
 
 def _on_hand(found: DensityAlignment) -> list[str]:
-    if abs(found.correlation - found.other_hand_correlation) < _SAME_HAND:
+    if found.correlation > _FITS and abs(found.correlation - found.other_hand_correlation) < _SAME_HAND:
         return ["Both hands fit equally well: at this resolution the particle is its own mirror image."]
     return []
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from orienteer.errors import FileError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT)
+_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT)
+_IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 
 
 @contextmanager
@@ -54,6 +55,9 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> FileError:
     elif error.errno == errno.EFBIG:
         what = f"the disk is full, or no file may be that large ({reason})"
         hint = "Write to another disk, or in smaller files; 'ulimit -f' shows the limit."
+    elif error.errno in _IN_THE_WAY:
+        hint = "A file is where a folder is needed, or a folder where a file is: give another path."
+        return FileError(path, f"could not be written ({reason}).", hint)
     elif error.errno in _FORBIDDEN:
         return FileError(path, f"could not be written ({reason}).", "Check the folder and its permissions.")
     else:

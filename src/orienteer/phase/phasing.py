@@ -69,7 +69,10 @@ def phase(
     facts = {
         "seed": seed,
         "settings": settings.model_dump(mode="json"),
-        "further_remarks": _remarks(data, not settings.diameter_A and told_diameter_A(intensity) > 0),
+        "further_remarks": (
+            *_remarks(data, not settings.diameter_A and told_diameter_A(intensity) > 0),
+            *_on_resolution(data.edge_A, settings.resolution_A, data.box_A),
+        ),
     }
     return conclude(
         state.density,
@@ -165,6 +168,19 @@ def _polished(state: PhaseState, course: Course) -> PhaseState:
             er(part, everything)  # writes into the densities of the whole
         course.symmetrise(part)
     return state
+
+
+def _on_resolution(edge_A: float, asked_A: float, box_A: float) -> tuple[str, ...]:
+    """A sentence where finer details were asked for than there are, by a voxel and more.
+
+    >>> _on_resolution(39.0, 5.0, 1000.0)
+    ('A resolution of 5 A was asked for, but the data end at 39 A.',)
+    >>> _on_resolution(39.0, 38.5, 1000.0), _on_resolution(39.0, 0.0, 1000.0)
+    ((), ())
+    """
+    if not asked_A or box_A / asked_A <= box_A / edge_A + 1:
+        return ()
+    return (f"A resolution of {asked_A:g} A was asked for, but the data end at {edge_A:.3g} A.",)
 
 
 def _remarks(data: PhasingData, is_told: bool) -> tuple[str, ...]:

@@ -239,6 +239,10 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
             for state in validation.states
         ]
         said.append(f"That is state 1; in their order the states agree to {listed(each)}.")
+    if validation.run_is_another:
+        said.append(
+            "The intensity of all patterns shows other speckles: the resolution is not that of its maps."
+        )
     if validation.resolution_A is not None and validation.whole_A is not None:
         said.append(
             f"The intensity of all patterns shows the same speckles to {number(validation.whole_A)} Å."

@@ -52,6 +52,7 @@ def unusual(
 ) -> list[str]:
     """What is not as a reader would take for granted, one sentence each, the gravest first."""
     return [
+        *_another(validation),
         *_brought_in(evidence),
         *_from_simulation(evidence),
         *_noise(evidence),
@@ -98,6 +99,16 @@ def _left_out(evidence: Evidence) -> list[str]:
     """Many frames that were taken to show something else."""
     use = frame_use(evidence.orientations.value or {})
     return [use.words] if use is not None and use.leaves_out_many else []
+
+
+def _another(validation: ValidationFacts | None) -> list[str]:
+    """A run that does not show what its own halves agree on."""
+    if validation is None or not validation.run_is_another:
+        return []
+    return [
+        "The run of all frames does not show what its halves agree on: do not trust the maps of this page. "
+        "Reconstruct it again, with another --seed or with more --starts."
+    ]
 
 
 def _brought_in(evidence: Evidence) -> list[str]:

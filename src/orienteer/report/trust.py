@@ -57,8 +57,9 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         rows.append(("Frames of the half sets", " and ".join(f"{n:,}" for n in facts.half_frames)))
     if facts.intensity_A is not None:
         rows.append(("The speckles of both agree to", f"{number(facts.intensity_A)} Å"))
-    if facts.whole_A is not None:
-        rows.append(("Those of the run agree with them to", f"{number(facts.whole_A)} Å"))
+    if facts.whole_A is not None or facts.run_is_another:
+        words = "nothing" if facts.whole_A is None else f"{number(facts.whole_A)} Å"
+        rows.append(("Those of the run agree with them to", words))
     if facts.sentinel_deg is not None:
         frames = (
             ""

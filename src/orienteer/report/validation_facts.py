@@ -74,6 +74,11 @@ class ValidationFacts:
     n_replicates: int | None = None
 
     @property
+    def run_is_another(self) -> bool:
+        """Whether the run of all frames shows something else than what its halves agree on."""
+        return bool(self.whole_q_inv_A) and self.resolution_A is not None and self.whole_A is None
+
+    @property
     def is_corrected(self) -> bool:
         """Whether what a mask brings in was taken off."""
         return "corrected" in self.fsc

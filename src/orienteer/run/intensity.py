@@ -9,7 +9,7 @@ import numpy as np
 
 from orienteer.compute.arrays import to_numpy
 from orienteer.compute.words import counted
-from orienteer.errors import FileError
+from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.directory import RunDirectory
 from orienteer.run.states import missing_models_in_words
@@ -19,6 +19,8 @@ from orienteer.volume.volume import Volume
 
 # Diameters within this factor are told by two people of one particle.
 _SAME_SIZE = 1.2
+# Sizes of voxels that differ by less, relative, are the same.
+_SAME_VOXEL = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,24 @@ def open_intensity(path: Path, model: int = 1, voxel_inv_A: float | None = None)
         warnings.simplefilter("always")
         volumes = open_volumes(path, voxel_inv_A, None if voxel_inv_A is None else "reciprocal")
     found = _checked(volumes, model, path, {})
-    return replace(found, remarks=(*(str(one.message) for one in noticed), *found.remarks))
+    other = _other_voxel_size(path, found.volume)
+    return replace(found, remarks=(*(str(one.message) for one in noticed), *other, *found.remarks))
+
+
+def _other_voxel_size(path: Path, volume: Volume) -> tuple[str, ...]:
+    """A sentence where a file tells another size of its voxels than the one that was given."""
+    from orienteer.volume.opening import open_volumes
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = open_volumes(path)[0].voxel_size[0]
+    except OrienteerError:  # it tells none
+        return ()
+    given = volume.voxel_size[0]
+    if abs(own - given) <= _SAME_VOXEL * given:
+        return ()
+    return (f"The file tells voxels of {own:.4g} 1/A; {given:.4g} 1/A was given, and is used.",)
 
 
 def _of_run(path: Path, model: int) -> Intensity:

@@ -182,6 +182,11 @@ class Validation:
     def remarks(self) -> list[str]:
         """What a reader has to know about the claim, in sentences."""
         told = list(self.troubles)
+        if not self.states and self.resolution_A is not None and self.whole_agrees_to_A is None:
+            told.append(
+                "The run of all frames does not show what its halves agree on: do not trust its maps. "
+                "Reconstruct it again, with another --seed or with more --starts."
+            )
         if self.given:
             what = " and ".join(self.given)
             told.append(f"Both halves were given {what}; what follows from that alone is no evidence.")
