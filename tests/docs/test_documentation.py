@@ -69,6 +69,10 @@ SMALLER = {
 }
 
 
+# What is run for other pages, or for the examples of the functions, every time.
+RUN_ELSEWHERE = {"docs/how-to/validate.md", "docs/how-to/phase.md"}
+
+
 def blocks(text: str, language: str) -> list[str]:
     return [code for kind, code in BLOCK.findall(text) if kind == language]
 
@@ -89,7 +93,14 @@ def runnable_pages() -> list[Any]:
         pytest.param(page, False, id=f"{name_of(page)} as it stands", marks=pytest.mark.slow)
         for page in large
     ]
-    return [*(pytest.param(page, True, id=name_of(page)) for page in has_code), *slow]
+    elsewhere = pytest.mark.slow(
+        reason="the first tutorial and examples in docstrings run the same every time"
+    )
+    smaller = [
+        pytest.param(page, True, id=name_of(page), marks=[elsewhere] * (name_of(page) in RUN_ELSEWHERE))
+        for page in has_code
+    ]
+    return [*smaller, *slow]
 
 
 @pytest.fixture(scope="session")

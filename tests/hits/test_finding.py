@@ -133,7 +133,19 @@ def test_a_finder_goes_on_from_its_state_as_if_never_stopped(stream, stop, form)
     assert resumed.n_seen == whole.n_seen == stop + 1000
 
 
-@pytest.mark.parametrize("change", ["rises", "changes its form", "doubles at once", "halves at once"])
+LIKE_ANOTHER = pytest.mark.slow(
+    reason="a background that changes slowly, and one that does so at once, is followed every time"
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "changes its form",
+        "doubles at once",
+        *(pytest.param(change, marks=LIKE_ANOTHER) for change in ("rises", "halves at once")),
+    ],
+)
 def test_a_background_that_changes_is_followed(stream, draw, change):
     experiment, patterns = stream(background_photons=0.0)
     patterns = patterns[:2100]

@@ -99,6 +99,9 @@ def test_the_final_map_is_as_good_as_that_of_batch_in_any_order_of_arrival(
     assert set(ids.tolist()) == set(method.source.event_ids().tolist())
 
 
+@pytest.mark.slow(
+    reason="that the end has both starts, and that one is as good as batch, is tried every time"
+)
 def test_with_both_starts_the_end_is_never_less_likely_than_batch(
     growing: Callable[..., Any], online: Make, batch_end: Step, to_the_end: ToTheEnd
 ) -> None:

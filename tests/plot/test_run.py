@@ -29,7 +29,9 @@ def png(figure: Figure) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize("n_models", [0, 1, 3, 6])
+@pytest.mark.parametrize(
+    "n_models", [0, 1, pytest.param(3, marks=pytest.mark.slow(reason="six are drawn every time")), 6]
+)
 def test_any_number_of_models_is_drawn(n_models: int) -> None:
     figure = plot_run([INTENSITY] * n_models, [STEP], ORIENTATIONS, "virus")
     assert png(figure).startswith(b"\x89PNG")

@@ -84,6 +84,7 @@ def test_fluence_is_that_of_the_signal_and_not_of_the_background(
     assert np.corrcoef(emc.fluence[shown], true[shown])[0, 1] > 0.95
 
 
+@pytest.mark.slow(reason="a blind run rejects empty shots every time, in test_traps.py")
 def test_empty_shots_are_rejected_and_hits_are_not(simulated: Any, tiny: Any, tmp_path: Path) -> None:
     data = shots(simulated, tiny, empty_fraction=0.5, background_photons=1000)
     np.save(tmp_path / "b.npy", np.full(400, 1000 / 400))

@@ -96,7 +96,7 @@ def test_left_and_resumed_at_every_step_a_run_ends_the_same(
         run = Run.create(path, orienteer.open(data), SETTINGS, seed=1, device="cpu")
         if run.finished:
             break
-        list(run.iterate(3))
+        list(run.iterate(5))
     assert outcome(runs, path) == outcome(runs, whole)
 
 
@@ -105,7 +105,7 @@ def test_a_limit_raised_at_every_step_ends_in_the_same_bits(
 ) -> None:
     """Also where the limit falls on the step after which a stage or a start is over."""
     path = tmp_path / "run"
-    for limit in [*range(3, Run.open(whole).iteration, 2), 400]:
+    for limit in [*range(3, Run.open(whole).iteration, 3), 400]:
         settings = SETTINGS.model_copy(update={"iterations": limit})
         run = Run.create(path, orienteer.open(data), settings, seed=1, device="cpu")
         list(run.iterate())

@@ -34,6 +34,7 @@ SETTINGS: dict[str, Any] = {"steps": 6, "edge": 12, "models": 2, "shard_bytes": 
 ONE_MINUTE = 60
 # A rank that is silent for three tenths of this does not answer; a live one may be, for a second or two.
 HANG_S = 15.0
+ANOTHER_RANK = pytest.mark.slow(reason="the first rank meets the same every time")
 ANOTHER_ONE = pytest.mark.slow(reason="that another setting is compared is tried every time")
 # Where a rank ends all others, mpiexec tells its status or that of one which it has killed.
 KILLED = int(signal.SIGKILL)
@@ -111,7 +112,7 @@ def test_a_rank_that_cannot_go_on_ends_all_in_one_message(
     assert 1 <= read_checkpoint(folder / LAST).iteration <= 2
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("rank", [0, pytest.param(1, marks=ANOTHER_RANK)])
 def test_a_fault_that_all_can_agree_on_leaves_word_for_who_has_started_the_job(
     rank: int, tmp_path: Path
 ) -> None:

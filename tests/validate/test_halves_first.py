@@ -180,6 +180,7 @@ def test_a_map_that_was_cut_off_is_none(short_run: Run, tmp_path: Path) -> None:
     assert kept_map(half) is None
 
 
+@pytest.mark.slow(reason="halves lead a run, and processes find what one finds, every time")
 def test_processes_lead_a_run_and_phase_it(
     good_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,7 +111,7 @@ CLASSES = ("2", "level=3", "frames=60", "models=2", "junk_classes=1", "determini
         pytest.param(3, "mtip", "3x1", SOME, marks=LESS_OF_THE_SAME),
         pytest.param(2, "mtip", "1x2", (*SOME[:-1], APART), marks=LESS_OF_THE_SAME),
         (4, "mtip", "2x2", (*SOME[:-1], APART)),
-        (3, "emc", "3x1", CLASSES),
+        pytest.param(3, "emc", "3x1", CLASSES, marks=LESS_OF_THE_SAME),
         pytest.param(3, "emc", "3x1", (*TWO_PASSES, TOGETHER), marks=pytest.mark.slow),
     ],
 )
