@@ -85,6 +85,7 @@ def test_a_trouble_of_the_server_is_told_in_its_words(open_window, run_of, root)
         f"/api/runs/{view.rpartition('/')[2]}/tags", {"error": "The disk is full.", "hint": "Free some."}, 409
     )
     window.go(view)
+    window.page.wait_for_load_state("networkidle")  # an answer that comes later takes the words away
     window.page.click("button:text-is('Tag')")
     window.page.fill("dialog input", "some")
     window.page.keyboard.press("Enter")
