@@ -21,7 +21,7 @@ from orienteer.source.patterns import Patterns
 
 SHAPE, BATCH = (20, 20), 50
 OTHER_MOMENTS = pytest.mark.slow(
-    reason="writers are killed twelve times in all, at other moments, every time"
+    reason="writers are killed 24 times in all, at other moments, every time"
 )
 
 
