@@ -1,7 +1,8 @@
 """What EMC and M-TIP make of the same frames: resolution against number of frames and photons.
 
     python bench/data_efficiency.py [--objects blobs] [--frames 300 1000 3000] [--photons 100 300 1000 3000]
-                                    [--pixels N] [--edge A] [--seeds N] [--minutes N] [--device cuda] [--keep]
+                                    [--pixels N] [--edge A] [--seeds N] [--minutes N] [--device cuda]
+                                    [--rows FILE] [--keep]
 
 Each cell of the table is one experiment with Poisson noise, whose frames both methods reconstruct from a
 random start with default settings.  Told are, against the true intensity and beside its radial mean: the mean
@@ -17,7 +18,7 @@ import time
 from typing import Any
 
 from blind import BEAM, OBJECTS, PDB, Object, make_object
-from machine import report_runs
+from machine import add_row, add_rows_option, finished_rows, report_runs
 from orienteer.compare.comparison import compare
 from orienteer.detector.square import square_detector
 from orienteer.errors import OrienteerError
@@ -84,10 +85,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="after which no further cell begins")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    add_rows_option(parser)
     parser.add_argument("--keep", action="store_true", help="keep the result in bench/results")
     options = parser.parse_args()
     began = time.perf_counter()
-    rows: list[dict[str, Any]] = []
+    rows = finished_rows(options)
+    done = {(row["object"], row["frames"], row["photons"], row["seed"], row["method"]) for row in rows}
     things = {name: make_object(name, options.pdb) for name in options.objects}
     cells = [
         (seed, n_frames, photons, name)
@@ -99,11 +102,15 @@ def main() -> None:
     for seed, n_frames, photons, name in cells:
         if time.perf_counter() - began > 60 * options.minutes:
             break
+        methods = [method for method in METHODS if (name, n_frames, photons, seed, method) not in done]
+        if not methods:
+            continue
         source = make_frames(things[name], n_frames, photons, seed, options)
-        for method in METHODS:
+        for method in methods:
             row = {"object": name, "frames": n_frames, "photons": photons, "seed": seed}
             rows.append(row | reconstruct(method, source, things[name], seed, options))
             print(rows[-1], file=sys.stderr, flush=True)
+            add_row(options, rows[-1])
     problem = (
         f"{options.pixels} x {options.pixels} pixels, {options.edge:g} A at the edge, Poisson noise, default "
         "settings, random starts; correlation of speckles with the truth over all shells to the edge"
