@@ -13,12 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import hypothesis
-import numpy as np
-import pytest
-
 # Tests run beside each other: threads and ranks that wait for others must leave them the cores meanwhile.
-# The libraries read this when they are loaded.
+# The libraries read this when they are loaded, so that it stands before all that load them.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
 # Threads of matrix products spin while they wait, whatever they are told: half of the time of all tests.
@@ -28,6 +24,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers, and the many programs that tests start, take what is compiled already, also where the environment
 # asks Python to keep nothing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+import hypothesis
+import numpy as np
+import pytest
 
 from orienteer.compute.arrays import import_cupy
 

@@ -20,9 +20,7 @@ from orienteer.source.orienteer_hdf5 import OrienteerHdf5Source
 from orienteer.source.patterns import Patterns
 
 SHAPE, BATCH = (20, 20), 50
-OTHER_MOMENTS = pytest.mark.slow(
-    reason="writers are killed 24 times in all, at other moments, every time"
-)
+OTHER_MOMENTS = pytest.mark.slow(reason="writers are killed 24 times in all, at other moments, every time")
 
 
 def frames(ids: np.ndarray) -> np.ndarray:
