@@ -28,6 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import hypothesis
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from orienteer.compute.arrays import import_cupy
 
@@ -168,6 +169,13 @@ def same_draws(request: pytest.FixtureRequest) -> None:
     """A test draws the same numbers whichever others its worker has run before."""
     for draws, state in FRESH.get(getattr(getattr(request.node, "module", None), "__name__", ""), []):
         draws.bit_generator.state = state
+
+
+@pytest.fixture(autouse=True)
+def pictures_without_finding_room(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finding room for all words takes longer than drawing: only tests of the pictures themselves wait."""
+    if not request.node.nodeid.startswith("tests/plot/"):
+        monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda engine, figure: None)
 
 
 @pytest.fixture(scope="session")
