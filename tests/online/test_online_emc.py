@@ -16,6 +16,8 @@ from orienteer.source.patterns import Patterns
 
 Make = Callable[..., OnlineEmc]
 ToTheEnd = Callable[..., list[OnlineStep]]
+# For what has nothing to do with how good the map is.
+COARSE = {"level": 2, "refine": False}
 
 
 @pytest.fixture
@@ -179,7 +181,7 @@ def test_when_nothing_comes_it_replays_until_it_has_settled_and_then_waits(
     growing: Callable[..., Any], online: Make
 ) -> None:
     source = growing(100)
-    method = online(source)
+    method = online(source, COARSE)
     method.look(False)
     while method.has_work:
         method.step()
@@ -233,7 +235,7 @@ def test_hits_that_are_not_chosen_are_never_seen(growing: Callable[..., Any], on
 def test_of_more_hits_than_memory_holds_a_sample_is_kept_and_the_end_has_all(
     growing: Callable[..., Any], online: Make, to_the_end: ToTheEnd
 ) -> None:
-    method = online(growing(), round_hits=20, memory_GiB=60 * 600 / 2**30)
+    method = online(growing(), COARSE, round_hits=20, memory_GiB=60 * 600 / 2**30)
     steps = to_the_end(method)
     assert 20 <= method.reservoir.capacity < 200
     assert len(method.reservoir) < 240
@@ -303,7 +305,7 @@ def test_excluded_hits_take_no_part_from_then_on_and_can_be_taken_back(
     growing: Callable[..., Any], online: Make
 ) -> None:
     source = growing(100)
-    method = online(source)
+    method = online(source, COARSE)
     method.look(False)
     while method.has_work:
         method.step()
