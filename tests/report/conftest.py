@@ -145,6 +145,16 @@ def run_folder(made_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made_once / "run", tmp_path / "run"))
 
 
+@pytest.fixture(scope="session")
+def reported_once(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run with its report, for those who only read."""
+    from orienteer.report.page import write_report
+
+    folder = Path(shutil.copytree(made_once / "run", tmp_path_factory.mktemp("reported") / "run"))
+    write_report(folder)
+    return folder
+
+
 @pytest.fixture
 def bare_folder(run_folder: Path) -> Path:
     """The run before phasing and validation."""

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from orienteer.report.chimerax import Map, script
-from orienteer.report.page import write_report
 from orienteer.report.surface import surface_level
 from orienteer.volume.opening import open_volume
 
@@ -15,9 +14,8 @@ def opened(text: str) -> dict[int, str]:
     return {int(number): file for file, number in re.findall(r'^open "([^"]+)" id (\d+)', text, re.MULTILINE)}
 
 
-def test_every_map_is_opened_from_beside_the_script(run_folder: Path) -> None:
-    write_report(run_folder)
-    text = (run_folder / "open_in_chimerax.cxc").read_text()
+def test_every_map_is_opened_from_beside_the_script(reported_once: Path) -> None:
+    text = (reported_once / "open_in_chimerax.cxc").read_text()
     maps = opened(text)
     assert maps == {
         1: "density.mrc",
@@ -26,10 +24,10 @@ def test_every_map_is_opened_from_beside_the_script(run_folder: Path) -> None:
         4: "validation/mask.mrc",
     }
     for file in maps.values():
-        assert (run_folder / file).is_file()
+        assert (reported_once / file).is_file()
     assert re.findall(r"^hide #(\d+) models$", text, re.MULTILINE) == ["2", "3", "4"]
     level = float(re.findall(r"^volume #1 .*level (\S+)", text, re.MULTILINE)[0])
-    assert level == pytest.approx(surface_level(open_volume(run_folder / "density.mrc").values), rel=1e-5)
+    assert level == pytest.approx(surface_level(open_volume(reported_once / "density.mrc").values), rel=1e-5)
 
 
 def test_a_scale_bar_is_round_and_comes_last() -> None:
