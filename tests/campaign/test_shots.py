@@ -132,7 +132,7 @@ def test_writers_that_are_killed_lose_nothing_and_count_nothing_twice(address: s
     with Campaign.open(address, create=True) as campaign:
         campaign.add_run("r1")
         said = -1
-        for _ in range(3):
+        for _ in range(2):
             command = [sys.executable, "-c", WRITER, address, "r1", str(max(0, said - 2))]
             writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
             try:

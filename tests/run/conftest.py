@@ -36,7 +36,7 @@ def outcome(path: Path) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def runs() -> SimpleNamespace:
     """What tests of runs share."""
     return SimpleNamespace(

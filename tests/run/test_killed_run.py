@@ -23,15 +23,23 @@ def carry_out(runs: SimpleNamespace, path: Path) -> None:
         pass
 
 
+@pytest.fixture(scope="module")
+def wanted(runs: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The outcome of a run that nobody killed."""
+    path = tmp_path_factory.mktemp("alone") / "run"
+    carry_out(runs, path)
+    outcome: dict[str, Any] = runs.outcome(path)
+    return outcome
+
+
 def is_finished(path: Path) -> bool:
     return (path / "run.json").exists() and Run.open(path).finished
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_killed_at_random_instants_a_run_ends_the_same(
-    seed: int, runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
+    seed: int, runs: SimpleNamespace, wanted: dict[str, Any], tmp_path: Path
 ) -> None:
-    wanted = uninterrupted(**SETTINGS)
     draw = random.Random(seed)
     path = tmp_path / "run"
     fork = multiprocessing.get_context("fork")
@@ -60,10 +68,9 @@ PLACES = [
 
 @pytest.mark.parametrize("first_call", range(1, 5))
 def test_killed_between_any_two_files_a_run_ends_the_same(
-    first_call: int, runs: SimpleNamespace, uninterrupted: Any, tmp_path: Path
+    first_call: int, runs: SimpleNamespace, wanted: dict[str, Any], tmp_path: Path
 ) -> None:
     """A kill by the clock seldom falls between two renamings; here it is aimed there."""
-    wanted = uninterrupted(**SETTINGS)
     path = tmp_path / "run"
     n_killed = 0
     while not is_finished(path):
