@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orienteer.compare import alignment
-from orienteer.compare.alignment import align_intensities, even_shells, look_alike_rotations, speckle_radius
+from orienteer.compare.alignment import align_intensities, look_alike_rotations
+from orienteer.compare.rotation_search import RotationSearch, even_shells, speckle_radius
 from orienteer.compare.shells import radial_mean, radial_variance, shell_index
 from orienteer.compute.arrays import import_cupy
 from orienteer.errors import OrienteerError
@@ -38,13 +38,13 @@ def test_a_turn_that_is_nearly_known_is_found_with_less_than_a_third_of_the_work
     body, turn = random_blobs(200, 8, seed=2), random_uniform(1, 2)[0]
     reference, moving = intensity_on_cube(body, 33, 0.03, turn), intensity_on_cube(body, 33, 0.03)
     looked_at: list[int] = []
-    scores = alignment._Search.scores
+    scores = RotationSearch.scores
 
     def counted(search, quaternions, points, order, weights=None):  # type: ignore[no-untyped-def]
         looked_at.append(len(quaternions) * len(points))
         return scores(search, quaternions, points, order, weights)
 
-    monkeypatch.setattr(alignment._Search, "scores", counted)
+    monkeypatch.setattr(RotationSearch, "scores", counted)
     searched = align_intensities(reference, moving)
     in_all = sum(looked_at)
     looked_at.clear()

@@ -3,33 +3,23 @@
 An intensity is known up to a rotation only, and it is its own mirror image through the origin, so that both
 hands of a particle have the same one up to a rotation: there is no hand to search for, and no shift.
 
-Both cubes are first made comparable: every shell gets mean 0 and variance 1, so that neither the steep fall
-with q nor the bright centre decides.  All rotations are then tried on the inner shells, where a coarse grid
-is fine enough; the best go on to more shells and half the step, again and again, until all shells take part;
-and the very best are followed to the top of the correlation.
+All rotations are tried on the inner shells, where a coarse grid is fine enough; the best go on to more shells
+and half the step, again and again, until all shells take part; and the very best are followed to the top of
+the correlation.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.shells import (
-    OUTSIDE,
-    ShellCorrelation,
-    n_shells,
-    radial_mean,
-    shell_correlation,
-    shell_index,
-    without_profile,
-)
-from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume, sample, spline_coefficients
-from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compare.rotation_search import OFFSETS, RotationSearch, around, small_turn
+from orienteer.compare.shells import ShellCorrelation, n_shells, shell_correlation
+from orienteer.compare.turning import CUBIC, LINEAR, rotate_volume
+from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.errors import OrienteerError
-from orienteer.orientation.quaternion import canonical, compose, from_axis_angle, to_matrix
+from orienteer.orientation.quaternion import canonical, compose
 from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundred_cell
 
 _COARSE_DIVISIONS = 6
@@ -40,11 +30,7 @@ _KEPT_OF_MANY, _APART_DEG = 240, 6.0
 # Share of its correlation at the top that a rotation near it has at least.
 _LIKELY = 0.5
 _POINTS_COARSE, _POINTS_FINE, _POINTS_LAST, _POINTS_OF_SHELLS = 800, 2000, 40_000, 200_000
-_OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
 _MOST_ROUNDS = 8
-# Speckles are measured in a cube that reaches so many voxels from the centre.
-_REACH_OF_SPECKLES = 32
-_SEED = 20  # of the voxels that are looked at, so that the same volumes always give the same answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +81,7 @@ def align_intensities(
             f"shells {first_shell} to {last} were asked for; a cube of {reference.shape[0]} voxels "
             f"has shells 0 to {n_shells(reference.shape[0]) - 1}."
         )
-    search = _Search(reference, moving, first_shell, last)
+    search = RotationSearch(reference, moving, first_shell, last)
     starts = _descend(search, _KEPT, _FOLLOWED, 0.5, 0.0) if near is None else near[None]
     quaternions = _follow(search, starts)
     turned = rotate_volume(moving, quaternions)
@@ -112,7 +98,7 @@ def candidate_rotations(
     other; arguments as in :func:`align_intensities`.
     """
     last = n_shells(reference.shape[0]) - 1 if last_shell is None else last_shell
-    search = _Search(reference, moving, first_shell, last)
+    search = RotationSearch(reference, moving, first_shell, last)
     return _descend(search, _KEPT_OF_MANY, most, 1.0, _APART_DEG)
 
 
@@ -127,7 +113,7 @@ def look_alike_rotations(
     least : correlation over these shells from which on two views are alike.
     most : rotations that are looked at.
     """
-    search = _Search(values, values, first_shell, last_shell)
+    search = RotationSearch(values, values, first_shell, last_shell)
     points = search.points(last_shell, _POINTS_FINE)
     found = _descend(search, _KEPT_OF_MANY, most, 1.0, _APART_DEG)
     likely = found[search.scores(found, points, LINEAR) >= _LIKELY * least]
@@ -138,121 +124,8 @@ def look_alike_rotations(
     return np.asarray(_distinct(np.array([[1.0, 0.0, 0.0, 0.0], *alike]), _APART_DEG, most))
 
 
-class _Search:
-    """Two volumes with even shells, and the correlation of chosen voxels for any rotations."""
-
-    def __init__(self, reference: Array, moving: Array, first_shell: int, last_shell: int) -> None:
-        # Nothing further out can be turned into the last shell; splines look two voxels around.
-        self.reference, self.moving = (
-            even_shells(_middle(values, last_shell + 3)) for values in (reference, moving)
-        )
-        self.first_shell, self.last_shell = first_shell, last_shell
-        n = self.reference.shape[0]
-        shell = shell_index(n).ravel()
-        chosen = np.flatnonzero((shell >= first_shell) & (shell <= last_shell) & (shell != OUTSIDE))
-        self._voxels = np.stack(np.unravel_index(chosen, (n, n, n)), axis=1) - n // 2
-        self._shells = shell[chosen]
-        self._draws = np.random.default_rng(_SEED).random(len(chosen))
-        # Long streaks, as of a body with facets, are as narrow across as the speckles of others.
-        self.speckle = min(2.0, speckle_radius(self.reference))
-        self._cubic: Array | None = None
-
-    def points(self, last_shell: int, n_points: int) -> NDArray[np.int64]:
-        """Voxels (P, 3), from the centre: all, or about n_points, more of a shell the larger its radius."""
-        inside = self._shells <= last_shell
-        if int(inside.sum()) > n_points:
-            share = inside / np.maximum(self._shells, 1)
-            inside = self._draws < share * (n_points / share.sum())
-        return np.asarray(self._voxels[inside])
-
-    def scores(
-        self, quaternions: NDArray[np.float64], points: NDArray[np.int64], order: int,
-        shell_weights: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:  # fmt: skip
-        """Correlation over the points (P, 3) of the reference and the turned volume, (K,).
-
-        The turned values are divided by their own strength: interpolation weakens them by an amount that
-        depends on the rotation, which would otherwise favour turns that lead from voxel to voxel.
-        """
-        xp = array_namespace(self.reference)
-        n = self.reference.shape[0]
-        at = points + n // 2
-        x, y, z = (xp.asarray(at[:, i]) for i in range(3))
-        values = self.reference[x, y, z]
-        weights = np.ones(len(points))
-        if shell_weights is not None:
-            weights = shell_weights[shell_index(n)[at[:, 0], at[:, 1], at[:, 2]]]
-        weights = xp.asarray(weights)
-        turned = sample(
-            self._coefficients(order), points.astype(np.float64),
-            np.swapaxes(to_matrix(quaternions), 1, 2), order,
-        )  # fmt: skip
-        turned = xp.astype(turned, xp.float64)
-        strength = xp.sqrt(xp.matmul(turned * turned, weights) * xp.sum(weights * values * values))
-        products = xp.matmul(turned, weights * values)
-        return to_numpy(products / xp.where(strength > 0, strength, 1.0))
-
-    def shell_agreement(
-        self, quaternion: NDArray[np.float64], points: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Correlation of the points (P, 3) of every shell, (S,); 0 where a shell has none."""
-        n = self.reference.shape[0]
-        x, y, z = (points + n // 2).T
-        back = np.swapaxes(to_matrix(quaternion), 0, 1)[None]
-        b = to_numpy(sample(self._coefficients(CUBIC), points.astype(np.float64), back, CUBIC))[0]
-        xp = array_namespace(self.reference)
-        a = to_numpy(self.reference[xp.asarray(x), xp.asarray(y), xp.asarray(z)])
-        shell = shell_index(n)[x, y, z]
-        products, one, other = (
-            np.bincount(shell, weights=values, minlength=n_shells(n)) for values in (a * b, a * a, b * b)
-        )
-        return np.asarray(products / np.sqrt(np.maximum(one * other, 1e-30)))
-
-    def _coefficients(self, order: int) -> Array:
-        if order == LINEAR:
-            return self.moving
-        if self._cubic is None:
-            self._cubic = spline_coefficients(self.moving, order)
-        return self._cubic
-
-
-def even_shells(values: Array) -> Array:
-    """The cube with mean 0 and variance 1 on every shell, (n, n, n) float64; 0 where nothing is known."""
-    xp = array_namespace(values)
-    deviation = without_profile(values)
-    spread = np.sqrt(radial_mean(deviation * deviation))
-    inverse = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 0)
-    factor = xp.asarray(np.append(inverse, 0.0)[shell_index(values.shape[0])])
-    result = deviation * factor
-    return xp.where(xp.isnan(result), 0.0, result)
-
-
-def _middle(values: Array, reach: int) -> Array:
-    """The cube of 2 reach + 1 voxels around the centre voxel; the whole one when it is not larger."""
-    n = values.shape[0]
-    if 2 * reach + 1 >= n:
-        return values
-    inside = slice(n // 2 - reach, n // 2 + reach + 1)
-    return values[inside, inside, inside]
-
-
-def speckle_radius(even: Array) -> float:
-    """Half width of the speckles of a cube with even shells, in voxels, at least 1.
-
-    Where the autocorrelation has fallen to half of its value one voxel from the centre: noise that is
-    independent from voxel to voxel shows up only in the centre itself.
-    """
-    xp = array_namespace(even)
-    inner = _middle(even, _REACH_OF_SPECKLES)
-    power = xp.abs(xp.fft.fftn(inner)) ** 2
-    autocorrelation = xp.fft.fftshift(xp.real(xp.fft.ifftn(power)))
-    profile = radial_mean(autocorrelation)[1:].tolist()
-    below = [s for s, value in enumerate(profile, start=1) if value < profile[0] / 2]
-    return float(max(1, below[0] - 1)) if below and profile[0] > 0 else 1.0
-
-
 def _descend(
-    search: _Search, n_kept: int, most: int, apart_steps: float, apart_deg: float
+    search: RotationSearch, n_kept: int, most: int, apart_steps: float, apart_deg: float
 ) -> NDArray[np.float64]:
     """The best rotations of ever finer steps on ever more shells, at most so many, (K, 4), best first.
 
@@ -266,32 +139,13 @@ def _descend(
     best = np.asarray(six_hundred_cell(_COARSE_DIVISIONS).quaternions)
     for level, step_deg in enumerate(steps(levels_deg, "Searching rotations")):
         if level > 0:
-            best = _around(_distinct(best, apart_steps * levels_deg[level - 1], n_kept), step_deg)
+            best = around(_distinct(best, apart_steps * levels_deg[level - 1], n_kept), step_deg)
         # A turn by the step moves the voxels of the last shell by one speckle: no peak is stepped over.
         reach = int(np.ceil(speckle / np.radians(step_deg)))
         shell = min(last, max(search.first_shell, reach))
         points = search.points(shell, _POINTS_FINE if level > 0 else _POINTS_COARSE)
         best = best[np.argsort(-search.scores(best, points, LINEAR), kind="stable")]
     return _distinct(best, max(2 * levels_deg[-1], apart_deg), most)
-
-
-def _around(quaternions: NDArray[np.float64], step_deg: float) -> NDArray[np.float64]:
-    """Each rotation and its 26 neighbours a step away along the axes and diagonals, (27 K, 4)."""
-    return np.asarray(compose(_turns(step_deg), quaternions[:, None])).reshape(-1, 4)
-
-
-@lru_cache(maxsize=64)
-def _turns(step_deg: float) -> NDArray[np.float64]:
-    """The turns to the neighbours, (27, 4); all climbs of a search take the same few steps."""
-    return np.array([_small_turn(step_deg * offset) for offset in _OFFSETS])
-
-
-def _small_turn(vector_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The turn about a vector by its length in degrees, (4,)."""
-    angle = float(np.linalg.norm(vector_deg))
-    if angle == 0:
-        return np.array([1.0, 0.0, 0.0, 0.0])
-    return np.asarray(from_axis_angle(vector_deg, angle))
 
 
 def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> NDArray[np.float64]:
@@ -308,7 +162,7 @@ def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> 
     return kept[:n_kept]
 
 
-def _follow(search: _Search, starts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _follow(search: RotationSearch, starts: NDArray[np.float64]) -> NDArray[np.float64]:
     """The rotation at the top of the correlation nearest to one of the starts, the highest, (4,).
 
     Linear splines lead to the top; cubic ones, which cost ten times as much but blur little, place it.
@@ -324,8 +178,8 @@ def _follow(search: _Search, starts: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _climb(
-    search: _Search, quaternion: NDArray[np.float64], points: NDArray[np.int64], order: int, step_deg: float,
-    shell_weights: NDArray[np.float64] | None = None,
+    search: RotationSearch, quaternion: NDArray[np.float64], points: NDArray[np.int64], order: int,
+    step_deg: float, shell_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
     """The top near a rotation, by parabolas through the 27 rotations a step away.
 
@@ -333,9 +187,9 @@ def _climb(
     """
     least_deg = step_deg / 8
     for _ in range(_MOST_ROUNDS):
-        scores = search.scores(_around(quaternion[None], step_deg), points, order, shell_weights)
+        scores = search.scores(around(quaternion[None], step_deg), points, order, shell_weights)
         move = _top_of_parabola(scores)
-        quaternion = np.asarray(compose(_small_turn(step_deg * move), quaternion))
+        quaternion = np.asarray(compose(small_turn(step_deg * move), quaternion))
         if np.linalg.norm(move) < 1:
             step_deg /= 2
         if step_deg <= least_deg:
@@ -344,11 +198,11 @@ def _climb(
 
 
 def _top_of_parabola(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where, in steps, the parabola nearest to the scores at _OFFSETS is highest, (3,).
+    """Where, in steps, the parabola nearest to the scores at OFFSETS is highest, (3,).
 
     When it has no top, or one far outside, the best of the offsets itself.
     """
-    x, y, z = _OFFSETS.T
+    x, y, z = OFFSETS.T
     terms = np.column_stack([np.ones(len(x)), x, y, z, x * x / 2, y * y / 2, z * z / 2, x * y, x * z, y * z])
     _, gx, gy, gz, xx, yy, zz, xy, xz, yz = np.linalg.lstsq(terms, scores, rcond=None)[0]
     curvature = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -356,10 +210,10 @@ def _top_of_parabola(scores: NDArray[np.float64]) -> NDArray[np.float64]:
         top = -np.linalg.solve(curvature, np.array([gx, gy, gz]))
         if np.linalg.norm(top) < 2:
             return np.asarray(top)
-    return np.asarray(_OFFSETS[np.argmax(scores)])
+    return np.asarray(OFFSETS[np.argmax(scores)])
 
 
-def _weights_of_agreement(search: _Search, quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weights_of_agreement(search: RotationSearch, quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weight of a voxel in every shell, (S,): what a shell that agrees so well tells about the rotation.
 
     Two shells of correlation c have a noise variance of about 1 - c^2 against a signal of c.  Shells of pure

@@ -105,9 +105,10 @@ def _coverage(state: State, entry: Entry) -> dict[str, Any]:
 
 
 def _symmetry(state: State, entry: Entry) -> PointGroup:
-    """The point group that was imposed; none where nobody says a known one."""
-    settings = state.settings(entry)
-    name = as_words(at(settings, str(entry.row["kind"]), "symmetry"))
+    """The point group of the intensity, by its last step or its settings; none where nobody says one."""
+    last = state.steps.columns(entry.path / "events.jsonl", after=2**62)["last"]
+    name = as_words(at(last or {}, "symmetry"))
+    name = name or as_words(at(state.settings(entry), str(entry.row["kind"]), "symmetry"))
     try:
         return as_point_group(name or "C1")
     except Exception:  # whatever the file says instead

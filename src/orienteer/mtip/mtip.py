@@ -73,6 +73,7 @@ class Mtip(Emc):
     merges_whole_frames = False
     # Its envelope has no dark rings, and models have their own.
     has_own_means = False
+    may_find_symmetry = False
 
     def __init__(
         self, source: Source, settings: MtipSettings | None = None, *, seed: int = 0,
@@ -250,12 +251,12 @@ class Mtip(Emc):
 
     def _phasing(self, half: int, model: int) -> LoopPhasing:
         if (half, model) not in self._phasings:
-            work, settings = self.work, self.settings
+            work, symmetry = self.work, self.settings.given_group.name
             self._phasings[half, model] = LoopPhasing(
                 self._grid,
                 self.profile,
                 (float(work.length_inv_A.min()), work.stage.merged_inv_A),
-                PhaseSettings(diameter_A=self.diameter_A, symmetry=settings.symmetry, background=False),
+                PhaseSettings(diameter_A=self.diameter_A, symmetry=symmetry, background=False),
                 _seed_of(self.seed, half, model),
             )
         return self._phasings[half, model]

@@ -28,7 +28,7 @@ class FinalEmc(Emc):
             self.course.n_starts += 1
             self._begin_start(0)
         elif learnt is not None:
-            self.course.n_starts = 1
+            self.course.n_starts, self.course.has_start = 1, True
 
     def _begin_start(self, start: int) -> None:
         super()._begin_start(start)

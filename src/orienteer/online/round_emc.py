@@ -40,6 +40,7 @@ class RoundEmc(Emc):
 
     gathers_momentum = False  # each round has other hits, whose noise would be carried on
     has_some_frames = True  # of all that are to come
+    may_find_symmetry = False  # the map would turn while people look at it
     has_own_means = False  # what earlier rounds have merged is relative to the mean of all hits
 
     def __init__(
@@ -67,8 +68,9 @@ class RoundEmc(Emc):
         now = super()._progress(work, log_likelihood, change)
         return replace(now, iterations_done=_SETTLED) if now.iterations_done >= self.most_rounds else now
 
-    def _turn(self, turn: Turn) -> None:
+    def _turn(self, turn: Turn) -> str:
         self.turn = turn
+        return ""
 
     def begin(
         self, carried: Mapping[str, Any], profile: RadialProfile, reservoir: Reservoir,

@@ -72,5 +72,5 @@ def _show_run(run: Run, title: str) -> "Figure":
         run.steps,
         run.orientations() if has_results else {},
         title,
-        run.settings.symmetry,
+        run.group.name,
     )

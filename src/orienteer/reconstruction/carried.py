@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
+from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.course.course import Course
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.compression import Compressed
@@ -33,8 +34,9 @@ from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Order of a point group from which on poses are few and wrong basins many, and the starts it then gets.
-_HIGH_ORDER, _STARTS = 12, 4
+# Order of a point group from which on particles are nearly round: poses are few and wrong basins many.  The
+# starts that these get.
+_HIGH_ORDER, STARTS_OF_ROUND = 12, 4
 
 
 class Carried(Preparation):
@@ -42,9 +44,11 @@ class Carried(Preparation):
 
     ratios : of each model its radial mean, relative to that of all frames.
     has_own_means : whether states have radial means of their own; else they share that of all frames.
+    may_find_symmetry : whether a symmetry that nobody gave is looked for.
     """
 
     has_own_means = True
+    may_find_symmetry = True
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class Carried(Preparation):
     ) -> None:
         super().__init__(source, settings or EmcSettings(), device, mesh)
         self.seed = seed
-        n_starts = self.settings.starts or (_STARTS if self.group.order >= _HIGH_ORDER else 1)
+        n_starts = self.settings.starts or (STARTS_OF_ROUND if self.group.order >= _HIGH_ORDER else 1)
         if self._knows_all:  # every start would come to the same
             n_starts = 1
         # Several models begin as one, which is split.
@@ -148,6 +152,11 @@ class Carried(Preparation):
             self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
         self.noise.forget()
         self.half_correlation = np.ones(n_shells_of(first[0]))
+
+    def take_symmetry(self, group: PointGroup) -> None:
+        """Go on with the symmetry that was found, from the next stage that is entered."""
+        self.group = group
+        self.stages = self._ladder()
 
     def _first_models(self, start: int) -> Array:
         """(M, n, n, n) random models, other ones for each start."""
@@ -247,6 +256,7 @@ class Carried(Preparation):
         return {
             **self._learnt(),
             **candidates,
+            "group": self.group.name,
             "n_candidates": len(self.candidates),
             "watch": None if self.watch is None else np.array(astuple(self.watch)),
             "plan": self.plan.order_of_sums,
@@ -302,6 +312,11 @@ class Carried(Preparation):
             {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
             for start in starts
         ]
+        group = PointGroup(
+            str(state.get("group", self.group))
+        )  # older checkpoints have none but what was given
+        if group != self.group:
+            self.take_symmetry(group)
         # Frames are sorted by the fluences that held when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))

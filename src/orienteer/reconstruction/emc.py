@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.symmetry_axes import SymmetryAxes
 from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
-from orienteer.reconstruction.carried import Carried
+from orienteer.reconstruction.carried import STARTS_OF_ROUND, Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
+from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry, symmetric_models
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
@@ -123,10 +125,10 @@ class Emc(Carried):
         elif (course.after_limit or turn) == "judge states":
             asked = ask_sentinels(self) if self.settings.models == "auto" else None
             note = self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
-        states = state_summaries(self)
+        states, symmetry = state_summaries(self), self.group.name
         perplexity = table.mean_perplexity(merged)
         sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
-        self._turn(turn)
+        note = self._turn(turn) or note
         return Step(
             iteration=course.iteration,
             log_likelihood=now.log_likelihood,
@@ -151,6 +153,7 @@ class Emc(Carried):
             states=states,
             radial=radial,
             sent_bytes=sent,
+            symmetry=symmetry,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
 
@@ -312,8 +315,17 @@ class Emc(Carried):
             self.annealing.iterations_done, self._spread,
         )  # fmt: skip
 
-    def _turn(self, turn: Turn) -> None:
-        """Make ready for what comes next."""
+    def _turn(self, turn: Turn) -> str:
+        """Make ready for what comes next; one sentence where there is something to be said of it."""
+        if turn in ("next stage", "next start", "best start") and seeks_symmetry(self):
+            with logged("symmetry"):
+                symmetry = look_for_symmetry(self)
+            if symmetry.axes is not None:
+                self._begin_symmetric(symmetry.axes)
+                return symmetry.words
+            if self.course.n_starts == 1 and not (self.course.has_start or self.settings.starts):
+                # It may have ended beside the truth, as nearly round particles do.
+                self.course.n_starts, turn = STARTS_OF_ROUND, "next start"
         if turn == "next stage":
             self.enter(self.course.stage + 1)
         elif turn in ("next start", "best start"):
@@ -321,7 +333,7 @@ class Emc(Carried):
             self.candidates.append({**found, "log_likelihood": self.course.last_log_likelihood})
             if turn == "next start":
                 self._begin_start(self.course.start + 1)
-                return
+                return ""
             best = int(np.argmax([candidate["log_likelihood"] for candidate in self.candidates]))
             self.course.start = best
             self.course.has_start = True
@@ -330,6 +342,15 @@ class Emc(Carried):
             self.enter(0 if self.course.grows else 1, is_new=False)
         elif turn == "judge states":
             self._grow()
+        return ""
+
+    def _begin_symmetric(self, axes: SymmetryAxes) -> None:
+        """Do the first stage again with models of the symmetry that was found, about its own axes."""
+        self.models = self.xp.stack([symmetric_models(half, axes) for half in self.models])
+        self.full = self.models.mean(axis=0)
+        self.candidates, self.course.has_start = [], True
+        self.take_symmetry(axes.group)
+        self.enter(0)
 
     def _grow(self) -> None:
         """Do what was decided about the number of models."""

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, to_numpy
+from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.reconstruction.model.relative_intensity import by_shell, n_shells_of, resized
 from orienteer.reconstruction.orienting.temperature import Annealing
+from orienteer.reconstruction.settings import AUTO_SYMMETRY
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.carried import Carried
@@ -30,6 +32,7 @@ class LearntMap:
     voxel_inv_A, merged_inv_A : edge of a voxel, and the radius up to which frames were merged.
     profile : radial mean of the intensity.
     dispersion : (shells,) relative variance of the model's own error; sigma : that of the Gaussian noise.
+    symmetry : of the models, about the axes that the group has by its definition.
     """
 
     models: NDArray[np.float32]
@@ -39,6 +42,7 @@ class LearntMap:
     profile: RadialProfile
     dispersion: NDArray[np.float64]
     sigma: float
+    symmetry: str = "C1"
 
     @classmethod
     def of(cls, emc: Carried) -> LearntMap:
@@ -51,7 +55,7 @@ class LearntMap:
             models, full = models * ratios, full * ratios
         return cls(
             models, full, stage.voxel_inv_A, stage.merged_inv_A, emc.profile,
-            emc.noise.dispersion, emc.noise.sigma,
+            emc.noise.dispersion, emc.noise.sigma, emc.group.name,
         )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
@@ -65,6 +69,7 @@ class LearntMap:
             "map/profile_log_mean": self.profile.log_mean,
             "map/dispersion": self.dispersion,
             "map/sigma": self.sigma,
+            "map/symmetry": self.symmetry,
         }
 
     @classmethod
@@ -81,6 +86,7 @@ class LearntMap:
             ),
             np.array(state["map/dispersion"], np.float64),
             float(state["map/sigma"]),
+            str(state.get("map/symmetry", "C1")),  # older maps have none
         )
 
 
@@ -88,6 +94,9 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     """Let a reconstruction begin with the first model of a map instead of a random one, in this stage."""
     xp = emc.xp
     emc.models = None
+    if emc.settings.symmetry == AUTO_SYMMETRY and learnt.symmetry != emc.group.name:
+        # What was found holds here, too.
+        emc.take_symmetry(PointGroup(learnt.symmetry))
     emc.enter(stage)
     work = emc.work
     zoom = learnt.voxel_inv_A / work.stage.voxel_inv_A

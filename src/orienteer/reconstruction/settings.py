@@ -6,9 +6,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from orienteer.orientation.point_group import PointGroup
 from orienteer.settings.section import Section
 
 _MOST_MODELS = 64
+# A symmetry that nobody gives is looked for.
+AUTO_SYMMETRY = "auto"
+
+
+def given_group(symmetry: str) -> PointGroup:
+    """The point group by the name that a setting gives; C1 where it is yet to be looked for."""
+    return PointGroup("C1" if symmetry == AUTO_SYMMETRY else symmetry)
 
 
 def _number_of_models(value: Any) -> Any:
@@ -44,6 +52,11 @@ class EmcSettings(Section):
         "known_poses_column": "known_orientations_column",
     }
 
+    @property
+    def given_group(self) -> PointGroup:
+        """The symmetry that was given; C1 where it is yet to be looked for."""
+        return given_group(self.symmetry)
+
     likelihood: Literal["negative-binomial", "poisson", "gaussian"] = Field(
         default="negative-binomial",
         description="Noise: photon counting with the model's own error, photon counting alone, or Gaussian.",
@@ -56,7 +69,10 @@ class EmcSettings(Section):
     reject_junk: bool = Field(
         default=True, description="Leave out frames that show something else than the particle, or nothing."
     )
-    symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
+    symmetry: str = Field(
+        default="auto",
+        description="Of the particle: C1, Cn, Dn, T, O or I; auto: EMC looks for I, O and T, else C1.",
+    )
     fluence: Literal["auto", "estimate", "constant"] = Field(
         default="auto",
         description="Whether every frame has its own fluence; auto looks at the photon numbers.",
@@ -83,7 +99,7 @@ class EmcSettings(Section):
         default=0,
         ge=0,
         le=100,
-        description="Random starts; the likeliest goes on to full size.  0: 4 for T, O and I, else 1.",
+        description="Random starts; the likeliest goes on to full size.  0: 1, or up to 4 if nearly round.",
     )
     halves: bool = Field(
         default=True, description="Orient each half of the frames by the model of the other half."

@@ -28,6 +28,7 @@ class Step:
     states : of each model its ``occupancy``, the share of the frames that show it, and ``agrees_to_A``, to
         which resolution its halves agree (None: nowhere).
     sent_bytes : what ranks have sent to each other, all of them together; 0: there is one.
+    symmetry : of the models, given or found.
     radial : q_inv_A, intensity and, where there are halves, half_correlation by shell, for a small plot.
     """
 
@@ -55,3 +56,4 @@ class Step:
     agrees_to_A: float | None = None
     sentinel_gain_nats: float | None = None
     sent_bytes: int = 0
+    symmetry: str = "C1"

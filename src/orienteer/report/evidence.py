@@ -16,7 +16,7 @@ from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
 from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
 from orienteer.phase.result import DESCRIPTION as PHASING
-from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.settings import AUTO_SYMMETRY, EmcSettings
 from orienteer.report.frames import Frames, look_at_frames
 from orienteer.report.surface import surface_level
 from orienteer.report.words import sentence
@@ -108,6 +108,18 @@ class Evidence:
         """The settings of the method of the run; empty where they cannot be read."""
         section = (self.settings.value or {}).get(str(self.described.get("method", "emc")))
         return section if isinstance(section, dict) else {}
+
+    @property
+    def given_symmetry(self) -> str:
+        """The symmetry that the intensity was told to have; C1 where none was."""
+        given = str(self.method_settings.get("symmetry", "C1"))  # which may be anything in a damaged file
+        return "C1" if given == AUTO_SYMMETRY else given
+
+    @property
+    def symmetry(self) -> str:
+        """The symmetry that the intensity has: given, or found in the frames, as the last step tells it."""
+        told = [step["symmetry"] for step in self.steps if isinstance(step.get("symmetry"), str)]
+        return told[-1] if told and self.given_symmetry == "C1" else self.given_symmetry
 
     @property
     def known_orientations(self) -> str:

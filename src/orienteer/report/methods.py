@@ -84,10 +84,20 @@ def _how(evidence: Evidence, settings: Mapping[str, Any]) -> str:
     return f"by multi-tiered iterative phasing ({references.MTIP.short}), as an autocorrelation {phased},"
 
 
+def _symmetry(evidence: Evidence) -> str:
+    if evidence.given_symmetry != "C1":
+        return f"The symmetry {evidence.given_symmetry} was imposed."
+    if evidence.symmetry != "C1":
+        return (
+            f"The symmetry {evidence.symmetry} was found in the intensity of the first stage, judged by "
+            "patterns that had no part in it, and imposed from then on."
+        )
+    return "No symmetry was imposed."
+
+
 def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     described, steps = evidence.described, evidence.steps
     version = as_words(at(described, "versions", "orienteer"))
-    symmetry = emc.get("symmetry", "C1")
     # Settings may leave the number of starts to the run; its steps tell those that there were.
     n_starts = max((step.get("start", 1) for step in steps), default=1)
     n_models = len(evidence.intensities.value or (None,))
@@ -107,7 +117,7 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
         f"(seed {described.get('seed', NOT_KNOWN)}), {knowing}.",
         *_states(evidence, emc, n_models),
         f"Patterns were scored by {_NOISE.get(str(emc.get('likelihood')), str(emc.get('likelihood')))}.",
-        f"The symmetry {symmetry} was imposed." if symmetry != "C1" else "No symmetry was imposed.",
+        _symmetry(evidence),
     ]
     if emc.get("fluence") == "estimate" or (emc.get("fluence") == "auto" and _fluences_vary(evidence)):
         said.append("The fluence of every pattern was estimated together with its orientation.")

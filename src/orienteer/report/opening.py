@@ -188,10 +188,15 @@ def _doubts(phasing: PhasingFacts | None, validation: ValidationFacts | None) ->
 def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
     """What was imposed on the result rather than found in the data."""
     emc, found = evidence.method_settings, []
-    symmetry = emc.get("symmetry", "C1")
-    if symmetry != "C1":
-        found.append(f"The symmetry {symmetry} was imposed on the intensity, not found.")
-    if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
+    symmetry, given = evidence.symmetry, evidence.given_symmetry
+    if given != "C1":
+        found.append(f"The symmetry {given} was imposed on the intensity, not found.")
+    elif symmetry != "C1":
+        found.append(
+            f"The symmetry {symmetry} was found in the first intensity, since frames that had no part in it "
+            "were likelier so, and imposed from then on."
+        )
+    if phasing is not None and phasing.symmetry not in ("", "C1", given):
         found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")
     models = len(evidence.intensities.value or ())
     if models > 1:

@@ -104,7 +104,7 @@ def _draw_frames(evidence: Evidence) -> Markup:
     if table is None:
         return missing(evidence.orientations.missing)
     parts: list[Markup | None] = []
-    group = str(evidence.method_settings.get("symmetry", "C1"))
+    group = evidence.symmetry
     quaternions = np.asarray(table.get("quaternion", np.zeros((0, 4))))
     try:
         svg = (

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from orienteer.orientation.point_group import as_point_group
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.source.base import Source
 from orienteer.source.summary import blocks_to_look_at, summarise
@@ -40,7 +39,7 @@ def choose_method(source: Source, settings: EmcSettings) -> Choice:
     n_frames = source.n_frames or 0
     if settings.models != 1:
         return Choice("emc", "EMC was chosen, which tells several states apart.")
-    if as_point_group(settings.symmetry).order >= ROUND:
+    if settings.given_group.order >= ROUND:
         return Choice("emc", f"EMC was chosen: a particle of symmetry {settings.symmetry} is nearly round.")
     if n_frames > MOST_FRAMES:
         return Choice("emc", f"EMC was chosen: {n_frames:,} frames are more than {MOST_FRAMES:,}.")

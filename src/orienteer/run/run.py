@@ -15,7 +15,8 @@ from orienteer.compute.plain_json import plain
 from orienteer.compute.ranks.mesh import SERIAL_MESH, HalfSets, Mesh
 from orienteer.compute.ranks.world import world
 from orienteer.errors import OrienteerError
-from orienteer.reconstruction.settings import EmcSettings
+from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.settings import EmcSettings, given_group
 from orienteer.run.arguments import as_count, as_folder, as_section, as_seed, as_source
 from orienteer.run.beginning import begin_or_resume, leave_earlier_loop, under_way
 from orienteer.run.checkpoint import LAST, Checkpoint, save_checkpoint
@@ -165,6 +166,19 @@ class Run(RunRecord):
         if self._source is None:
             self._source = reopen_source(self._directory, self.described)
         return self._source
+
+    @property
+    def group(self) -> PointGroup:
+        """The symmetry of its intensities: the one that was given, or that was found in the frames."""
+        if self.given_group.order > 1:
+            return self.given_group
+        found = [step["symmetry"] for step in self.steps if "symmetry" in step]  # older runs tell none
+        return PointGroup(found[-1]) if found else PointGroup()
+
+    @property
+    def given_group(self) -> PointGroup:
+        """The symmetry that it was told; a method may know none."""
+        return given_group(str(getattr(self.settings, "symmetry", "C1")))
 
     def iterate(self, n_steps: int | None = None) -> Generator[Step]:
         """Do the steps that are left, at most ``n_steps`` of them, and pass on what each says.

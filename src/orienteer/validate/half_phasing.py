@@ -27,9 +27,10 @@ def half_phase_seed(seed: int, half: int) -> int:
 def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSettings:
     """The settings of the phasing; a symmetry that the run was given holds for the density, too."""
     settings = given or PhaseSettings()
-    if "symmetry" in settings.model_fields_set or run.settings.symmetry == settings.symmetry:
+    told = run.given_group.name
+    if "symmetry" in settings.model_fields_set or told == settings.symmetry:
         return settings
-    return settings.model_copy(update={"symmetry": run.settings.symmetry})
+    return settings.model_copy(update={"symmetry": told})
 
 
 def phase_run(run: Run, settings: PhaseSettings | None = None, device: DeviceName = "auto") -> Phasing:

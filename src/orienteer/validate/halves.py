@@ -10,7 +10,7 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName, choose_device, to_device, to_numpy
 from orienteer.errors import OrienteerError
-from orienteer.orientation.point_group import as_point_group
+from orienteer.orientation.point_group import PointGroup
 from orienteer.reconstruction.emc import Emc
 from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.validation_settings import ValidationSettings
@@ -93,7 +93,7 @@ class Halves:
             if len(self.runs[0].volumes()) == 1:  # else poses are of several models
                 within_deg = float(np.degrees(1 / (edge * diameter_A)))
                 turn = turn_between(models[0].poses, models[1].poses, within_deg)
-            order = as_point_group(self.runs[0].settings.symmetry).order
+            order = common_group(*self.runs).order
             self.agreements[own] = compare_intensities(first, second, diameter_A, order, edge, turn)
         return self.agreements[own]
 
@@ -129,6 +129,12 @@ def said_at_end(run: Run, method: Method, sentinels: Source, lead: bool) -> Half
     if lead:
         keep_map(run, method)  # last: whoever waits for it wants the other, too
     return said
+
+
+def common_group(*runs: Run) -> PointGroup:
+    """The symmetry that the intensities of all runs have; each may have found its own."""
+    groups = {run.group.name for run in runs}
+    return PointGroup(groups.pop()) if len(groups) == 1 else PointGroup()
 
 
 def refuse_unfinished(run: Run) -> None:

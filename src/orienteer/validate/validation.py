@@ -13,7 +13,7 @@ import numpy as np
 
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import FileError, OrienteerError
-from orienteer.orientation.point_group import as_point_group
+from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import compose, inverse
 from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
@@ -27,7 +27,14 @@ from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_run, phase_settings_for
 from orienteer.validate.half_runs import FOLDER, iterate_halves
-from orienteer.validate.halves import Halves, begin_halves, on_device, reach_of, refuse_unfinished
+from orienteer.validate.halves import (
+    Halves,
+    begin_halves,
+    common_group,
+    on_device,
+    reach_of,
+    refuse_unfinished,
+)
 from orienteer.validate.identity import identity_of
 from orienteer.validate.independence import check_independence, facts_of
 from orienteer.validate.intensities import IntensityAgreement, compare_intensities, look_alikes, worse_of
@@ -117,7 +124,7 @@ def validate(
         if first_told is None:
             with part("sentinels"):
                 volume = on_device(measured_intensity(halves.runs[0], own[0]), device)
-                poses = _sentinels(models, volume, intensity, whole.settings.symmetry)
+                poses = _sentinels(models, volume, intensity, common_group(*halves.runs))
         with part("halves: phase"):  # which others may have done meanwhile
             if at_work is not None:
                 at_work.wait()
@@ -190,7 +197,7 @@ def _compared_intensities(
     first_half, second_half = (
         on_device(measured_intensity(run, m), device) for run, m in zip(halves.runs, own, strict=True)
     )
-    size = diameter_A, as_point_group(whole.settings.symmetry).order
+    size = diameter_A, common_group(whole, *halves.runs).order
     intensity = halves.agreement(own, models, device)
     # Frames that two models have oriented tell how these lie to each other; else it is searched for.
     of_whole = None
@@ -248,7 +255,7 @@ def _half_maps(
     edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
         first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A),
-        agrees_to_A=intensity.resolution_A or np.inf, order=as_point_group(run.settings.symmetry).order,
+        agrees_to_A=intensity.resolution_A or np.inf, order=run.group.order,
         seed=run.seed, n_draws=settings.random_phases, near=intensity.quaternion,
     )  # fmt: skip
     one, other, mask = (on_device(volume, "cpu") for volume in (maps.first, maps.second, maps.mask))
@@ -256,15 +263,15 @@ def _half_maps(
 
 
 def _sentinels(
-    models: list[HalfModel], volume: Volume, intensity: IntensityAgreement, symmetry: str
+    models: list[HalfModel], volume: Volume, intensity: IntensityAgreement, group: PointGroup
 ) -> PoseAgreement | None:
     """volume : the intensity of the first half."""
     first, second = models
     if not len(first.poses):
         return None
-    said = first.poses, second.poses, intensity.quaternion, symmetry, first.is_flat
-    # Whoever gave a symmetry knows at which rotations the particle looks alike.
-    if as_point_group(symmetry).order > 1:
+    said = first.poses, second.poses, intensity.quaternion, group.name, first.is_flat
+    # Where both have a symmetry it is known at which rotations the particle looks alike.
+    if group.order > 1:
         return pose_agreement(*said)
     return pose_agreement(*said, look_alikes(volume, intensity))
 
@@ -282,7 +289,7 @@ def _coverage(run: Run, found: Validation) -> Coverage:
     return coverage(
         columns["quaternion"], pixels.q_inv_A, radius, min(half.diameter_A for half in found.halves),
         weights=np.where(merged, columns["fluence"], 0.0), correction=pixels.correction,
-        group=run.settings.symmetry,
+        group=run.group,
     )  # fmt: skip
 
 
@@ -291,8 +298,8 @@ def _given(run: Run, phasing: PhaseSettings) -> tuple[str, ...]:
     told = []
     if known_orientations_in_words(dict(run.settings)):
         told.append(KNOWN_ORIENTATIONS)
-    if as_point_group(run.settings.symmetry).order > 1:
-        told.append(f"the symmetry {run.settings.symmetry}")
+    if run.given_group.order > 1:
+        told.append(f"the symmetry {run.given_group}")
     if diameter_A := run.settings.diameter_A or phasing.diameter_A:
         told.append(f"the diameter {diameter_A:g} A")
     if phasing.support_volume_A3:

@@ -39,7 +39,7 @@ def voxel_errors(run: Run, settings: ValidationSettings, device: DeviceName) -> 
         pixels = pixel_table(run.source)
         found = bootstrap_intensity(
             run.source, only_state(run.orientations(), 0), run.volumes()[0], pixels,
-            group=run.settings.symmetry, background=_background(run, pixels),
+            group=run.group, background=_background(run, pixels),
             replicates=settings.replicates, seed=run.seed, device=device,
         )  # fmt: skip
         kept = [replace(volume, metadata=made_from) for volume in (found.intensity, found.error)]

@@ -19,6 +19,11 @@ def symmetric_start(cube: Array, group: PointGroup) -> Array:
     return xp.maximum(1 + stretch * mean, 0.1).astype(np.float32)
 
 
+def symmetric_mean(cube: Array, group: PointGroup) -> Array:
+    """A relative intensity (n, n, n), averaged over the operations of the group; 1 where some lie outside."""
+    return 1 + mean_over_group(cube - 1, group)
+
+
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
     """Sums (n, n, n, 2) averaged over the operations of the group, by trilinear interpolation."""
     if group.order == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import to_numpy
+from orienteer.compute.arrays import Array, to_numpy
 from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
@@ -41,7 +41,7 @@ _LARGEST_LOSS, _LEAST_LOSS = 50.0, 0.1
 Verdict = Literal["split", "begin again", "keep", "take back"]
 
 
-def _mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:
+def mean_and_error(values: NDArray[np.float64]) -> tuple[float, float]:
     """The mean of (S,) and its standard error."""
     return float(values.mean()), float(values.std() / np.sqrt(max(len(values) - 1, 1)))
 
@@ -93,9 +93,9 @@ class Growth:
         if n_models == 1:
             self.verdict = "split"
             return "Are there two states?"
-        gain, error = _mean_and_error(self.evidence - self.before["evidence"])
+        gain, error = mean_and_error(self.evidence - self.before["evidence"])
         told = f"frames that no model has seen become likelier by {gain:.2g} +- {error:.1g} nats"
-        losses = [_mean_and_error(loss) for loss in held_out.losses.T]
+        losses = [mean_and_error(loss) for loss in held_out.losses.T]
         is_missed = all(loss > max(_LEAST_LOSS, _LOSS_ERRORS * its_error) for loss, its_error in losses)
         if gain <= _ERRORS * error or not is_missed:
             self.verdict = "take back"
@@ -142,14 +142,17 @@ class HeldOut:
     losses: NDArray[np.float64]
 
 
-def ask_sentinels(emc: "Emc") -> HeldOut:
-    """Evidence of the models that there are, in nats."""
+def ask_sentinels(emc: "Emc", models: Array | None = None) -> HeldOut:
+    """Evidence of models, in nats.
+
+    models : (H, M, n, n, n), in the place of those that there are.
+    """
     work, likelihood = emc.work, emc.noise.likelihood(emc.work)
     found = np.zeros((emc.n_halves, len(emc.sentinel), 1 + emc.n_models))
     if not emc.sentinel.any():
         return HeldOut(np.zeros(0), np.zeros((0, emc.n_models)))
-    for own, models in zip(found, emc.models, strict=True):
-        expander = work.expander(models, emc.junk)
+    for own, half in zip(found, emc.models if models is None else models, strict=True):
+        expander = work.expander(half, emc.junk)
         by_state = np.full((emc.n_models + 1, len(emc.sentinel)), -np.inf)
         for m in range(emc.n_models):
             for batch in work.regrouped("sentinel", fluence_in_state(emc, m)):
