@@ -1,5 +1,7 @@
 """Brightness of states and of shots."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from orienteer.reconstruction.states.fluence import (
     are_peaks_of_states,
     means_by_state,
     normalise_by_state,
+    settle_fluence,
     spread_within_states,
 )
 
@@ -81,3 +84,14 @@ def test_fluences_that_differ_are_no_peaks(mean: float, spread: float) -> None:
     photons = rng.poisson(mean * np.exp(rng.normal(0, spread, 4000))).astype(float)
     assert not are_peaks_of_states(photons, np.quantile(photons, [0.25, 0.75]))
     assert not are_peaks_of_states(photons, np.quantile(photons, [0.1, 0.5, 0.9]))
+
+
+def test_where_all_frames_are_junk_their_fluences_stay() -> None:
+    nobody = np.full(5, -1)
+    table = SimpleNamespace(merged=np.ones(5, bool), shown=nobody, expected=np.ones(5))
+    emc = SimpleNamespace(table=table, sentinel=np.zeros(5, bool), fluence=np.linspace(0.5, 1.5, 5))
+    emc.estimates_fluence, emc.noise = True, SimpleNamespace(background=None)
+    emc.settings = SimpleNamespace(fluence="auto")
+    settle_fluence(emc)
+    assert emc.estimates_fluence
+    np.testing.assert_array_equal(emc.fluence, np.linspace(0.5, 1.5, 5))

@@ -116,6 +116,8 @@ def settle_fluence(emc: "Carried") -> None:
         return
     table = emc.table
     told = table.merged & ~emc.sentinel & (table.shown >= 0) & (table.expected > 0)
+    if not told.any():  # all frames are at home in the junk
+        return
     photons = emc.work.scored_photons(emc.frames)
     shown = table.shown[told]
     is_narrow = spread_within_states(photons[told], table.expected[told], shown) <= LEAST_SPREAD
