@@ -62,12 +62,10 @@ _PILOT_FRAMES = 64
 # Bright frames are taken in smaller numbers: fewer show every speckle as well.
 _BRIGHT, _FEWER_FRAMES = 1e4, 0.2
 # Faint frames are taken in larger numbers, by these factors.  Of 100 photons and with 3 times as many, a run
-# that begins at the truth keeps a correlation of 0.95 of the blobs, and 0.73 of the virus, which is nearly
-# round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.  Of 1 000 photons and with 3 times as
-# many, the virus came to 0.88, and to 0.92 with its true orientations.
+# that begins at the truth keeps a correlation of 0.95 of the blobs, and without its symmetry 0.73 of the
+# virus, which is nearly round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.
 _MORE_FRAMES = {
     ("3iyf", 100): 3, ("virus", 100): 30, ("blobs", 100): 10, ("two-domain", 100): 3,
-    ("virus", 1000): 6,
 }  # fmt: skip
 
 
@@ -147,6 +145,7 @@ def reconstruct(
         "iterations": emc.iteration,
         "reason": emc.reason,
         "diameter_A": emc.diameter_A,
+        "symmetry": emc.group.name,
         "frames_left_out": left_out,
     }
     return emc.volumes()[0], told

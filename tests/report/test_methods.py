@@ -44,6 +44,15 @@ def test_the_paragraph_holds_the_facts_of_the_run(run_folder: Path) -> None:
         )
 
 
+def test_a_symmetry_that_was_found_is_told_as_one(bare_folder: Path) -> None:
+    settings = bare_folder / "settings.toml"
+    settings.write_text(settings.read_text().replace('symmetry = "I"', 'symmetry = "auto"'))
+    said = " ".join(methods(gather(bare_folder), None, None)[0])
+    assert "The symmetry I was found in the intensity of the first stage, judged by patterns that had" in said
+    assert "The symmetry I was imposed" not in said
+    assert "No symmetry" not in said
+
+
 def test_what_was_not_done_is_not_said(bare_folder: Path) -> None:
     sentences, cited = methods(gather(bare_folder), None, None)
     said = " ".join(sentences)

@@ -134,6 +134,15 @@ def test_a_symmetry_of_the_density_alone_is_said(bare_folder: Path) -> None:
     assert "The symmetry D5 was imposed on the density, not found." in said
 
 
+def test_a_symmetry_that_was_found_is_told_as_one(bare_folder: Path) -> None:
+    given = "The symmetry I was imposed on the intensity, not found."
+    assert given in unusual(gather(bare_folder), None, None)
+    change_settings(bare_folder, 'symmetry = "I"', 'symmetry = "auto"')
+    said = " ".join(unusual(gather(bare_folder), None, None))  # its steps tell the symmetry of the models
+    assert "The symmetry I was found in the first intensity, since frames that had no part in it" in said
+    assert given not in said
+
+
 def test_a_model_that_foretells_nothing_is_called_noise(bare_folder: Path) -> None:
     log = bare_folder / "events.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]

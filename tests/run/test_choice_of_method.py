@@ -31,6 +31,7 @@ def frames_of(photons: float, n_frames: int = 30) -> Any:
         (3001, 1000, {}, "emc"),
         (300, 300, {}, "emc"),
         (300, 1000, {"symmetry": "I"}, "emc"),
+        (300, 1000, {"symmetry": "auto"}, "mtip"),
         (300, 1000, {"models": 2}, "emc"),
         (300, 1000, {"models": "auto"}, "emc"),
     ],

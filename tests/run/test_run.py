@@ -21,6 +21,7 @@ from orienteer.run.run import Run
 from orienteer.run.settings_file import hash_settings, lasting, read_settings
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
+from orienteer.validate.halves import common_group
 from orienteer.volume.opening import open_volume
 
 
@@ -53,6 +54,27 @@ def test_a_run_leaves_everything_in_its_directory(runs: SimpleNamespace, tmp_pat
     assert finish(run) == []
     assert finish(runs.make(path, steps=5)) == []
     assert "finished" in repr(Run.open(path))
+
+
+@pytest.mark.parametrize(
+    ("given", "told", "is_it"),
+    [
+        ("auto", ["C1", "I"], "I"), ("auto", ["C1"], "C1"), ("auto", [], "C1"), ("D3", ["D3"], "D3"),
+        ("T", [], "T"),
+    ],
+)  # fmt: skip
+def test_its_symmetry_is_the_one_that_was_given_or_else_found(
+    tmp_path: Path, given: str, told: list[str], is_it: str
+) -> None:
+    lines = [{"event": "step", "iteration": 1 + i, "symmetry": name} for i, name in enumerate(told)]
+    lines.insert(0, {"event": "step", "iteration": 0})  # of an older version
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = Run(tmp_path, {"method": "emc"}, EmcSettings(symmetry=given), None, "cpu")
+    assert run.group.name == is_it
+    assert run.given_group.name == ("C1" if given == "auto" else given)
+    assert common_group(run, run).name == is_it
+    other = Run(tmp_path / "other", {"method": "emc"}, EmcSettings(symmetry="O"), None, "cpu")
+    assert common_group(run, other).name == "C1"
 
 
 def test_several_models_get_a_map_each_and_one_file_together(runs: SimpleNamespace, tmp_path: Path) -> None:

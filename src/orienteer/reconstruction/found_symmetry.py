@@ -57,7 +57,7 @@ class FoundSymmetry:
 
 def seeks_symmetry(emc: "Emc") -> bool:
     """Whether a symmetry is looked for, now that a start has settled: the particle is nearly round."""
-    return (
+    may_seek = (
         emc.may_find_symmetry
         and emc.settings.symmetry == AUTO_SYMMETRY
         and emc.group.order == 1
@@ -66,8 +66,10 @@ def seeks_symmetry(emc: "Emc") -> bool:
         and emc.n_halves == 2
         and emc.known is None
         and int(emc.sentinel.sum()) >= _FEWEST
-        and len(_known_shells(emc)) >= _FEWEST_SHELLS
-        and _is_nearly_round(emc)
+    )
+    # The last bits of models need not be the same on all ranks, which go the same way.
+    return may_seek and emc.mesh.all.bcast(
+        len(_known_shells(emc)) >= _FEWEST_SHELLS and _is_nearly_round(emc)
     )
 
 
@@ -76,7 +78,7 @@ def _is_nearly_round(emc: "Emc") -> bool:
     speckle = 1 / (emc.diameter_A * emc.work.stage.voxel_inv_A)
     shells = range(*(round(speckle * each) for each in _ROUND_SPECKLES))
     share = quadrupole_share(emc.models[0, 0], emc.models[1, 0], shells)
-    return bool(emc.mesh.all.bcast(share < _ROUND))
+    return share < _ROUND
 
 
 def look_for_symmetry(emc: "Emc") -> FoundSymmetry:
@@ -87,7 +89,7 @@ def look_for_symmetry(emc: "Emc") -> FoundSymmetry:
         models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
         gain, error = mean_and_error(ask_sentinels(emc, models).evidence - before)
         told = f"frames that no model has seen are likelier by {gain:.2g} +- {error:.1g} nats"
-        if gain > _ERRORS * error:
+        if emc.mesh.all.bcast(gain > _ERRORS * error):
             return FoundSymmetry(axes, f"The intensity has the symmetry {axes.group}: with it {told}.")
         words = words or f"The intensity resembles one of symmetry {axes.group}, but with it {told}."
     return FoundSymmetry(None, words)
@@ -110,11 +112,10 @@ def _known_shells(emc: "Emc") -> range:
 
 def _candidates(emc: "Emc") -> list[SymmetryAxes]:
     """Symmetries that the models may have, the largest first."""
-    known = _known_shells(emc)
+    known = emc.mesh.all.bcast(_known_shells(emc))
     if len(known) < _FEWEST_SHELLS:
         return []
     shells = {"first_shell": known[0], "last_shell": known[-1]}
     model = to_numpy(emc.models[:, 0].mean(axis=0)).astype(np.float64)
-    found = [find_axes(model, PointGroup(name), **shells) for name in _GROUPS]
-    found = emc.mesh.all.bcast(found)  # the last bits of models need not be the same on all ranks
+    found = emc.mesh.all.bcast([find_axes(model, PointGroup(name), **shells) for name in _GROUPS])
     return [axes for axes in found if axes.correlation >= _LEAST_CORRELATION]
