@@ -1,5 +1,6 @@
 """A symmetry that nobody gave is found where there is one, and taken where unseen frames ask for it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,13 @@ import pytest
 
 from orienteer.compare.shells import shell_index
 from orienteer.compare.turning import rotate_volume
-from orienteer.orientation.quaternion import random_uniform
+from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.bodies import Part, Sum, sphere
 from orienteer.particle.named_bodies import random_blobs, virus
-from orienteer.reconstruction.found_symmetry import FoundSymmetry, look_for_symmetry, seeks_symmetry
+from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry
+from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.model.relative_intensity import half_correlation, random_start
+from orienteer.slicing.trilinear import slice_volume
 
 DIAMETER_A = 300.0
 SETTINGS: dict[str, Any] = {"diameter_A": DIAMETER_A, "sentinels": 0.3, "reject_junk": False}
@@ -50,34 +53,45 @@ def nearness_of_speckles(data: Any, emc: Any) -> float:
     return float(data.aligned(emc, last_shell=20).shells.mean(np.arange(6, 21)))
 
 
-def test_the_symmetry_of_a_virus_is_found_and_taken(frames_of_a_virus: Any) -> None:
-    emc = settled(frames_of_a_virus, 0.4)
+def tried(data: Any, noise: float) -> Any:
+    """A run with symmetric models on trial, whose first stage has settled before."""
+    emc = settled(data, noise)
+    words = emc._turn("next stage")
+    assert words == "The intensity looks alike after the rotations of I: is that its symmetry?"
+    return emc
+
+
+def test_the_symmetry_of_a_virus_is_found_tried_and_kept(frames_of_a_virus: Any) -> None:
+    emc = settled(frames_of_a_virus, 0.3)
     assert seeks_symmetry(emc)
-    found = look_for_symmetry(emc)
-    assert found.axes is not None
-    assert str(found.axes.group) == "I"
-    assert found.words.startswith(
-        "The intensity has the symmetry I: with it frames that no model has seen are"
-    )
-    before, nearness = len(emc.work.poses), nearness_of_speckles(frames_of_a_virus, emc)
-    emc._begin_symmetric(found.axes)
-    assert len(emc.work.poses) == before / 60
-    assert not seeks_symmetry(emc)
+    nearness, poses = nearness_of_speckles(frames_of_a_virus, emc), len(emc.work.poses)
+    emc = tried(frames_of_a_virus, 0.3)
+    assert (emc.group.name, emc.course.stage, emc.course.tries_symmetry) == ("I", 0, True)
+    # What was noise has become less, and the turned intensity lies as the group has its axes.
     assert nearness_of_speckles(frames_of_a_virus, emc) > nearness + 0.01
     step = emc.step()
-    assert step.symmetry == "I"
-    assert step.n_rotations == before / 60
+    assert (step.symmetry, step.n_rotations) == ("I", poses)
     assert step.half_correlation > 0.9
+    assert emc._turn("next stage").startswith(
+        "The intensity has the symmetry I: with it frames that no model has seen gain"
+    )
+    assert (emc.group.name, emc.course.stage, emc.course.tries_symmetry) == ("I", 1, False)
+    assert emc.candidates == []
+    assert not seeks_symmetry(emc)
 
 
 def test_an_object_without_symmetry_is_left_as_it_is(simulated: Any) -> None:
     data = simulated(random_blobs(DIAMETER_A, 20, 5), 28, 40.0, frames=300, photons_per_frame=1500)
     emc = settled(data, 0.1)
     assert not seeks_symmetry(emc)
-    assert look_for_symmetry(emc).axes is None
+    assert look_for_symmetry(emc) is None
+    assert emc._turn("next stage") == ""
+    assert (emc.course.stage, emc.course.n_starts) == (1, 1)
 
 
-def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(simulated: Any) -> None:
+def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(
+    simulated: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Pseudo-symmetry: frames that show the one corner are less likely where all are alike."""
     corner = np.array([0.0, 1.0, (1 + 5**0.5) / 2])
     corner *= 0.3 * DIAMETER_A / np.linalg.norm(corner)
@@ -85,10 +99,15 @@ def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(simulat
     data = simulated(portal, 28, 40.0, frames=300, photons_per_frame=3000)
     emc = settled(data, 0.05)
     assert not seeks_symmetry(emc)  # since it is not even nearly round
-    found = look_for_symmetry(emc)
-    assert found.axes is None
-    assert "resembles one of symmetry" in found.words
-    assert "are likelier by -" in found.words
+    monkeypatch.setattr("orienteer.reconstruction.found_symmetry._ROUND", 2.0)
+    models = emc.models.copy()
+    emc._try_symmetry()
+    assert emc.group.name == "I"
+    is_kept, words = emc._judge_symmetry()
+    assert not is_kept
+    assert "which it has not: with it frames that no model has seen gain -" in words
+    assert emc.group.name == "C1"
+    np.testing.assert_array_equal(emc.models, models)
 
 
 @pytest.mark.parametrize(
@@ -104,44 +123,136 @@ def test_shells_that_halves_do_not_share_show_no_symmetry(frames_of_a_virus: Any
     emc = settled(frames_of_a_virus, 0.3)
     emc.half_correlation[:] = 0.1
     assert not seeks_symmetry(emc)
-    assert look_for_symmetry(emc) == FoundSymmetry()
+    assert look_for_symmetry(emc) is None
 
 
 def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     frames_of_a_virus: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orienteer.reconstruction.emc.look_for_symmetry", lambda emc: FoundSymmetry())
+    monkeypatch.setattr("orienteer.reconstruction.emc.look_for_symmetry", lambda emc: None)
     emc = settled(frames_of_a_virus, 0.3)
     assert emc.course.n_starts == 1
-    emc._turn("next stage")
+    assert emc._turn("next stage") == (
+        "A nearly round particle may have ended beside the truth: there will be up to 4 starts."
+    )
     assert (emc.course.n_starts, emc.course.start, emc.course.stage) == (4, 1, 0)
     assert len(emc.candidates) == 1
+    assert not emc.course.has_asked_symmetry  # the other start has not been looked at
     # Whoever says how many starts there are gets as many.
     emc = settled(frames_of_a_virus, 0.3, starts=1)
     emc._turn("next stage")
     assert (emc.course.n_starts, emc.course.stage) == (1, 1)
 
 
+def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(
+    frames_of_a_virus: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "orienteer.reconstruction.emc.judge_symmetry", lambda emc, gains: (False, "It has not.")
+    )
+    emc = settled(frames_of_a_virus, 0.3)
+    models, emc.course.last_log_likelihood = emc.models, -7.0
+    emc._turn("next stage")
+    assert emc._turn("next stage").startswith("It has not. A nearly round particle may")
+    assert (emc.course.n_starts, emc.course.start, emc.group.name) == (4, 1, "C1")
+    assert [each["log_likelihood"] for each in emc.candidates] == [-7.0]
+    np.testing.assert_array_equal(emc.candidates[0]["models"], models)
+
+
 def test_a_start_that_shows_the_symmetry_is_the_last(frames_of_a_virus: Any) -> None:
     emc = settled(frames_of_a_virus, 0.3)
     emc.course.n_starts, emc.course.start, emc.candidates = 4, 1, [{"log_likelihood": 0.0}]
+    assert "is that its symmetry?" in emc._turn("next start")
     assert emc._turn("next start").startswith("The intensity has the symmetry I")
-    assert (emc.course.start, emc.course.stage, emc.candidates) == (1, 0, [])
+    assert (emc.course.start, emc.course.stage, emc.candidates) == (1, 1, [])
     assert emc.course.has_start
 
 
-def test_a_checkpoint_keeps_what_was_found(frames_of_a_virus: Any) -> None:
+def test_starts_that_were_asked_for_are_made_and_the_best_is_looked_at(frames_of_a_virus: Any) -> None:
+    emc = settled(frames_of_a_virus, 0.3, starts=2)
+    emc.course.last_log_likelihood = -1.0
+    assert emc._turn("next start") == ""
+    assert (emc.course.start, len(emc.candidates)) == (1, 1)
+    emc.course.last_log_likelihood = -2.0
+    assert "is that its symmetry?" in emc._turn("best start")
+    assert (emc.course.start, emc.course.stage, emc.group.name) == (0, 0, "I")
+
+
+def test_a_first_stage_that_would_end_the_run_is_looked_at_too(
+    frames_of_a_virus: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Halves that agree about nothing near the edge may agree about it with a symmetry."""
     emc = settled(frames_of_a_virus, 0.3)
-    emc._begin_symmetric(look_for_symmetry(emc).axes)
+    models = emc.models
+
+    def judge(now: Any) -> str:
+        emc.take_models(replace(emc._found, models=models))  # as if they had become so
+        emc.half_correlation[:] = 0.9
+        emc.noise.forget()
+        emc.course.iteration += 1
+        return emc.course._end("At 40 A the two halves do not agree any more.")
+
+    monkeypatch.setattr(emc.course, "judge", judge)
+    step = emc.step()
+    assert "is that its symmetry?" in step.note
+    assert (step.finished, step.reason, emc.group.name) == (False, "", "I")
+    monkeypatch.setattr("orienteer.reconstruction.emc.judge_symmetry", lambda emc, gains: (True, "It has."))
+    monkeypatch.setattr("orienteer.reconstruction.emc.refine_all", lambda emc, likelihood: None)
+    step = emc.step()
+    assert (step.note, step.finished, step.symmetry) == ("It has.", True, "I")
+
+
+def test_a_raised_limit_goes_on_where_the_search_would_have_been(frames_of_a_virus: Any) -> None:
+    emc = settled(frames_of_a_virus, 0.3, iterations=1)
     emc.step()
-    state = emc.state()
-    again = frames_of_a_virus.emc(**SETTINGS)
-    again.restore(state)
+    emc.course.after_limit, emc.course.finished = "next stage", True
+    emc.models = settled(frames_of_a_virus, 0.3).models
+    emc.half_correlation[:] = 0.9
+    emc.noise.forget()
+    again = frames_of_a_virus.emc(**SETTINGS, iterations=9)
+    again.restore(emc.state())
     assert again.group.name == "I"
-    assert [stage.in_two_passes for stage in again.stages] == [stage.in_two_passes for stage in emc.stages]
+    assert any("is that its symmetry?" in remark for remark in again.remarks)
+
+
+def test_poses_turn_with_the_models(frames_of_a_virus: Any) -> None:
+    emc = settled(frames_of_a_virus, 0.0)
+    emc.table.quaternion[:] = random_uniform(len(emc.table.quaternion), 2)
+    chosen = slice(0, 20)
+
+    def slices(emc: Any) -> Any:
+        matrices = np.swapaxes(to_matrix(emc.table.quaternion[chosen]), 1, 2).astype(np.float32)
+        points = emc.pixels.q_inv_A[emc.work.places] / emc.work.stage.voxel_inv_A
+        length = np.linalg.norm(points, axis=1)
+        inner = points[(length > 6) & (length < 20)].astype(np.float32)
+        return slice_volume(emc.models[0, 0], inner, matrices)
+
+    before = slices(emc)
+    emc._try_symmetry()
+    assert np.corrcoef(before.ravel(), slices(emc).ravel())[0, 1] > 0.9
+
+
+def test_what_was_found_goes_with_a_map_that_is_handed_over(frames_of_a_virus: Any) -> None:
+    emc = tried(frames_of_a_virus, 0.3)
+    learnt = LearntMap.from_state(LearntMap.of(emc).state())
+    assert learnt.symmetry == "I"
+    for given, taken in (("auto", "I"), ("C1", "C1")):
+        other = frames_of_a_virus.emc(**SETTINGS, symmetry=given)
+        begin_from(other, learnt, stage=1)
+        assert other.group.name == taken
+
+
+def test_a_checkpoint_keeps_what_is_tried(frames_of_a_virus: Any) -> None:
+    emc = tried(frames_of_a_virus, 0.3)
+    emc.step()
+    again = frames_of_a_virus.emc(**SETTINGS)
+    again.restore(emc.state())
+    assert (again.group.name, again.course.tries_symmetry) == ("I", True)
     ours, theirs = emc.step(), again.step()
     assert ours.log_likelihood == theirs.log_likelihood
     np.testing.assert_array_equal(emc.models, again.models)
+    assert emc._turn("next stage") == again._turn("next stage")
+    assert again.course.stage == 1
 
 
 @pytest.mark.slow

@@ -67,6 +67,7 @@ def align_intensities(
     near : (4,), a rotation that is right but for half a speckle; None: all rotations are tried.
 
     >>> from orienteer.orientation.distance import angular_distance_deg
+    >>> from orienteer.orientation.quaternion import from_axis_angle
     >>> x, y, z = np.mgrid[-12:12, -12:12, -12:12]
     >>> blob = np.exp(-((x - 3) ** 2 + (y + 6) ** 2 + z**2) / 8) + np.exp(-(x**2 + (z - 7) ** 2) / 8)
     >>> found = align_intensities(rotate_volume(blob, from_axis_angle([1, 2, 3], 77)), blob)

@@ -45,9 +45,10 @@ def symmetrised(cube: Array, group: PointGroup, radius: float | None = None, ord
     return result
 
 
-def mean_over_group(cube: Array, group: PointGroup) -> Array:
-    """The mean of an intensity (n, n, n) over the group, float32, by trilinear interpolation; it blurs.
+def mean_over_group(cube: Array, group: PointGroup, order: int = LINEAR) -> Array:
+    """The mean of an intensity (n, n, n) over the group, float32; trilinear interpolation blurs it.
 
+    order : of the splines.
     cube : Friedel-symmetric, and n odd, so that one half tells the other.
     Beyond the largest ball in the cube some equivalents lie outside of it; there the result is 0.
     """
@@ -60,9 +61,11 @@ def mean_over_group(cube: Array, group: PointGroup) -> Array:
     out = xp.zeros(cube.shape, dtype=xp.float32)
     flat, last = out.reshape(-1), cube.size - 1
     matrices = xp.asarray(others)
-    equivalents = _equivalents(cube, group, None, _LINEAR_POINTS_AT_ONCE, last_place=last // 2)
+    at_once = _LINEAR_POINTS_AT_ONCE if order == LINEAR else _SPLINE_POINTS_AT_ONCE
+    coefficients = spline_coefficients(volume, order)
+    equivalents = _equivalents(cube, group, None, at_once, last_place=last // 2)
     for places, points, _ in equivalents:
-        flat[places] = flat[last - places] = sample(volume, points, matrices, LINEAR).mean(axis=0)
+        flat[places] = flat[last - places] = sample(coefficients, points, matrices, order).mean(axis=0)
     return out
 
 

@@ -43,5 +43,6 @@ def hand_over(run: Run, folder: str | os.PathLike[str]) -> None:
     def begin(method: Method) -> None:
         assert isinstance(method, Emc)
         begin_from(method, learnt)
+        method.course.has_start = True
 
     run.begin_with(begin)

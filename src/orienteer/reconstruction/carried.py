@@ -140,7 +140,7 @@ class Carried(Preparation):
     # Stages -----------------------------------------------------------------------------------------------
 
     def _begin_start(self, start: int) -> None:
-        self.course.start, self.models = start, None
+        self.course.start, self.course.has_asked_symmetry, self.models = start, False, None
         self.table.weight = self.first_weight.copy()
         self.fluence = self.first_fluence()
         self.enter(0)
@@ -152,11 +152,6 @@ class Carried(Preparation):
             self.junk = self.noise.first_junk(len(self.pixels), self.seed, self.xp)
         self.noise.forget()
         self.half_correlation = np.ones(n_shells_of(first[0]))
-
-    def take_symmetry(self, group: PointGroup) -> None:
-        """Go on with the symmetry that was found, from the next stage that is entered."""
-        self.group = group
-        self.stages = self._ladder()
 
     def _first_models(self, start: int) -> Array:
         """(M, n, n, n) random models, other ones for each start."""
@@ -312,11 +307,8 @@ class Carried(Preparation):
             {name.removeprefix(start): value for name, value in state.items() if name.startswith(start)}
             for start in starts
         ]
-        group = PointGroup(
-            str(state.get("group", self.group))
-        )  # older checkpoints have none but what was given
-        if group != self.group:
-            self.take_symmetry(group)
+        # Older checkpoints have none but what was given.
+        self.group = PointGroup(str(state.get("group", self.group)))
         # Frames are sorted by the fluences that held when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))

@@ -14,15 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compare.symmetry_axes import SymmetryAxes
 from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
+from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.quaternion import compose
 from orienteer.reconstruction.carried import STARTS_OF_ROUND, Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
-from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry, symmetric_models
+from orienteer.reconstruction.found_symmetry import (
+    judge_symmetry,
+    look_for_symmetry,
+    seeks_symmetry,
+    symmetric_models,
+    turned_models,
+)
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
@@ -79,7 +86,7 @@ class Emc(Carried):
         likelihood = self.noise.likelihood(work)
         with logged("temperature"):
             beta = self.annealing.inverse_temperature(
-                work, likelihood, self.models, self.fluence, table.states_per_frame
+                work, likelihood, self.models, self.fluence, self.likenesses
             )
         deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
@@ -104,6 +111,9 @@ class Emc(Carried):
             if self.watch is not None and (self.watch.is_no_better if turn == "end" else self.watch.is_worse):
                 turn = course.give_up(turn)
         watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
+        words = ""
+        if turn == "end" and not course.after_limit and course.stage == 0:
+            turn, words = self._before_end()
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
@@ -113,9 +123,9 @@ class Emc(Carried):
         )
         if self.n_halves < 2:  # one model agrees with itself, which is nothing to be shown
             del radial["half_correlation"]
-        seconds = time.monotonic() - began
+        seconds, given = time.monotonic() - began, self.settings.given_group
         left = seconds_left(
-            seconds, course, self.annealing, self.stages, self.pixels, self.group.order, self.n_models,
+            seconds, course, self.annealing, self.stages, self.pixels, given.order, self.n_models,
             self.growth.expected(self.n_models),
         )  # fmt: skip
         note = ""
@@ -125,10 +135,10 @@ class Emc(Carried):
         elif (course.after_limit or turn) == "judge states":
             asked = ask_sentinels(self) if self.settings.models == "auto" else None
             note = self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
-        states, symmetry = state_summaries(self), self.group.name
+        states, group = state_summaries(self), self.group.name
         perplexity = table.mean_perplexity(merged)
         sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
-        note = self._turn(turn) or note
+        note = " ".join(said for said in (note, words, self._turn(turn)) if said)
         return Step(
             iteration=course.iteration,
             log_likelihood=now.log_likelihood,
@@ -153,7 +163,7 @@ class Emc(Carried):
             states=states,
             radial=radial,
             sent_bytes=sent,
-            symmetry=symmetry,
+            symmetry=group,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
 
@@ -197,7 +207,16 @@ class Emc(Carried):
         table = self.table
         merged = table.merged & ~self.sentinel
         shown = merged & (table.shown >= 0)
-        return table.mean_perplexity(shown if shown.any() else merged) / table.states_per_frame
+        return table.mean_perplexity(shown if shown.any() else merged) / self.likenesses
+
+    @property
+    def likenesses(self) -> float:
+        """States that a frame is spread over, times the poses of each that a symmetry makes alike.
+
+        A grid that was reduced by the symmetry has but one of these.
+        """
+        alike = self.group.order / self.settings.given_group.order
+        return self.table.states_per_frame * alike
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
@@ -215,12 +234,12 @@ class Emc(Carried):
         """Orient several halves, at the same time where their frames are apart."""
         # Nobody waits for anybody before all that is here has been oriented.
         samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
-        states_per_frame = self.table.states_per_frame
+        likenesses = self.likenesses
         deposits = [self.new_deposit(self.work, half) for half in halves]
         for half, sample, deposit in zip(halves, samples, deposits, strict=True):
             if sample is not None and self.mesh.orients(half):
                 expander = self.new_expander(half)
-                search = self._search(likelihood, expander, sample, beta, states_per_frame)
+                search = self._search(likelihood, expander, sample, beta, likenesses)
                 self._merge_half(half, likelihood, expander, search, deposit, weight)
         places = np.concatenate([self.work.frames_of(half) for half in halves])
         self.table.complete(self.mesh.all, self.frames.own_of(places))
@@ -317,15 +336,23 @@ class Emc(Carried):
 
     def _turn(self, turn: Turn) -> str:
         """Make ready for what comes next; one sentence where there is something to be said of it."""
-        if turn in ("next stage", "next start", "best start") and seeks_symmetry(self):
-            with logged("symmetry"):
-                symmetry = look_for_symmetry(self)
-            if symmetry.axes is not None:
-                self._begin_symmetric(symmetry.axes)
-                return symmetry.words
-            if self.course.n_starts == 1 and not (self.course.has_start or self.settings.starts):
-                # It may have ended beside the truth, as nearly round particles do.
-                self.course.n_starts, turn = STARTS_OF_ROUND, "next start"
+        words, is_left = "", False
+        if self.course.tries_symmetry and turn not in ("go on", "end"):
+            is_kept, words = self._judge_symmetry()
+            turn, is_left = "next stage" if is_kept else turn, not is_kept
+        # Whoever says how many starts there are gets as many, of which the best is looked at.
+        is_asked = turn == "next stage" or (turn == "next start" and not self.settings.starts)
+        if not words and is_asked and seeks_symmetry(self):
+            if words := self._try_symmetry():
+                return words
+            is_left = True
+        is_settled = self.course.n_starts > 1 or self.course.has_start or self.settings.starts
+        if is_left and not is_settled:
+            self.course.n_starts, turn = STARTS_OF_ROUND, "next start"
+            words += (
+                " A nearly round particle may have ended beside the truth: there will be up to "
+                f"{STARTS_OF_ROUND} starts."
+            )
         if turn == "next stage":
             self.enter(self.course.stage + 1)
         elif turn in ("next start", "best start"):
@@ -333,24 +360,68 @@ class Emc(Carried):
             self.candidates.append({**found, "log_likelihood": self.course.last_log_likelihood})
             if turn == "next start":
                 self._begin_start(self.course.start + 1)
-                return ""
+                return words.strip()
             best = int(np.argmax([candidate["log_likelihood"] for candidate in self.candidates]))
             self.course.start = best
             self.course.has_start = True
             self._take(self.candidates[best])
             self.candidates = []
+            if seeks_symmetry(self) and (words := self._try_symmetry()):
+                return words
             self.enter(0 if self.course.grows else 1, is_new=False)
         elif turn == "judge states":
             self._grow()
-        return ""
+        return words.strip()
 
-    def _begin_symmetric(self, axes: SymmetryAxes) -> None:
-        """Do the first stage again with models of the symmetry that was found, about its own axes."""
-        self.models = self.xp.stack([symmetric_models(half, axes) for half in self.models])
+    def _before_end(self) -> tuple[Turn, str]:
+        """What comes after a first stage that would end the run, and a sentence about it."""
+        words = ""
+        if self.course.tries_symmetry:
+            is_kept, words = self._judge_symmetry()
+            if is_kept:
+                return "end", words
+        elif not (seeks_symmetry(self) and (words := self._try_symmetry())):
+            return "end", ""
+        return self.course.take_back_the_end(), words
+
+    def _try_symmetry(self) -> str:
+        """Do the first stage again with models of a symmetry that they show; a sentence if there is one."""
+        self.course.has_asked_symmetry = True
+        with logged("symmetry"):
+            axes = look_for_symmetry(self)
+        if axes is None:
+            return ""
+        found = {**self._learnt(), "log_likelihood": self.course.last_log_likelihood}
+        found["evidence"] = ask_sentinels(self).evidence
+        self.table.quaternion = np.asarray(compose(self.table.quaternion, axes.quaternion))
+        # Both are turned, so that splines blur both.
+        self.models = self.xp.stack([turned_models(half, axes) for half in self.models])
+        turned = ask_sentinels(self).evidence
+        self.models = self.xp.stack([symmetric_models(half, axes.group) for half in self.models])
+        found["first_gains"] = ask_sentinels(self).evidence - turned
+        self.candidates.append(found)
         self.full = self.models.mean(axis=0)
-        self.candidates, self.course.has_start = [], True
-        self.take_symmetry(axes.group)
-        self.enter(0)
+        # All poses stay: those that are equivalent lie beside each other where they are folded together, and
+        # few of a coarse grid would be left.
+        self.group = axes.group
+        self.enter(0, is_new=False)  # to spread frames once more would lose what is known
+        self.course.tries_symmetry = True
+        return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
+
+    def _judge_symmetry(self) -> tuple[bool, str]:
+        """Keep symmetric models that have settled, or go back to those without; whether, and a sentence."""
+        before, self.course.tries_symmetry = self.candidates.pop(), False
+        with logged("symmetry"):
+            settled = ask_sentinels(self).evidence - np.asarray(before["evidence"])
+            is_kept, words = judge_symmetry(self, (np.asarray(before["first_gains"]), settled))
+        if is_kept:
+            self.candidates, self.course.has_start = [], True
+        else:
+            self.group = PointGroup()
+            self.enter(0, is_new=False)
+            self._take(before)
+            self.course.last_log_likelihood = float(before["log_likelihood"])
+        return is_kept, words
 
     def _grow(self) -> None:
         """Do what was decided about the number of models."""
@@ -376,4 +447,5 @@ class Emc(Carried):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
         super().restore(state)
-        self._turn(self.course.reopen())
+        if words := self._turn(self.course.reopen()):
+            self.remarks.append(words)

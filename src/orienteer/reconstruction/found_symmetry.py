@@ -1,19 +1,21 @@
-"""A symmetry that nobody gave: looked for in the models, and taken where frames unseen by them ask for it.
+"""A symmetry that nobody gave: tried where the models show it, and kept where frames unseen by them allow it.
 
 Of a particle that looks alike from sixty sides the frames are a sixtieth of what they could be: each voxel
 has sixty times the noise that it need have, and faint frames of a nearly round particle never come to know
 their poses.  An intensity that is half noise shows the axes clearly, since all of its voxels tell of three
-angles.  Whether the symmetry is real, the sentinels decide: made symmetric, models that were so lose noise
-and foretell them better; others lose what made them likely.
+angles.  Models of that symmetry then settle by themselves, and the sentinels are asked.  A noisy model has
+sixty likenesses of every frame, of which one always fits its photons: what it loses by noise it nearly gains
+by choice.  So a symmetry that is real makes frames a little likelier, and is kept unless they say otherwise;
+one that is not, such as that of a virus with one corner unlike the others, costs each of them many nats.
 
 Only the symmetries of polyhedra are looked for.  Such particles are nearly round, which shows at once: near
-the centre their intensity has no quadrupole, of which that of any other body is made there.
+the centre their intensity has no quadrupole, of which that of all other bodies that were tried is made there.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orienteer.compare.symmetry_axes import SymmetryAxes, find_axes
 from orienteer.compare.turning import rotate_volume
@@ -23,7 +25,11 @@ from orienteer.orientation.quaternion import inverse
 from orienteer.reconstruction.model.quadrupole import quadrupole_share
 from orienteer.reconstruction.model.symmetry import symmetric_mean
 from orienteer.reconstruction.settings import AUTO_SYMMETRY
-from orienteer.reconstruction.states.number_of_states import ask_sentinels, mean_and_error
+from orienteer.reconstruction.states.number_of_states import (
+    FEWEST_SENTINELS,
+    LARGEST_LOSS,
+    mean_and_error,
+)
 
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
@@ -37,35 +43,25 @@ _ROUND_SPECKLES, _ROUND = (1.0, 2.0), 0.15
 # A shell is looked at from this correlation of the halves on, and from so many speckles from the centre on:
 # further in all bodies are round.
 _KNOWN, _FIRST_SPECKLES = 0.5, 2.0
-# Shells that are needed, and mean correlation with itself of an intensity that is worth asking about.
-_FEWEST_SHELLS, _LEAST_CORRELATION = 6, 0.2
-# Sentinels that can decide, and standard errors that their gain must be above nothing.
-_FEWEST, _ERRORS = 10, 3.0
-
-
-@dataclass(frozen=True)
-class FoundSymmetry:
-    """What became of the search.
-
-    axes : of the symmetry that is taken; None: the models go on as they are.
-    words : one sentence about it; empty where nothing looked like a symmetry.
-    """
-
-    axes: SymmetryAxes | None = None
-    words: str = ""
+# Shells that are needed; mean correlation with itself of an intensity that is worth a trial, and share of
+# that about the axes of any of the groups.  Of a virus it was 0.85 for I and T, and 0.49 for O.
+_FEWEST_SHELLS, _LEAST_CORRELATION, _AS_MUCH = 6, 0.2, 0.8
+# Standard errors by which frames may be less likely with a symmetry that is kept.
+_ALLOWED_ERRORS = 1.0
 
 
 def seeks_symmetry(emc: "Emc") -> bool:
-    """Whether a symmetry is looked for, now that a start has settled: the particle is nearly round."""
+    """Whether a symmetry is looked for, now that a start has settled: once, of a nearly round particle."""
     may_seek = (
         emc.may_find_symmetry
         and emc.settings.symmetry == AUTO_SYMMETRY
         and emc.group.order == 1
         and emc.course.stage == 0
+        and not emc.course.has_asked_symmetry
         and emc.settings.models == 1
         and emc.n_halves == 2
         and emc.known is None
-        and int(emc.sentinel.sum()) >= _FEWEST
+        and int(emc.sentinel.sum()) >= FEWEST_SENTINELS
     )
     # The last bits of models need not be the same on all ranks, which go the same way.
     return may_seek and emc.mesh.all.bcast(
@@ -76,30 +72,50 @@ def seeks_symmetry(emc: "Emc") -> bool:
 def _is_nearly_round(emc: "Emc") -> bool:
     """Whether the models have hardly a quadrupole."""
     speckle = 1 / (emc.diameter_A * emc.work.stage.voxel_inv_A)
-    shells = range(*(round(speckle * each) for each in _ROUND_SPECKLES))
-    share = quadrupole_share(emc.models[0, 0], emc.models[1, 0], shells)
-    return share < _ROUND
+    first, last = (max(2, round(speckle * each)) for each in _ROUND_SPECKLES)
+    share = quadrupole_share(emc.models[0, 0], emc.models[1, 0], range(first, max(last, first + 1)))
+    return abs(share) < _ROUND
 
 
-def look_for_symmetry(emc: "Emc") -> FoundSymmetry:
-    """The largest of the symmetries with which the sentinels are likelier than without."""
-    before, words = None, ""
-    for axes in _candidates(emc):
-        before = ask_sentinels(emc).evidence if before is None else before
-        models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
-        gain, error = mean_and_error(ask_sentinels(emc, models).evidence - before)
-        told = f"frames that no model has seen are likelier by {gain:.2g} +- {error:.1g} nats"
-        if emc.mesh.all.bcast(gain > _ERRORS * error):
-            return FoundSymmetry(axes, f"The intensity has the symmetry {axes.group}: with it {told}.")
-        words = words or f"The intensity resembles one of symmetry {axes.group}, but with it {told}."
-    return FoundSymmetry(None, words)
+def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:
+    """The largest symmetry after whose rotations the models look about as alike as after those of any."""
+    known = emc.mesh.all.bcast(_known_shells(emc))
+    if len(known) < _FEWEST_SHELLS:
+        return None
+    shells = {"first_shell": known[0], "last_shell": known[-1]}
+    model = to_numpy(emc.models[:, 0].mean(axis=0)).astype(np.float64)
+    found = emc.mesh.all.bcast([find_axes(model, PointGroup(name), **shells) for name in _GROUPS])
+    least = max(_LEAST_CORRELATION, _AS_MUCH * max(axes.correlation for axes in found))
+    return next((axes for axes in found if axes.correlation >= least), None)
 
 
-def symmetric_models(models: Array, axes: SymmetryAxes) -> Array:
-    """Models (M, n, n, n) float32, turned to the axes that the group has by its definition, and symmetric."""
+def judge_symmetry(emc: "Emc", gains: tuple[NDArray[np.float64], ...]) -> tuple[bool, str]:
+    """Whether symmetric models are kept, and one sentence about it.
+
+    gains : by how much sentinels are likelier, (S,) each: as soon as the models were made symmetric, and when
+        they had settled.  Bright frames settle on models that the grid blurs more than those without the
+        symmetry, of which sixty likenesses lie between its poses; faint ones need to settle.
+    """
+    # What looks like something else has no say, and no frame more than noise can.
+    asked = emc.first_weight[emc.sentinel] > 0
+    gain, error = max(mean_and_error(each[asked].clip(-LARGEST_LOSS, LARGEST_LOSS)) for each in gains)
+    told = f"with it frames that no model has seen gain {gain:.2g} +- {error:.1g} nats"
+    if emc.mesh.all.bcast(gain > -_ALLOWED_ERRORS * error):
+        return True, f"The intensity has the symmetry {emc.group}: {told}."
+    return False, f"The intensity resembles one of symmetry {emc.group}, which it has not: {told}."
+
+
+def turned_models(models: Array, axes: SymmetryAxes) -> Array:
+    """Models (M, n, n, n) float32 whose axes lie as the group has them by its definition."""
     xp = array_namespace(models)
     turned = [xp.nan_to_num(rotate_volume(model, inverse(axes.quaternion)), nan=1.0) for model in models]
-    return xp.stack([symmetric_mean(xp.maximum(model, 0), axes.group) for model in turned])
+    return xp.maximum(xp.stack(turned), xp.float32(0))
+
+
+def symmetric_models(models: Array, group: PointGroup) -> Array:
+    """Models (M, n, n, n) float32, averaged over the group about the axes of its definition."""
+    xp = array_namespace(models)
+    return xp.maximum(xp.stack([symmetric_mean(model, group) for model in models]), xp.float32(0))
 
 
 def _known_shells(emc: "Emc") -> range:
@@ -108,14 +124,3 @@ def _known_shells(emc: "Emc") -> range:
     first = round(_FIRST_SPECKLES / (emc.diameter_A * stage.voxel_inv_A))
     known = emc.half_correlation[first : int(stage.scored_inv_A / stage.voxel_inv_A) + 1] > _KNOWN
     return range(first, first + (len(known) if known.all() else int(known.argmin())))
-
-
-def _candidates(emc: "Emc") -> list[SymmetryAxes]:
-    """Symmetries that the models may have, the largest first."""
-    known = emc.mesh.all.bcast(_known_shells(emc))
-    if len(known) < _FEWEST_SHELLS:
-        return []
-    shells = {"first_shell": known[0], "last_shell": known[-1]}
-    model = to_numpy(emc.models[:, 0].mean(axis=0)).astype(np.float64)
-    found = emc.mesh.all.bcast([find_axes(model, PointGroup(name), **shells) for name in _GROUPS])
-    return [axes for axes in found if axes.correlation >= _LEAST_CORRELATION]

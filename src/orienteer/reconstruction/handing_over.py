@@ -96,7 +96,7 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     emc.models = None
     if emc.settings.symmetry == AUTO_SYMMETRY and learnt.symmetry != emc.group.name:
         # What was found holds here, too.
-        emc.take_symmetry(PointGroup(learnt.symmetry))
+        emc.group = PointGroup(learnt.symmetry)
     emc.enter(stage)
     work = emc.work
     zoom = learnt.voxel_inv_A / work.stage.voxel_inv_A

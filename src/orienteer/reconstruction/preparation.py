@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh, unlike_asked
 from orienteer.compute.ranks.nccl import card_of_cupy, nccl_of_cupy, why_not
-from orienteer.reconstruction.course.ladder import Stage, ladder
+from orienteer.reconstruction.course.ladder import ladder
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.reconstruction.given_size import refuse_too_small, size_doubt
@@ -28,7 +28,7 @@ from orienteer.source.base import Source
 class Preparation:
     """All that data and settings say about a reconstruction before it starts.
 
-    group : symmetry of the particle, as far as it is known.
+    group : symmetry of the particle, given or found.
     pixels, frames : what is usable of the data.
     half, sentinel : (N,) the half of every frame, and whether it only watches.
     first_weight : (N,) 0 for frames that look like something else.
@@ -92,7 +92,14 @@ class Preparation:
             self.pixels.length_inv_A, self.noise.without_background(photons, n_frames),
             self.pixels.correction * exposure, self.voxel_inv_A,
         )  # fmt: skip
-        self.stages = self._ladder()
+        self.stages = ladder(
+            self.edge_inv_A,
+            self.diameter_A,
+            settings.level,
+            device=self.device,
+            group_order=self.group.order,
+            voxel_inv_A=self.voxel_inv_A,
+        )
         if self.device == "cuda" and mesh.all.size > 1:
             path = why_not(mesh.all, nccl_of_cupy(), card_of_cupy())
             self.remarks += [path] if path else []
@@ -102,17 +109,6 @@ class Preparation:
         self.remarks += [too_little] if too_little else []
         self.remarks += unlike_asked(
             mesh, settings.mesh, settings.half_sets if settings.halves else "together"
-        )
-
-    def _ladder(self) -> list[Stage]:
-        """The stages of a particle of this symmetry."""
-        return ladder(
-            self.edge_inv_A,
-            self.diameter_A,
-            self.settings.level,
-            device=self.device,
-            group_order=self.group.order,
-            voxel_inv_A=self.voxel_inv_A,
         )
 
     def first_fluence(self) -> NDArray[np.float64]:

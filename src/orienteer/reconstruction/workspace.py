@@ -66,7 +66,7 @@ class Workspace:
         )  # fmt: skip
         reach = float(np.abs(voxels).max(initial=1.0))
         self.edge_voxels = 2 * (int(np.ceil(max(reach, stage.merged_inv_A / stage.voxel_inv_A))) + 1) + 1
-        grid = _grid(stage.first_level, emc.group.name)
+        grid = _grid(stage.first_level, emc.settings.given_group.name)
         self.quaternions = grid.quaternions
         matrices = np.ascontiguousarray(np.swapaxes(to_matrix(grid.quaternions), 1, 2))
         self.poses = Poses(

@@ -101,7 +101,9 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     # Settings may leave the number of starts to the run; its steps tell those that there were.
     n_starts = max((step.get("start", 1) for step in steps), default=1)
     n_models = len(evidence.intensities.value or (None,))
-    start = "a random start" if n_starts == 1 else f"the likeliest of {n_starts} random starts"
+    is_found = evidence.symmetry != evidence.given_symmetry and not emc.get("starts")
+    chosen = "one that showed a symmetry among" if is_found else "the likeliest of"
+    start = "a random start" if n_starts == 1 else f"{chosen} {n_starts} random starts"
     models = (
         "The three-dimensional intensity was"
         if n_models == 1

@@ -196,7 +196,7 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
             f"The symmetry {symmetry} was found in the first intensity, since frames that had no part in it "
             "were likelier so, and imposed from then on."
         )
-    if phasing is not None and phasing.symmetry not in ("", "C1", given):
+    if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
         found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")
     models = len(evidence.intensities.value or ())
     if models > 1:

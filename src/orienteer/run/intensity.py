@@ -30,7 +30,7 @@ class Intensity:
     volume : in reciprocal space, NaN where nothing was measured.
     origin : path, model, checksum; for a run also its ``run_id`` and ``iteration``.
     seed : of the run; 0 for a file.
-    symmetry : that the run was told; C1 for a file, and where none was.
+    symmetry : that its density has by what the run was told or has found; C1 for a file.
     diameter_A : of the particle, that the run was given; 0 where it was given none.
     remarks : what was noticed, in sentences.
     """
@@ -112,7 +112,7 @@ def _of_run(path: Path, model: int) -> Intensity:
     return replace(
         found,
         seed=run.seed,
-        symmetry=run.given_group.name,
+        symmetry=run.density_group.name,
         diameter_A=float(getattr(run.settings, "diameter_A", 0.0)),
         remarks=(*remarks, *found.remarks),
     )

@@ -176,6 +176,17 @@ class Run(RunRecord):
         return PointGroup(found[-1]) if found else PointGroup()
 
     @property
+    def density_group(self) -> PointGroup:
+        """The symmetry that its densities have for certain: given, or behind that of the intensity.
+
+        A rotation that leaves an intensity as it is maps the density onto itself or onto its inverse.  Those
+        that map it onto itself are all of them or half: I and T have no such half, and that of O is T.
+        """
+        if self.given_group.order > 1:
+            return self.given_group
+        return PointGroup("T") if self.group.name == "O" else self.group
+
+    @property
     def given_group(self) -> PointGroup:
         """The symmetry that it was told; a method may know none."""
         return given_group(str(getattr(self.settings, "symmetry", "C1")))

@@ -25,9 +25,9 @@ def half_phase_seed(seed: int, half: int) -> int:
 
 
 def phase_settings_for(run: Run, given: PhaseSettings | None = None) -> PhaseSettings:
-    """The settings of the phasing; a symmetry that the run was given holds for the density, too."""
+    """The settings of the phasing; a symmetry that the run was given or has found holds for the density."""
     settings = given or PhaseSettings()
-    told = run.given_group.name
+    told = run.density_group.name
     if "symmetry" in settings.model_fields_set or told == settings.symmetry:
         return settings
     return settings.model_copy(update={"symmetry": told})

@@ -111,7 +111,7 @@ def validate(
     pairs = [pair_states(whole.volumes(), one.volumes()) for one in halves.runs]
     alike = likenesses(*(one.volumes() for one in halves.runs)) if n_states > 1 else np.ones((1, 1))
     states: list[StateAgreement] = []
-    troubles: tuple[str, ...] = ()
+    troubles = _unlike_symmetries(halves)
     poses: PoseAgreement | None = None
     first_told: list[HalfSummary] | None = None
     for state, own in enumerate(zip(*pairs, strict=True)):
@@ -131,7 +131,9 @@ def validate(
             phased, told, wrong = _phased(halves.runs, own, phasing, summaries, device)
         with part("compare densities"):
             edge = reach_of(models)[0]
-            maps = _half_maps(whole, phased, edge, intensity, settings, device) if len(phased) == 2 else None
+            order, maps = common_group(*halves.runs).order, None
+            if len(phased) == 2:
+                maps = _half_maps(whole.seed, phased, edge, intensity, settings, device, order)
         numbers, share = (own[0] + 1, own[1] + 1), _share_of(whole, state)
         agreement = StateAgreement(state + 1, numbers, share, maps, intensity, with_whole)
         states.append(replace(agreement, is_distinct=is_distinct(alike, *own)))
@@ -210,6 +212,17 @@ def _compared_intensities(
     return intensity, worse_of((first, compare_intensities(second_half, volume, *size, edge, near)))
 
 
+def _unlike_symmetries(halves: Halves) -> tuple[str, ...]:
+    """A sentence where each half has found another symmetry in its frames."""
+    first, second = (run.group for run in halves.runs)
+    if first == second:
+        return ()
+    return (
+        f"The halves have found different symmetries, {first} and {second}: give the run the right one, "
+        "reconstruct --symmetry.",
+    )
+
+
 def _share_of(whole: Run, state: int) -> float:
     """Of the frames of the run that show anything, those that show a state, from 0."""
     shown = np.asarray(whole.orientations()["model"])
@@ -242,21 +255,25 @@ def _phased(
 
 
 def _half_maps(
-    run: Run,
+    seed: int,
     phased: list[Phasing],
     edge_inv_A: float,
     intensity: IntensityAgreement,
     settings: ValidationSettings,
     device: DeviceName,
+    order: int,
 ) -> HalfMaps:
-    """intensity : how the intensities of the halves lie to each other, and how far they agree."""
+    """intensity : how the intensities of the halves lie to each other, and how far they agree.
+
+    order : of the symmetry that both have.
+    """
     first, second = (on_device(one.density, device) for one in phased)
     walls = [on_device(one.support, device) for one in phased]
     edges_A = [1 / edge_inv_A, *(one.edge_A for one in phased if one.edge_A)]
     maps = compare_half_maps(
         first, second, supports=(walls[0], walls[1]), edge_A=max(edges_A),
-        agrees_to_A=intensity.resolution_A or np.inf, order=run.group.order,
-        seed=run.seed, n_draws=settings.random_phases, near=intensity.quaternion,
+        agrees_to_A=intensity.resolution_A or np.inf, order=order,
+        seed=seed, n_draws=settings.random_phases, near=intensity.quaternion,
     )  # fmt: skip
     one, other, mask = (on_device(volume, "cpu") for volume in (maps.first, maps.second, maps.mask))
     return replace(maps, first=one, second=other, mask=mask)

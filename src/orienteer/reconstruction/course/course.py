@@ -62,7 +62,9 @@ class Course:
     best_log_likelihood, since_best : of a stage after annealing, and iterations that have not come near it.
     found_nothing : whether the models show nothing but noise.
     after_limit : the turn that would have come next when the limit ended the run; "" while it has not.
-    has_start : whether one of several starts was chosen.
+    has_start : whether it is settled which start goes on: chosen of several, given, or shown by its symmetry.
+    has_asked_symmetry : whether this start was looked at for a symmetry that nobody gave.
+    tries_symmetry : whether the models are made symmetric on trial.
     grows : whether there may be more states than there are models yet; the first stage is then done again.
     led_stage : the stage that begins with the map of others, who have done the search; -1: none does.
     """
@@ -84,6 +86,8 @@ class Course:
     found_nothing: bool = False
     after_limit: str = ""
     has_start: bool = False
+    has_asked_symmetry: bool = False
+    tries_symmetry: bool = False
     grows: bool = False
     led_stage: int = -1
 
@@ -123,6 +127,11 @@ class Course:
             what = "The model explains the sentinels no better than a round object would"
             return self._end_with_nothing(what)
         return turn
+
+    def take_back_the_end(self) -> Turn:
+        """Go on after all: what the first stage could not see, a symmetry shows."""
+        self.finished, self.reason, self.found_nothing = False, "", False
+        return "go on"
 
     def reopen(self) -> Turn:
         """What comes next in a run that a lower limit had ended; otherwise it goes on."""

@@ -1,8 +1,8 @@
 """How much of an intensity is a quadrupole, which symmetries of polyhedra forbid, and all else shows first.
 
 On a shell an intensity is a sum of spherical harmonics of even degree.  Near the centre those of degree 2 are
-by far the strongest, since the others rise with a higher power of q.  The groups T, O and I leave none of
-degree 2, whatever the particle looks like otherwise: where there are none, it is nearly round.
+by far the strongest in most bodies, since the others rise with a higher power of q.  The groups T, O and I
+leave none of degree 2, whatever the particle looks like otherwise: where there are none, it is nearly round.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from orienteer.compute.arrays import Array, to_numpy
 def quadrupole_share(first: Array, second: Array, shells: range) -> float:
     """The share of degree 2 in what two halves have in common on some shells, each about its mean.
 
-    first, second : (n, n, n) relative intensities, n odd; shells : in voxels, within the cube.
+    first, second : (n, n, n) relative intensities, n odd; shells : in voxels, within the cube, from 2 on.
     About 0 for T, O and I, wherever their axes lie; 1 where there is nothing else.  Shells that have little
     in common count little.
     """

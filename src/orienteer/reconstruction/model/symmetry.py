@@ -3,6 +3,7 @@
 import numpy as np
 
 from orienteer.compare.symmetrising import mean_over_group
+from orienteer.compare.turning import CUBIC
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.orientation.point_group import PointGroup
 
@@ -20,8 +21,8 @@ def symmetric_start(cube: Array, group: PointGroup) -> Array:
 
 
 def symmetric_mean(cube: Array, group: PointGroup) -> Array:
-    """A relative intensity (n, n, n), averaged over the operations of the group; 1 where some lie outside."""
-    return 1 + mean_over_group(cube - 1, group)
+    """A relative intensity (n, n, n) averaged over the group, by cubic splines; 1 where some lie outside."""
+    return 1 + mean_over_group(cube - 1, group, CUBIC)
 
 
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.arrays import Array, to_numpy
+from orienteer.compute.arrays import to_numpy
 from orienteer.compute.ranks.comm import complete_rows
 from orienteer.likelihood.base import Likelihood
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 _MOST = 6
 # Sentinels that can decide; standard errors that a gain must be above nothing, and a loss without a state.
 # That few sentinels show a state, and lose much, makes the loss of all of them scatter.
-_FEWEST, _ERRORS, _LOSS_ERRORS = 10, 3.0, 2.0
+FEWEST_SENTINELS, ERRORS, _LOSS_ERRORS = 10, 3.0, 2.0
 # Share of the frames below which a state is empty, and how often such a one is begun again.
 _EMPTY, _TRIES = 0.005, 2
 # Nats that a sentinel loses without its state, at most; and that all of them must lose in the mean.
-_LARGEST_LOSS, _LEAST_LOSS = 50.0, 0.1
+LARGEST_LOSS, _LEAST_LOSS = 50.0, 0.1
 
 Verdict = Literal["split", "begin again", "keep", "take back"]
 
@@ -87,7 +87,7 @@ class Growth:
             return "" if self.verdict == "keep" else f"State {n_models + 1} begins."
         assert held_out is not None
         self.evidence = held_out.evidence
-        if len(self.evidence) < _FEWEST:
+        if len(self.evidence) < FEWEST_SENTINELS:
             self.verdict = "keep"
             return f"{len(self.evidence)} sentinels are too few to tell whether there is more than one state."
         if n_models == 1:
@@ -97,7 +97,7 @@ class Growth:
         told = f"frames that no model has seen become likelier by {gain:.2g} +- {error:.1g} nats"
         losses = [mean_and_error(loss) for loss in held_out.losses.T]
         is_missed = all(loss > max(_LEAST_LOSS, _LOSS_ERRORS * its_error) for loss, its_error in losses)
-        if gain <= _ERRORS * error or not is_missed:
+        if gain <= ERRORS * error or not is_missed:
             self.verdict = "take back"
             count = "state is" if n_models == 2 else "states are"
             least = min(losses)[0]
@@ -142,17 +142,14 @@ class HeldOut:
     losses: NDArray[np.float64]
 
 
-def ask_sentinels(emc: "Emc", models: Array | None = None) -> HeldOut:
-    """Evidence of models, in nats.
-
-    models : (H, M, n, n, n), in the place of those that there are.
-    """
+def ask_sentinels(emc: "Emc") -> HeldOut:
+    """Evidence of the models that there are, in nats."""
     work, likelihood = emc.work, emc.noise.likelihood(emc.work)
     found = np.zeros((emc.n_halves, len(emc.sentinel), 1 + emc.n_models))
     if not emc.sentinel.any():
         return HeldOut(np.zeros(0), np.zeros((0, emc.n_models)))
-    for own, half in zip(found, emc.models if models is None else models, strict=True):
-        expander = work.expander(half, emc.junk)
+    for own, models in zip(found, emc.models, strict=True):
+        expander = work.expander(models, emc.junk)
         by_state = np.full((emc.n_models + 1, len(emc.sentinel)), -np.inf)
         for m in range(emc.n_models):
             for batch in work.regrouped("sentinel", fluence_in_state(emc, m)):
@@ -171,9 +168,9 @@ def ask_sentinels(emc: "Emc", models: Array | None = None) -> HeldOut:
             rest = np.logaddexp.reduce(np.delete(by_state, m, axis=0), axis=0)
             # The others become as much more frequent.
             rest -= np.log(max(1 - occupancy(emc)[m], 1e-12))
-            lost = np.full(len(rest), _LARGEST_LOSS)
+            lost = np.full(len(rest), LARGEST_LOSS)
             own[:, 1 + m] = np.subtract(whole, rest, out=lost, where=np.isfinite(rest)).clip(
-                None, _LARGEST_LOSS
+                None, LARGEST_LOSS
             )
     mean = found[:, emc.sentinel].mean(axis=0)
     return HeldOut(mean[:, 0], mean[:, 1:])
