@@ -14,6 +14,7 @@ from orienteer.particle.named_bodies import random_blobs, virus
 from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.model.relative_intensity import half_correlation, random_start
+from orienteer.reconstruction.settings import EmcSettings
 from orienteer.slicing.trilinear import slice_volume
 
 DIAMETER_A = 300.0
@@ -117,6 +118,12 @@ def test_it_is_looked_for_in_blind_runs_of_one_state_that_were_given_none(
     frames_of_a_virus: Any, settings: dict[str, Any]
 ) -> None:
     assert not seeks_symmetry(settled(frames_of_a_virus, 0.3, **settings))
+
+
+def test_names_are_read_in_either_case() -> None:
+    assert EmcSettings(symmetry="Auto").symmetry == EmcSettings().symmetry == "auto"
+    assert EmcSettings(symmetry="Auto").given_group.name == "C1"
+    assert EmcSettings(symmetry="i").given_group.name == "I"
 
 
 def test_shells_that_halves_do_not_share_show_no_symmetry(frames_of_a_virus: Any) -> None:

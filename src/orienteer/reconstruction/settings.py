@@ -14,6 +14,11 @@ _MOST_MODELS = 64
 AUTO_SYMMETRY = "auto"
 
 
+def _auto_in_either_case(value: Any) -> Any:
+    """As names of point groups are read."""
+    return AUTO_SYMMETRY if isinstance(value, str) and value.strip().lower() == AUTO_SYMMETRY else value
+
+
 def given_group(symmetry: str) -> PointGroup:
     """The point group by the name that a setting gives; C1 where it is yet to be looked for."""
     return PointGroup("C1" if symmetry == AUTO_SYMMETRY else symmetry)
@@ -69,7 +74,7 @@ class EmcSettings(Section):
     reject_junk: bool = Field(
         default=True, description="Leave out frames that show something else than the particle, or nothing."
     )
-    symmetry: str = Field(
+    symmetry: Annotated[str, BeforeValidator(_auto_in_either_case)] = Field(
         default="auto",
         description="Of the particle: C1, Cn, Dn, T, O or I; auto: EMC looks for I, O and T, else C1.",
     )
