@@ -8,9 +8,11 @@ import pytest
 
 from orienteer.compare.shells import shell_index
 from orienteer.compare.turning import rotate_volume
+from orienteer.compute.arrays import to_numpy
 from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.bodies import Part, Sum, sphere
 from orienteer.particle.named_bodies import random_blobs, virus
+from orienteer.reconstruction.emc import Emc
 from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.model.relative_intensity import half_correlation, random_start
@@ -260,6 +262,22 @@ def test_a_checkpoint_keeps_what_is_tried(frames_of_a_virus: Any) -> None:
     np.testing.assert_array_equal(emc.models, again.models)
     assert emc._turn("next stage") == again._turn("next stage")
     assert again.course.stage == 1
+
+
+@pytest.mark.gpu
+def test_a_trial_on_the_gpu_is_that_on_the_cpu(frames_of_a_virus: Any) -> None:
+    cpu = settled(frames_of_a_virus, 0.3)
+    settings = EmcSettings(**SETTINGS, deterministic=True)
+    gpu = Emc(frames_of_a_virus.source(), settings, seed=1, device="cuda")
+    gpu.models, gpu.full = gpu.xp.asarray(cpu.models), gpu.xp.asarray(cpu.full)
+    gpu.half_correlation = cpu.half_correlation
+    assert seeks_symmetry(gpu)
+    assert gpu._turn("next stage") == cpu._turn("next stage")
+    assert isinstance(gpu.models, gpu.xp.ndarray)
+    np.testing.assert_allclose(to_numpy(gpu.models), cpu.models, atol=2e-3)
+    np.testing.assert_allclose(gpu.candidates[0]["first_gains"], cpu.candidates[0]["first_gains"], atol=0.05)
+    assert gpu.step().symmetry == "I"
+    assert gpu._turn("next stage").startswith("The intensity has the symmetry I")
 
 
 @pytest.mark.slow
