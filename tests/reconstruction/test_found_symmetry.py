@@ -13,7 +13,12 @@ from orienteer.orientation.quaternion import random_uniform, to_matrix
 from orienteer.particle.bodies import Part, Sum, sphere
 from orienteer.particle.named_bodies import random_blobs, virus
 from orienteer.reconstruction.emc import Emc
-from orienteer.reconstruction.found_symmetry import look_for_symmetry, seeks_symmetry
+from orienteer.reconstruction.found_symmetry import (
+    look_for_symmetry,
+    seeks_symmetry,
+    settle_symmetry,
+    try_symmetry,
+)
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
 from orienteer.reconstruction.model.relative_intensity import half_correlation, random_start
 from orienteer.reconstruction.settings import EmcSettings
@@ -104,9 +109,9 @@ def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(
     assert not seeks_symmetry(emc)  # since it is not even nearly round
     monkeypatch.setattr("orienteer.reconstruction.found_symmetry._ROUND", 2.0)
     models = emc.models.copy()
-    emc._try_symmetry()
+    try_symmetry(emc)
     assert emc.group.name == "I"
-    is_kept, words = emc._judge_symmetry()
+    is_kept, words = settle_symmetry(emc)
     assert not is_kept
     assert "which it has not: with it frames that no model has seen gain -" in words
     assert emc.group.name == "C1"
@@ -138,7 +143,7 @@ def test_shells_that_halves_do_not_share_show_no_symmetry(frames_of_a_virus: Any
 def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     frames_of_a_virus: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("orienteer.reconstruction.emc.look_for_symmetry", lambda emc: None)
+    monkeypatch.setattr("orienteer.reconstruction.found_symmetry.look_for_symmetry", lambda emc: None)
     emc = settled(frames_of_a_virus, 0.3)
     assert emc.course.n_starts == 1
     assert emc._turn("next stage") == (
@@ -157,7 +162,7 @@ def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(
     frames_of_a_virus: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "orienteer.reconstruction.emc.judge_symmetry", lambda emc, gains: (False, "It has not.")
+        "orienteer.reconstruction.found_symmetry.judge_symmetry", lambda emc, gains: (False, "It has not.")
     )
     emc = settled(frames_of_a_virus, 0.3)
     models, emc.course.last_log_likelihood = emc.models, -7.0
@@ -205,7 +210,9 @@ def test_a_first_stage_that_would_end_the_run_is_looked_at_too(
     step = emc.step()
     assert "is that its symmetry?" in step.note
     assert (step.finished, step.reason, emc.group.name) == (False, "", "I")
-    monkeypatch.setattr("orienteer.reconstruction.emc.judge_symmetry", lambda emc, gains: (True, "It has."))
+    monkeypatch.setattr(
+        "orienteer.reconstruction.found_symmetry.judge_symmetry", lambda emc, gains: (True, "It has.")
+    )
     monkeypatch.setattr("orienteer.reconstruction.emc.refine_all", lambda emc, likelihood: None)
     step = emc.step()
     assert (step.note, step.finished, step.symmetry) == ("It has.", True, "I")
@@ -237,7 +244,7 @@ def test_poses_turn_with_the_models(frames_of_a_virus: Any) -> None:
         return slice_volume(emc.models[0, 0], inner, matrices)
 
     before = slices(emc)
-    emc._try_symmetry()
+    try_symmetry(emc)
     assert np.corrcoef(before.ravel(), slices(emc).ravel())[0, 1] > 0.9
 
 

@@ -139,7 +139,7 @@ def test_a_symmetry_that_was_found_is_told_as_one(bare_folder: Path) -> None:
     assert given in unusual(gather(bare_folder), None, None)
     change_settings(bare_folder, 'symmetry = "I"', 'symmetry = "auto"')
     said = " ".join(unusual(gather(bare_folder), None, None))  # its steps tell the symmetry of the models
-    assert "The symmetry I was found in the first intensity, since frames that had no part in it" in said
+    assert "The symmetry I was found in the first intensity, not contradicted by frames" in said
     assert given not in said
 
 

@@ -18,18 +18,10 @@ from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
-from orienteer.orientation.point_group import PointGroup
-from orienteer.orientation.quaternion import compose
 from orienteer.reconstruction.carried import STARTS_OF_ROUND, Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
-from orienteer.reconstruction.found_symmetry import (
-    judge_symmetry,
-    look_for_symmetry,
-    seeks_symmetry,
-    symmetric_models,
-    turned_models,
-)
+from orienteer.reconstruction.found_symmetry import seeks_symmetry, settle_symmetry, try_symmetry
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
@@ -338,12 +330,12 @@ class Emc(Carried):
         """Make ready for what comes next; one sentence where there is something to be said of it."""
         words, is_left = "", False
         if self.course.tries_symmetry and turn not in ("go on", "end"):
-            is_kept, words = self._judge_symmetry()
+            is_kept, words = settle_symmetry(self)
             turn, is_left = "next stage" if is_kept else turn, not is_kept
         # Whoever says how many starts there are gets as many, of which the best is looked at.
         is_asked = turn == "next stage" or (turn == "next start" and not self.settings.starts)
         if not words and is_asked and seeks_symmetry(self):
-            if words := self._try_symmetry():
+            if words := try_symmetry(self):
                 return words
             is_left = True
         is_settled = self.course.n_starts > 1 or self.course.has_start or self.settings.starts
@@ -366,7 +358,7 @@ class Emc(Carried):
             self.course.has_start = True
             self._take(self.candidates[best])
             self.candidates = []
-            if seeks_symmetry(self) and (words := self._try_symmetry()):
+            if seeks_symmetry(self) and (words := try_symmetry(self)):
                 return words
             self.enter(0 if self.course.grows else 1, is_new=False)
         elif turn == "judge states":
@@ -377,51 +369,12 @@ class Emc(Carried):
         """What comes after a first stage that would end the run, and a sentence about it."""
         words = ""
         if self.course.tries_symmetry:
-            is_kept, words = self._judge_symmetry()
+            is_kept, words = settle_symmetry(self)
             if is_kept:
                 return "end", words
-        elif not (seeks_symmetry(self) and (words := self._try_symmetry())):
+        elif not (seeks_symmetry(self) and (words := try_symmetry(self))):
             return "end", ""
         return self.course.take_back_the_end(), words
-
-    def _try_symmetry(self) -> str:
-        """Do the first stage again with models of a symmetry that they show; a sentence if there is one."""
-        self.course.has_asked_symmetry = True
-        with logged("symmetry"):
-            axes = look_for_symmetry(self)
-        if axes is None:
-            return ""
-        found = {**self._learnt(), "log_likelihood": self.course.last_log_likelihood}
-        found["evidence"] = ask_sentinels(self).evidence
-        self.table.quaternion = np.asarray(compose(self.table.quaternion, axes.quaternion))
-        # Both are turned, so that splines blur both.
-        self.models = self.xp.stack([turned_models(half, axes) for half in self.models])
-        turned = ask_sentinels(self).evidence
-        self.models = self.xp.stack([symmetric_models(half, axes.group) for half in self.models])
-        found["first_gains"] = ask_sentinels(self).evidence - turned
-        self.candidates.append(found)
-        self.full = self.models.mean(axis=0)
-        # All poses stay: those that are equivalent lie beside each other where they are folded together, and
-        # few of a coarse grid would be left.
-        self.group = axes.group
-        self.enter(0, is_new=False)  # to spread frames once more would lose what is known
-        self.course.tries_symmetry = True
-        return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
-
-    def _judge_symmetry(self) -> tuple[bool, str]:
-        """Keep symmetric models that have settled, or go back to those without; whether, and a sentence."""
-        before, self.course.tries_symmetry = self.candidates.pop(), False
-        with logged("symmetry"):
-            settled = ask_sentinels(self).evidence - np.asarray(before["evidence"])
-            is_kept, words = judge_symmetry(self, (np.asarray(before["first_gains"]), settled))
-        if is_kept:
-            self.candidates, self.course.has_start = [], True
-        else:
-            self.group = PointGroup()
-            self.enter(0, is_new=False)
-            self._take(before)
-            self.course.last_log_likelihood = float(before["log_likelihood"])
-        return is_kept, words
 
     def _grow(self) -> None:
         """Do what was decided about the number of models."""

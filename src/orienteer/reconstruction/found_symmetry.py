@@ -9,7 +9,7 @@ by choice.  So a symmetry that is real makes frames a little likelier, and is ke
 one that is not, such as that of a virus with one corner unlike the others, costs each of them many nats.
 
 Only the symmetries of polyhedra are looked for.  Such particles are nearly round, which shows at once: near
-the centre their intensity has no quadrupole, of which that of all other bodies that were tried is made there.
+the centre their intensity has no quadrupole, of which that of most other bodies is made there.
 """
 
 from typing import TYPE_CHECKING
@@ -20,14 +20,16 @@ from numpy.typing import NDArray
 from orienteer.compare.symmetry_axes import SymmetryAxes, find_axes
 from orienteer.compare.turning import rotate_volume
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
+from orienteer.compute.stage_log import logged
 from orienteer.orientation.point_group import PointGroup
-from orienteer.orientation.quaternion import inverse
+from orienteer.orientation.quaternion import compose, inverse
 from orienteer.reconstruction.model.quadrupole import quadrupole_share
 from orienteer.reconstruction.model.symmetry import symmetric_mean
 from orienteer.reconstruction.settings import AUTO_SYMMETRY
 from orienteer.reconstruction.states.number_of_states import (
     FEWEST_SENTINELS,
     LARGEST_LOSS,
+    ask_sentinels,
     mean_and_error,
 )
 
@@ -38,7 +40,7 @@ _GROUPS = ("I", "O", "T")
 # Shells that tell, in speckles, and share of the quadrupole below which a particle is nearly round.  Of
 # viruses and ten cages of spheres with the symmetries T, O and I it was 0.000; of a virus with one corner
 # unlike the others, of a spheroid of 1.1 to 1, of chaperonins and of nine bodies without symmetry 0.43 and
-# more.
+# more.  A double ring of seven balls, as high as wide, has 0.11 and is looked at, too.
 _ROUND_SPECKLES, _ROUND = (1.0, 2.0), 0.15
 # A shell is looked at from this correlation of the halves on, and from so many speckles from the centre on:
 # further in all bodies are round.
@@ -75,6 +77,47 @@ def _is_nearly_round(emc: "Emc") -> bool:
     first, last = (max(2, round(speckle * each)) for each in _ROUND_SPECKLES)
     share = quadrupole_share(emc.models[0, 0], emc.models[1, 0], range(first, max(last, first + 1)))
     return abs(share) < _ROUND
+
+
+def try_symmetry(emc: "Emc") -> str:
+    """Do the first stage again with models of a symmetry that they show; a sentence if there is one."""
+    emc.course.has_asked_symmetry = True
+    with logged("symmetry"):
+        axes = look_for_symmetry(emc)
+        if axes is None:
+            return ""
+        found = {**emc._learnt(), "log_likelihood": emc.course.last_log_likelihood}
+        found["evidence"] = ask_sentinels(emc).evidence
+        emc.table.quaternion = np.asarray(compose(emc.table.quaternion, axes.quaternion))
+        # Both are turned, so that splines blur both.
+        emc.models = emc.xp.stack([turned_models(half, axes) for half in emc.models])
+        turned = ask_sentinels(emc).evidence
+        emc.models = emc.xp.stack([symmetric_models(half, axes.group) for half in emc.models])
+        found["first_gains"] = ask_sentinels(emc).evidence - turned
+    emc.candidates.append(found)
+    emc.full = emc.models.mean(axis=0)
+    # All poses stay: those that are equivalent lie beside each other where they are folded together, and few
+    # of a coarse grid would be left.
+    emc.group = axes.group
+    emc.enter(0, is_new=False)  # to spread frames once more would lose what is known
+    emc.course.tries_symmetry = True
+    return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
+
+
+def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
+    """Keep symmetric models that have settled, or go back to those without; whether, and a sentence."""
+    before, emc.course.tries_symmetry = emc.candidates.pop(), False
+    with logged("symmetry"):
+        settled = ask_sentinels(emc).evidence - np.asarray(before["evidence"])
+        is_kept, words = judge_symmetry(emc, (np.asarray(before["first_gains"]), settled))
+    if is_kept:
+        emc.candidates, emc.course.has_start = [], True
+    else:
+        emc.group = PointGroup()
+        emc.enter(0, is_new=False)
+        emc._take(before)
+        emc.course.last_log_likelihood = float(before["log_likelihood"])
+    return is_kept, words
 
 
 def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:

@@ -193,8 +193,8 @@ def _assumed(evidence: Evidence, phasing: PhasingFacts | None) -> list[str]:
         found.append(f"The symmetry {given} was imposed on the intensity, not found.")
     elif symmetry != "C1":
         found.append(
-            f"The symmetry {symmetry} was found in the first intensity, since frames that had no part in it "
-            "were likelier so, and imposed from then on."
+            f"The symmetry {symmetry} was found in the first intensity, not contradicted by frames that had "
+            "no part in it, and imposed from then on."
         )
     if phasing is not None and phasing.symmetry not in ("", "C1", symmetry):
         found.append(f"The symmetry {phasing.symmetry} was imposed on the density, not found.")

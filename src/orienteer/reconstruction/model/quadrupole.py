@@ -1,4 +1,4 @@
-"""How much of an intensity is a quadrupole, which symmetries of polyhedra forbid, and all else shows first.
+"""How much of an intensity is a quadrupole, which symmetries of polyhedra forbid and most bodies show first.
 
 On a shell an intensity is a sum of spherical harmonics of even degree.  Near the centre those of degree 2 are
 by far the strongest in most bodies, since the others rise with a higher power of q.  The groups T, O and I

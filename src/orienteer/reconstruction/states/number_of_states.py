@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOST = 6
 # Sentinels that can decide; standard errors that a gain must be above nothing, and a loss without a state.
 # That few sentinels show a state, and lose much, makes the loss of all of them scatter.
-FEWEST_SENTINELS, ERRORS, _LOSS_ERRORS = 10, 3.0, 2.0
+FEWEST_SENTINELS, _ERRORS, _LOSS_ERRORS = 10, 3.0, 2.0
 # Share of the frames below which a state is empty, and how often such a one is begun again.
 _EMPTY, _TRIES = 0.005, 2
 # Nats that a sentinel loses without its state, at most; and that all of them must lose in the mean.
@@ -97,7 +97,7 @@ class Growth:
         told = f"frames that no model has seen become likelier by {gain:.2g} +- {error:.1g} nats"
         losses = [mean_and_error(loss) for loss in held_out.losses.T]
         is_missed = all(loss > max(_LEAST_LOSS, _LOSS_ERRORS * its_error) for loss, its_error in losses)
-        if gain <= ERRORS * error or not is_missed:
+        if gain <= _ERRORS * error or not is_missed:
             self.verdict = "take back"
             count = "state is" if n_models == 2 else "states are"
             least = min(losses)[0]
