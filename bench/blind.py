@@ -65,7 +65,7 @@ _BRIGHT, _FEWER_FRAMES = 1e4, 0.2
 # that begins at the truth keeps a correlation of 0.95 of the blobs, and without its symmetry 0.73 of the
 # virus, which is nearly round; blind, the blobs came to 0.86, and to 0.91 with 9 times as many.
 _MORE_FRAMES = {
-    ("3iyf", 100): 3, ("virus", 100): 30, ("blobs", 100): 10, ("two-domain", 100): 3,
+    ("3iyf", 100): 3, ("virus", 100): 10, ("blobs", 100): 10, ("two-domain", 100): 3,
 }  # fmt: skip
 
 
@@ -138,14 +138,18 @@ def reconstruct(
     from orienteer.reconstruction.settings import EmcSettings
 
     emc = Emc(experiment, EmcSettings(memory_GiB=memory_GiB), seed=seed, device=device)
+    notes = []
     while not emc.finished:
-        emc.step()
+        step = emc.step()
+        if step.note:
+            notes.append(f"{step.iteration}: {step.note}")
     left_out = float((emc.orientations()["model"] < 0).mean())
     told = {
         "iterations": emc.iteration,
         "reason": emc.reason,
         "diameter_A": emc.diameter_A,
         "symmetry": emc.group.name,
+        "notes": notes,
         "frames_left_out": left_out,
     }
     return emc.volumes()[0], told

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from orienteer.errors import OrienteerError
 from orienteer.orientation.covering import covering_radius_deg, hole_depths
 from orienteer.orientation.distance import angular_distance_deg
 from orienteer.orientation.grids import make_grid
 from orienteer.orientation.pose_grid import PoseGrid
-from orienteer.orientation.quaternion import random_uniform
+from orienteer.orientation.quaternion import compose, random_uniform
 
 GRIDS = {
     "600-cell": make_grid("600-cell", 3),
@@ -185,3 +185,17 @@ def test_neighbours_of_what_is_no_orientation_are_refused(q: list[float]) -> Non
 def test_a_pose_that_does_not_exist_has_no_children(k: int) -> None:
     with pytest.raises(OrienteerError, match="no pose"):
         GRIDS["600-cell"].children(k)
+
+
+def test_a_turned_grid_is_the_same_grid_elsewhere() -> None:
+    grid, turn = make_grid("600-cell", 2), random_uniform(1, 3)[0]
+    turned = pickle.loads(pickle.dumps(grid.turned(turn)))
+    assert_allclose(turned.quaternions, compose(grid.quaternions, turn), atol=1e-15)
+    assert_array_equal(turned.log_weights, grid.log_weights)
+    assert_array_equal(turned.child_start, grid.child_start)
+    assert_allclose(turned.fine().quaternions, compose(grid.fine().quaternions, turn), atol=1e-15)
+
+
+def test_a_grid_that_a_symmetry_has_reduced_is_not_turned() -> None:
+    with pytest.raises(OrienteerError, match="reduced by C4 cannot be turned"):
+        make_grid("600-cell", 2, "C4").turned([1, 0, 0, 0])

@@ -1,8 +1,8 @@
 """PoseGrid: a finite set of orientations that stands for all, with weights, children and neighbours."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,6 +99,21 @@ class PoseGrid:
 
         return reduce_grid(self, as_point_group(group))
 
+    def turned(self, quaternion: ArrayLike) -> "PoseGrid":
+        """The poses q of a grid that no symmetry has reduced, turned to q t.
+
+        quaternion : (4,), the turn t.  It moves the grid against the axes of a symmetric particle.  A grid
+            that has the symmetry itself holds every orientation as often as there are equivalents; a turned
+            one holds as many different ones instead.
+        """
+        if self.point_group.order > 1:
+            raise OrienteerError(
+                f"a grid that was reduced by {self.point_group} cannot be turned.", "Turn the whole grid."
+            )
+        turn = normalise(to_numpy(quaternion))
+        quaternions = np.asarray(compose(self.quaternions, turn))
+        return replace(self, quaternions=quaternions, finer=partial(_finer_and_turned, self, turn))
+
     # Neighbours -----------------------------------------------------------------------------------------
 
     @cached_property
@@ -152,6 +167,11 @@ class PoseGrid:
             if np.all(np.isfinite(foreign.min(axis=1))):
                 return float(angle_of_chord(foreign.min()))
             n_neighbours *= 2
+
+
+def _finer_and_turned(grid: PoseGrid, turn: NDArray[np.float64]) -> PoseGrid:
+    """The grid below one that was turned; a function by itself, so that grids travel between processes."""
+    return grid.finer().turned(turn)
 
 
 def chord_of_angle(angle_deg: float) -> float:

@@ -174,7 +174,10 @@ class Carried(Preparation):
         self.work = Workspace(self, self.stages[stage])
         is_first = is_new and stage == 0 and not self._knows_all
         is_followed = self.n_halves == 2 and self.settings.models == 1
-        self.annealing = Annealing(len(self.work.poses), is_first=is_first, is_followed=is_followed)
+        self.annealing = Annealing(
+            len(self.work.poses), is_first=is_first, is_followed=is_followed,
+            likenesses=self.likenesses if stage == 0 else 1.0,
+        )  # fmt: skip
         self.table.forget_merge()
         if self.models is not None:
             n, xp = self.work.edge_voxels, self.xp
@@ -182,6 +185,11 @@ class Carried(Preparation):
             self.full = xp.stack([resized(m, n, zoom) for m in self.full])
             if self.n_models > 1 and self.has_own_means:
                 self.take_ratios(ratios_of_states(self, shown, self.n_models))
+
+    @property
+    def likenesses(self) -> float:
+        """Poses that the symmetry of the models makes alike; a grid that it has reduced has one of them."""
+        return self.group.order / self.settings.given_group.order
 
     @property
     def _knows_all(self) -> bool:

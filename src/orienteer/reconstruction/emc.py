@@ -78,7 +78,7 @@ class Emc(Carried):
         likelihood = self.noise.likelihood(work)
         with logged("temperature"):
             beta = self.annealing.inverse_temperature(
-                work, likelihood, self.models, self.fluence, self.likenesses
+                work, likelihood, self.models, self.fluence, table.states_per_frame
             )
         deposits, found = self.new_models(likelihood, beta)
         change = found.change_from(self.models)
@@ -100,8 +100,10 @@ class Emc(Carried):
         if is_watched(course, turn):
             with logged("sentinels"):
                 self.watch = watch_sentinels(self, likelihood, beta)
-            if self.watch is not None and (self.watch.is_no_better if turn == "end" else self.watch.is_worse):
-                turn = course.give_up(turn)
+            if (watch := self.watch) is not None:
+                turn = course.heed_sentinels(
+                    turn, now.iterations_done, is_no_better=watch.is_no_better, is_worse=watch.is_worse
+                )
         watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
         words = ""
         if turn == "end" and not course.after_limit and course.stage == 0:
@@ -187,8 +189,11 @@ class Emc(Carried):
 
     @property
     def prior_photons(self) -> float:
-        """Photons of the radial mean that every voxel starts with, by how far frames are spread."""
-        return prior_photons(self._spread)
+        """Photons of the radial mean that every voxel starts with, by how far frames are spread.
+
+        A voxel and its likenesses, which have the same photons in common, start with these together.
+        """
+        return prior_photons(self._spread) / self.group.order
 
     @property
     def _spread(self) -> float:
@@ -199,16 +204,8 @@ class Emc(Carried):
         table = self.table
         merged = table.merged & ~self.sentinel
         shown = merged & (table.shown >= 0)
-        return table.mean_perplexity(shown if shown.any() else merged) / self.likenesses
-
-    @property
-    def likenesses(self) -> float:
-        """States that a frame is spread over, times the poses of each that a symmetry makes alike.
-
-        A grid that was reduced by the symmetry has but one of these.
-        """
-        alike = self.group.order / self.settings.given_group.order
-        return self.table.states_per_frame * alike
+        perplexity = table.mean_perplexity(shown if shown.any() else merged)
+        return perplexity / (table.states_per_frame * self.likenesses)
 
     def orient_and_merge(
         self, half: int, likelihood: Likelihood, beta: float, weight: NDArray[np.float64] | None = None
@@ -226,12 +223,12 @@ class Emc(Carried):
         """Orient several halves, at the same time where their frames are apart."""
         # Nobody waits for anybody before all that is here has been oriented.
         samples = [self.work.sample(half, self.fluence, N_SAMPLE) for half in halves]
-        likenesses = self.likenesses
+        states_per_frame = self.table.states_per_frame
         deposits = [self.new_deposit(self.work, half) for half in halves]
         for half, sample, deposit in zip(halves, samples, deposits, strict=True):
             if sample is not None and self.mesh.orients(half):
                 expander = self.new_expander(half)
-                search = self._search(likelihood, expander, sample, beta, likenesses)
+                search = self._search(likelihood, expander, sample, beta, states_per_frame)
                 self._merge_half(half, likelihood, expander, search, deposit, weight)
         places = np.concatenate([self.work.frames_of(half) for half in halves])
         self.table.complete(self.mesh.all, self.frames.own_of(places))

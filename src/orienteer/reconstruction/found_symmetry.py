@@ -5,8 +5,11 @@ has sixty times the noise that it need have, and faint frames of a nearly round 
 their poses.  An intensity that is half noise shows the axes clearly, since all of its voxels tell of three
 angles.  Models of that symmetry then settle by themselves, and the sentinels are asked.  A noisy model has
 sixty likenesses of every frame, of which one always fits its photons: what it loses by noise it nearly gains
-by choice.  So a symmetry that is real makes frames a little likelier, and is kept unless they say otherwise;
-one that is not, such as that of a virus with one corner unlike the others, costs each of them many nats.
+by choice.  So a symmetry that is real may make faint frames hardly likelier, and is kept unless they say
+otherwise; one that is not, such as that of a virus with one corner unlike the others, costs many nats.
+
+All poses of the grid stay, turned such that none are alike: they lie as near to each other as those of a grid
+with sixty times as many.
 
 Only the symmetries of polyhedra are looked for.  Such particles are nearly round, which shows at once: near
 the centre their intensity has no quadrupole, of which that of most other bodies is made there.
@@ -40,8 +43,9 @@ _GROUPS = ("I", "O", "T")
 # Shells that tell, in speckles, and share of the quadrupole below which a particle is nearly round.  Of
 # viruses and ten cages of spheres with the symmetries T, O and I it was 0.000; of a virus with one corner
 # unlike the others, of a spheroid of 1.1 to 1, of chaperonins and of nine bodies without symmetry 0.43 and
-# more.  A double ring of seven balls, as high as wide, has 0.11 and is looked at, too.
-_ROUND_SPECKLES, _ROUND = (1.0, 2.0), 0.15
+# more; of models of viruses that noise or a wrong basin had spoilt up to 0.28.  A double ring of seven balls,
+# as high as wide, has 0.11 and is looked at, too.
+_ROUND_SPECKLES, _ROUND = (1.0, 2.0), 0.35
 # A shell is looked at from this correlation of the halves on, and from so many speckles from the centre on:
 # further in all bodies are round.
 _KNOWN, _FIRST_SPECKLES = 0.5, 2.0
@@ -87,19 +91,13 @@ def try_symmetry(emc: "Emc") -> str:
         if axes is None:
             return ""
         found = {**emc._learnt(), "log_likelihood": emc.course.last_log_likelihood}
-        found["evidence"] = ask_sentinels(emc).evidence
+        emc.candidates.append({**found, "evidence": ask_sentinels(emc).evidence})
         emc.table.quaternion = np.asarray(compose(emc.table.quaternion, axes.quaternion))
-        # Both are turned, so that splines blur both.
-        emc.models = emc.xp.stack([turned_models(half, axes) for half in emc.models])
-        turned = ask_sentinels(emc).evidence
-        emc.models = emc.xp.stack([symmetric_models(half, axes.group) for half in emc.models])
-        found["first_gains"] = ask_sentinels(emc).evidence - turned
-    emc.candidates.append(found)
-    emc.full = emc.models.mean(axis=0)
-    # All poses stay: those that are equivalent lie beside each other where they are folded together, and few
-    # of a coarse grid would be left.
-    emc.group = axes.group
-    emc.enter(0, is_new=False)  # to spread frames once more would lose what is known
+        emc.models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
+        emc.full = emc.models.mean(axis=0)
+        # All poses stay, which together are a finer grid than a part of them would be.
+        emc.group = axes.group
+        emc.enter(0, is_new=False)  # to spread frames once more would lose what is known
     emc.course.tries_symmetry = True
     return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
 
@@ -108,8 +106,8 @@ def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
     """Keep symmetric models that have settled, or go back to those without; whether, and a sentence."""
     before, emc.course.tries_symmetry = emc.candidates.pop(), False
     with logged("symmetry"):
-        settled = ask_sentinels(emc).evidence - np.asarray(before["evidence"])
-        is_kept, words = judge_symmetry(emc, (np.asarray(before["first_gains"]), settled))
+        gains = ask_sentinels(emc).evidence - np.asarray(before["evidence"])
+    is_kept, words = judge_symmetry(emc, gains)
     if is_kept:
         emc.candidates, emc.course.has_start = [], True
     else:
@@ -132,33 +130,25 @@ def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:
     return next((axes for axes in found if axes.correlation >= least), None)
 
 
-def judge_symmetry(emc: "Emc", gains: tuple[NDArray[np.float64], ...]) -> tuple[bool, str]:
-    """Whether symmetric models are kept, and one sentence about it.
+def judge_symmetry(emc: "Emc", gains: NDArray[np.float64]) -> tuple[bool, str]:
+    """Whether symmetric models that have settled are kept, and one sentence about it.
 
-    gains : by how much sentinels are likelier, (S,) each: as soon as the models were made symmetric, and when
-        they had settled.  Bright frames settle on models that the grid blurs more than those without the
-        symmetry, of which sixty likenesses lie between its poses; faint ones need to settle.
+    gains : by how much sentinels are likelier than with the models before, (S,).
     """
     # What looks like something else has no say, and no frame more than noise can.
     asked = emc.first_weight[emc.sentinel] > 0
-    gain, error = max(mean_and_error(each[asked].clip(-LARGEST_LOSS, LARGEST_LOSS)) for each in gains)
+    gain, error = mean_and_error(gains[asked].clip(-LARGEST_LOSS, LARGEST_LOSS))
     told = f"with it frames that no model has seen gain {gain:.2g} +- {error:.1g} nats"
     if emc.mesh.all.bcast(gain > -_ALLOWED_ERRORS * error):
         return True, f"The intensity has the symmetry {emc.group}: {told}."
     return False, f"The intensity resembles one of symmetry {emc.group}, which it has not: {told}."
 
 
-def turned_models(models: Array, axes: SymmetryAxes) -> Array:
-    """Models (M, n, n, n) float32 whose axes lie as the group has them by its definition."""
+def symmetric_models(models: Array, axes: SymmetryAxes) -> Array:
+    """Models (M, n, n, n) float32, turned until their axes lie as the group has them, and averaged."""
     xp = array_namespace(models)
     turned = [xp.nan_to_num(rotate_volume(model, inverse(axes.quaternion)), nan=1.0) for model in models]
-    return xp.maximum(xp.stack(turned), xp.float32(0))
-
-
-def symmetric_models(models: Array, group: PointGroup) -> Array:
-    """Models (M, n, n, n) float32, averaged over the group about the axes of its definition."""
-    xp = array_namespace(models)
-    return xp.maximum(xp.stack([symmetric_mean(model, group) for model in models]), xp.float32(0))
+    return xp.maximum(xp.stack([symmetric_mean(model, axes.group) for model in turned]), xp.float32(0))
 
 
 def _known_shells(emc: "Emc") -> range:

@@ -18,8 +18,9 @@ _FEW_POSES = 16.0
 _WORSE = 6
 # Share of the last ratio of changes in the mean ratio.
 _RATIO_SHARE = 0.3
-# Iterations of a stage after annealing: at least, at most, and at most in the last stage.
-FEWEST = 3
+# Iterations of a stage after annealing: at least, and at least while frames hardly know their poses, whose
+# first steps say nothing about the many small ones that follow; at most, and at most in the last stage.
+FEWEST, _FEWEST_FAINT = 3, 10
 _MOST, _MOST_LAST = 60, 40
 # And at most while the number of models grows: one that is to be split need not be perfect.
 _MOST_GROWING = 15
@@ -121,9 +122,21 @@ class Course:
             )
         return turn
 
-    def give_up(self, turn: Turn) -> Turn:
-        """The turn of a stage whose models explain frames that they have not seen worse than none would."""
-        if turn == "next stage" or (turn == "end" and not self.after_limit):
+    def heed_sentinels(
+        self, turn: Turn, iterations_done: int, *, is_no_better: bool, is_worse: bool
+    ) -> Turn:
+        """The turn, now that frames which no model has seen were asked.
+
+        iterations_done : as in :class:`Progress`.
+        is_no_better, is_worse : whether models explain them no better than a round object would, or surely
+            worse.
+        """
+        if turn == "go on" or self.after_limit:
+            return turn
+        # Faint frames leave a random start slowly: towards a round object first, and then away from it.
+        if self.stage == 0 and is_no_better and iterations_done < self.patience:
+            return self.take_back_the_end()
+        if (turn == "end" and is_no_better) or (turn == "next stage" and is_worse):
             what = "The model explains the sentinels no better than a round object would"
             return self._end_with_nothing(what)
         return turn
@@ -160,7 +173,8 @@ class Course:
             self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
         # A model that explains the frames less and less well is led astray by its own noise.
         is_worse = self.since_best >= _WORSE
-        settled = out_of_patience or (now.iterations_done >= FEWEST and (is_worse or not is_better))
+        fewest = FEWEST if now.perplexity <= _FEW_POSES else _FEWEST_FAINT
+        settled = out_of_patience or (now.iterations_done >= fewest and (is_worse or not is_better))
         if not (settled or is_led_there):
             return "go on"
         if self.stage == 0 and self.n_starts > 1 and not self.has_start:

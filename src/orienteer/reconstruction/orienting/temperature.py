@@ -45,10 +45,12 @@ class Annealing:
     """
 
     def __init__(
-        self, n_poses: int, *, is_first: bool = False, after_split: bool = False, is_followed: bool = False
-    ) -> None:
+        self, n_poses: int, *, is_first: bool = False, after_split: bool = False, is_followed: bool = False,
+        likenesses: float = 1.0,
+    ) -> None:  # fmt: skip
+        """likenesses : poses that have become alike; at first a frame keeps as many neighbours of each."""
         share = _FIRST_SHARE if is_first else _SPLIT_SHARE if after_split else 0.0
-        self.target = max(share * n_poses, LAST_PERPLEXITY)
+        self.target = max(share * n_poses, likenesses * LAST_PERPLEXITY)
         self.iterations_done = 0
         self.inverse = 0.0
         self.is_untempered = False
