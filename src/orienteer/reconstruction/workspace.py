@@ -57,13 +57,15 @@ class Workspace:
         given, is_turned = emc.settings.given_group, emc.likenesses > 1
         if is_turned:  # likenesses make the first grid finer than any that a particle without them would need
             stage = replace(stage, level=emc.stages[0].level, in_two_passes=False)
-        self.stage, self.xp, self.mesh = stage, emc.xp, emc.mesh
+        self.stage, self.mesh = stage, emc.mesh
+        self.xp: Any = emc.xp
         pixels = emc.pixels
+        self.n_scored: int
         self.places, self.n_scored = pixels.choose(stage.scored_inv_A, stage.merged_inv_A)
         voxels = pixels.q_inv_A[self.places] / stage.voxel_inv_A
         self.points = PointPatches.of(voxels.astype(np.float32), emc.device)
         self.length_inv_A = pixels.length_inv_A[self.places]
-        self.shell = np.rint(self.length_inv_A / stage.voxel_inv_A).astype(np.int64)
+        self.shell: NDArray[np.int64] = np.rint(self.length_inv_A / stage.voxel_inv_A).astype(np.int64)
         weights = pixels.correction[self.places] * emc.profile(self.length_inv_A)
         self.pixel_weights: Array = self.xp.asarray(weights.astype(np.float32))
         background = emc.noise.background

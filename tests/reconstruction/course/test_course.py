@@ -207,9 +207,7 @@ def test_frames_that_hardly_know_their_poses_take_more_steps_than_others() -> No
 
 def heeded(course: Course, turn: Turn, iterations_done: int, *, better_by: int) -> Turn:
     """What becomes of a turn when sentinels are likelier than with a round object by so many limits."""
-    return course.heed_sentinels(
-        turn, iterations_done, is_no_better=better_by <= 1, is_worse=better_by < -1
-    )
+    return course.heed_sentinels(turn, iterations_done, is_no_better=better_by <= 1, is_worse=better_by < -1)
 
 
 def test_a_model_that_shows_nothing_ends_the_run_with_its_stage() -> None:

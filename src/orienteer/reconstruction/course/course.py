@@ -122,9 +122,7 @@ class Course:
             )
         return turn
 
-    def heed_sentinels(
-        self, turn: Turn, iterations_done: int, *, is_no_better: bool, is_worse: bool
-    ) -> Turn:
+    def heed_sentinels(self, turn: Turn, iterations_done: int, *, is_no_better: bool, is_worse: bool) -> Turn:
         """The turn, now that frames which no model has seen were asked.
 
         iterations_done : as in :class:`Progress`.
