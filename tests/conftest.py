@@ -28,6 +28,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 import hypothesis
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from orienteer.compute.arrays import import_cupy
@@ -112,6 +113,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return scope_of(nodeid)
 
     return TogetherScheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Iterator[None]:
+    """Examples in docstrings are those of the package: in tests nobody looks for any, which takes seconds."""
+    found: list[pytest.Collector] = yield
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 @pytest.hookimpl(wrapper=True)

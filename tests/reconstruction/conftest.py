@@ -1,7 +1,7 @@
 """Small experiments that a reconstruction works on in seconds, and what can be said against the truth."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ class Tiny:
     particle: Any
     detector: Any
     patterns: Patterns
+    _truths: dict[tuple[int, float], Any] = field(default_factory=dict, repr=False)
 
     def source(self, **changes: Any) -> Any:
         """The data as a source; frames, columns or detector may be replaced."""
@@ -55,11 +56,17 @@ class Tiny:
         emc.models = np.stack([relative[None]] * emc.n_halves)
 
     def truth_on(self, emc: Emc) -> Any:
-        """The true intensity on the cube of the reconstruction."""
-        n = emc.work.edge_voxels
-        axis = (np.arange(n) - n // 2) * emc.work.stage.voxel_inv_A
+        """The true intensity on the cube of the reconstruction, to be read; the same cube is made once."""
+        cube = (emc.work.edge_voxels, emc.work.stage.voxel_inv_A)
+        if cube not in self._truths:
+            self._truths[cube] = self._truth_on(*cube)
+            self._truths[cube].flags.writeable = False
+        return self._truths[cube]
+
+    def _truth_on(self, n: int, voxel_inv_A: float) -> Any:
+        axis = (np.arange(n) - n // 2) * voxel_inv_A
         points = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-        transform = SampledTransform.from_particle(self.particle, 1.8 * n / 2 * emc.work.stage.voxel_inv_A)
+        transform = SampledTransform.from_particle(self.particle, 1.8 * n / 2 * voxel_inv_A)
         slices = transform.intensity(points.astype(np.float32), np.eye(3, dtype=np.float32)[None])
         return slices[0].reshape(n, n, n).astype(np.float32)
 
