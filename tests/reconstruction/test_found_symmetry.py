@@ -1,5 +1,6 @@
 """A symmetry that nobody gave is found where there is one, and taken where unseen frames ask for it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 from scipy.spatial import KDTree
 
 from orienteer.compare.shells import shell_index
+from orienteer.compare.symmetry_axes import SymmetryAxes, find_axes
 from orienteer.compare.turning import rotate_volume
 from orienteer.compute.arrays import to_numpy
+from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import compose, random_uniform, to_matrix
 from orienteer.particle.bodies import Part, Sum, sphere
 from orienteer.particle.named_bodies import random_blobs, virus
@@ -21,13 +24,33 @@ from orienteer.reconstruction.found_symmetry import (
     try_symmetry,
 )
 from orienteer.reconstruction.handing_over import LearntMap, begin_from
-from orienteer.reconstruction.model.relative_intensity import half_correlation, random_start
+from orienteer.reconstruction.model.relative_intensity import (
+    half_correlation,
+    inverse_start,
+    random_start,
+)
 from orienteer.reconstruction.orienting.temperature import LAST_PERPLEXITY
 from orienteer.reconstruction.settings import EmcSettings
 from orienteer.slicing.trilinear import slice_volume
 
 DIAMETER_A = 300.0
 SETTINGS: dict[str, Any] = {"diameter_A": DIAMETER_A, "sentinels": 0.3, "reject_junk": False}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def axes_found_once() -> Iterator[None]:
+    """In the same intensity the axes of a group are searched for once, for all tests."""
+    found: dict[tuple[Any, ...], SymmetryAxes] = {}
+
+    def find_once(values: Any, group: PointGroup, **shells: int) -> SymmetryAxes:
+        key = (values.shape, values.tobytes(), group.name, *sorted(shells.items()))
+        if key not in found:
+            found[key] = find_axes(values, group, **shells)
+        return found[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("orienteer.reconstruction.found_symmetry.find_axes", find_once)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +174,7 @@ def test_a_virus_with_one_corner_unlike_the_others_is_not_made_symmetric(
     data = simulated(portal, 28, 40.0, frames=300, photons_per_frame=3000)
     emc = settled(data, 0.05)
     assert not seeks_symmetry(emc)  # since it is not even nearly round
-    monkeypatch.setattr("orienteer.reconstruction.found_symmetry._ROUND", 2.0)
+    monkeypatch.setattr("orienteer.reconstruction.model.quadrupole._ROUND", 2.0)
     models = emc.models.copy()
     try_symmetry(emc)
     assert emc.group.name == "I"
@@ -192,15 +215,51 @@ def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     emc = settled(frames_of_a_virus, 0.3)
     assert emc.course.n_starts == 1
     assert emc._turn("next stage") == (
-        "A nearly round particle may have ended beside the truth: there will be up to 4 starts."
+        "A nearly round particle may have ended beside the truth: there will be up to 4 starts, and the next "
+        "begins with the inverse of this one."
     )
     assert (emc.course.n_starts, emc.course.start, emc.course.stage) == (4, 1, 0)
     assert len(emc.candidates) == 1
     assert not emc.course.has_asked_symmetry  # the other start has not been looked at
+    np.testing.assert_array_equal(emc.full[0], inverse_start(emc.candidates[0]["full"][0]))
+    np.testing.assert_array_equal(emc.models, np.stack([emc.full] * 2))
     # Whoever says how many starts there are gets as many.
     emc = settled(frames_of_a_virus, 0.3, starts=1)
     emc._turn("next stage")
     assert (emc.course.n_starts, emc.course.stage) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "starts"),
+    [
+        ({}, 1),
+        ({"symmetry": "C11"}, 1),
+        ({"symmetry": "D6"}, 4),
+        ({"symmetry": "T"}, 2),
+        ({"symmetry": "I"}, 2),
+        ({"symmetry": "I", "starts": 5}, 5),
+    ],
+)
+def test_symmetric_particles_get_several_starts(
+    frames_of_a_virus: Any, changes: dict[str, Any], starts: int
+) -> None:
+    assert frames_of_a_virus.emc(**(SETTINGS | changes)).course.n_starts == starts
+
+
+def test_every_second_start_of_a_nearly_round_particle_is_the_inverse_of_the_one_before(
+    frames_of_a_virus: Any, simulated: Any
+) -> None:
+    virus_like = settled(frames_of_a_virus, 0.3, starts=4)
+    blobs = simulated(random_blobs(DIAMETER_A, 4, seed=1), 28, 40.0, frames=40, photons_per_frame=1500)
+    uneven = settled(blobs, 0.1, starts=4)
+    for emc, is_round in ((virus_like, True), (uneven, False)):
+        models, full = emc.models, emc.full
+        for start in (1, 2, 3):
+            emc.models, emc.full = models, full  # every start comes to the same
+            assert emc._turn("next start") == ""
+            assert emc.course.start == start
+            is_inverse = np.array_equal(emc.full[0], inverse_start(full[0]))
+            assert is_inverse == (is_round and start != 2)
 
 
 def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(

@@ -13,6 +13,8 @@ from orienteer.orientation.quaternion import canonical, compose, from_axis_angle
 
 GOLDEN_RATIO = (1 + np.sqrt(5)) / 2
 _DRAGONFLY_NAMES = {"A5": "I", "S4": "O"}
+# The groups of the rotations of polyhedra, the largest first.
+POLYHEDRA = ("I", "O", "T")
 
 
 @dataclass(frozen=True)

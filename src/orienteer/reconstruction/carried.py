@@ -9,13 +9,19 @@ from numpy.typing import NDArray
 
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
-from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.point_group import POLYHEDRA, PointGroup
 from orienteer.reconstruction.course.course import Course
 from orienteer.reconstruction.frames.frame_table import FrameTable
 from orienteer.reconstruction.model.compression import Compressed
 from orienteer.reconstruction.model.momentum import Momentum
+from orienteer.reconstruction.model.quadrupole import is_nearly_round
 from orienteer.reconstruction.model.radial_profile import RadialProfile, at_voxels, distances_in_cube
-from orienteer.reconstruction.model.relative_intensity import n_shells_of, random_start, resized
+from orienteer.reconstruction.model.relative_intensity import (
+    inverse_start,
+    n_shells_of,
+    random_start,
+    resized,
+)
 from orienteer.reconstruction.model.symmetry import symmetric_start
 from orienteer.reconstruction.nuisances.updating import take_off_background
 from orienteer.reconstruction.orienting.sentinels import SentinelWatch, watch_of
@@ -34,9 +40,10 @@ from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Order of a point group from which on particles are nearly round: poses are few and wrong basins many.  The
-# starts that these get.
-_HIGH_ORDER, STARTS_OF_ROUND = 12, 4
+# Order of a point group from which on poses are few and wrong basins many; the starts that these get.
+_HIGH_ORDER, _STARTS_OF_HIGH_ORDER = 12, 4
+# Those of a particle with the symmetry of a polyhedron: of one and its inverse one is right.
+_STARTS_OF_POLYHEDRON = 2
 
 
 class Carried(Preparation):
@@ -61,7 +68,7 @@ class Carried(Preparation):
     ) -> None:
         super().__init__(source, settings or EmcSettings(), device, mesh)
         self.seed = seed
-        n_starts = self.settings.starts or (STARTS_OF_ROUND if self.group.order >= _HIGH_ORDER else 1)
+        n_starts = self.settings.starts or _starts_of(self.group)
         if self._knows_all:  # every start would come to the same
             n_starts = 1
         # Several models begin as one, which is split.
@@ -154,10 +161,19 @@ class Carried(Preparation):
         self.half_correlation = np.ones(n_shells_of(first[0]))
 
     def _first_models(self, start: int) -> Array:
-        """(M, n, n, n) random models, other ones for each start."""
+        """(M, n, n, n) random models, other ones for each start.
+
+        If the particle is nearly round, every second start begins with the inverse of what the one before has
+        found.
+        """
+        if start % 2 and self.candidates:
+            before = self.candidates[-1]
+            is_round: bool = self.mesh.all.bcast(is_nearly_round(before["models"], self.speckle))
+            if is_round:
+                full = self.xp.asarray(before["full"], dtype=np.float32)
+                return self.xp.stack([inverse_start(model) for model in full])
         n = self.work.edge_voxels
-        speckle = 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
-        models = [random_start(n, _seed(self.seed, start, m), speckle) for m in range(self.n_models)]
+        models = [random_start(n, _seed(self.seed, start, m), self.speckle) for m in range(self.n_models)]
         # Frames correct a model; what they say is made symmetric, and so must be what they begin with.
         return self.xp.stack([symmetric_start(self.xp.asarray(model), self.group) for model in models])
 
@@ -185,6 +201,11 @@ class Carried(Preparation):
             self.full = xp.stack([resized(m, n, zoom) for m in self.full])
             if self.n_models > 1 and self.has_own_means:
                 self.take_ratios(ratios_of_states(self, shown, self.n_models))
+
+    @property
+    def speckle(self) -> float:
+        """Width of a speckle in voxels."""
+        return 1 / (self.diameter_A * self.work.stage.voxel_inv_A)
 
     @property
     def likenesses(self) -> float:
@@ -329,6 +350,13 @@ class Carried(Preparation):
         for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)
         self.momentum.restore(state, self.xp)
+
+
+def _starts_of(group: PointGroup) -> int:
+    """How many starts a particle of this symmetry gets."""
+    if group.name in POLYHEDRA:
+        return _STARTS_OF_POLYHEDRON
+    return _STARTS_OF_HIGH_ORDER if group.order >= _HIGH_ORDER else 1
 
 
 def _seed(seed: int, start: int, model: int) -> int:

@@ -18,7 +18,7 @@ from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
-from orienteer.reconstruction.carried import STARTS_OF_ROUND, Carried
+from orienteer.reconstruction.carried import Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
 from orienteer.reconstruction.found_symmetry import seeks_symmetry, settle_symmetry, try_symmetry
@@ -47,6 +47,8 @@ from orienteer.slicing.sums import make_sums
 
 # Iterations at full sharpness after which steps go on in the same direction.
 _STEPS_FROM_START = 5
+# Starts that a nearly round particle gets until one shows its symmetry.
+_MOST_STARTS = 4
 
 
 class Emc(Carried):
@@ -315,8 +317,7 @@ class Emc(Carried):
             agreement = float(self.half_correlation[2 : max(3, radius)].mean())
             following = self.stages[min(self.course.stage + 1, len(self.stages) - 1)]
             if following.scored_inv_A > work.stage.scored_inv_A:
-                speckle = 1 / (self.diameter_A * work.stage.voxel_inv_A)
-                first = first_edge_shell(radius, speckle, self.group.order)
+                first = first_edge_shell(radius, self.speckle, self.group.order)
                 at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
             log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
@@ -337,10 +338,10 @@ class Emc(Carried):
             is_left = True
         is_settled = self.course.n_starts > 1 or self.course.has_start or self.settings.starts
         if is_left and not is_settled:
-            self.course.n_starts, turn = STARTS_OF_ROUND, "next start"
+            self.course.n_starts, turn = _MOST_STARTS, "next start"
             words += (
                 " A nearly round particle may have ended beside the truth: there will be up to "
-                f"{STARTS_OF_ROUND} starts."
+                f"{_MOST_STARTS} starts, and the next begins with the inverse of this one."
             )
         if turn == "next stage":
             self.enter(self.course.stage + 1)

@@ -24,9 +24,9 @@ from orienteer.compare.symmetry_axes import SymmetryAxes, find_axes
 from orienteer.compare.turning import rotate_volume
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.compute.stage_log import logged
-from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.point_group import POLYHEDRA, PointGroup
 from orienteer.orientation.quaternion import compose, inverse
-from orienteer.reconstruction.model.quadrupole import quadrupole_share
+from orienteer.reconstruction.model.quadrupole import is_nearly_round
 from orienteer.reconstruction.model.symmetry import symmetric_mean
 from orienteer.reconstruction.settings import AUTO_SYMMETRY
 from orienteer.reconstruction.states.number_of_states import (
@@ -39,13 +39,6 @@ from orienteer.reconstruction.states.number_of_states import (
 if TYPE_CHECKING:
     from orienteer.reconstruction.emc import Emc
 
-_GROUPS = ("I", "O", "T")
-# Shells that tell, in speckles, and share of the quadrupole below which a particle is nearly round.  Of
-# viruses and ten cages of spheres with the symmetries T, O and I it was 0.000; of a virus with one corner
-# unlike the others, of a spheroid of 1.1 to 1, of chaperonins and of nine bodies without symmetry 0.43 and
-# more; of models of viruses that noise or a wrong basin had spoilt up to 0.28.  A double ring of seven balls,
-# as high as wide, has 0.11 and is looked at, too.
-_ROUND_SPECKLES, _ROUND = (1.0, 2.0), 0.35
 # A shell is looked at from this correlation of the halves on, and from so many speckles from the centre on:
 # further in all bodies are round.
 _KNOWN, _FIRST_SPECKLES = 0.5, 2.0
@@ -71,16 +64,8 @@ def seeks_symmetry(emc: "Emc") -> bool:
     )
     # The last bits of models need not be the same on all ranks, which go the same way.
     return may_seek and emc.mesh.all.bcast(
-        len(_known_shells(emc)) >= _FEWEST_SHELLS and _is_nearly_round(emc)
+        len(_known_shells(emc)) >= _FEWEST_SHELLS and is_nearly_round(emc.models, emc.speckle)
     )
-
-
-def _is_nearly_round(emc: "Emc") -> bool:
-    """Whether the models have hardly a quadrupole."""
-    speckle = 1 / (emc.diameter_A * emc.work.stage.voxel_inv_A)
-    first, last = (max(2, round(speckle * each)) for each in _ROUND_SPECKLES)
-    share = quadrupole_share(emc.models[0, 0], emc.models[1, 0], range(first, max(last, first + 1)))
-    return abs(share) < _ROUND
 
 
 def try_symmetry(emc: "Emc") -> str:
@@ -125,7 +110,7 @@ def look_for_symmetry(emc: "Emc") -> SymmetryAxes | None:
         return None
     shells = {"first_shell": known[0], "last_shell": known[-1]}
     model = to_numpy(emc.models[:, 0].mean(axis=0)).astype(np.float64)
-    found = emc.mesh.all.bcast([find_axes(model, PointGroup(name), **shells) for name in _GROUPS])
+    found = emc.mesh.all.bcast([find_axes(model, PointGroup(name), **shells) for name in POLYHEDRA])
     least = max(_LEAST_CORRELATION, _AS_MUCH * max(axes.correlation for axes in found))
     return next((axes for axes in found if axes.correlation >= least), None)
 

@@ -7,6 +7,7 @@ from orienteer.reconstruction.model.relative_intensity import (
     both_friedel,
     corrected,
     half_correlation,
+    inverse_start,
     prior_photons,
     random_start,
     resized,
@@ -80,6 +81,17 @@ def test_a_random_start_looks_like_an_intensity() -> None:
     neighbours = np.corrcoef(start[:-1].ravel(), start[1:].ravel())[0, 1]
     assert 0.7 < neighbours < 0.95
     assert np.array_equal(start, random_start(21, seed=1, voxels_per_speckle=4.0))
+
+
+def test_an_inverse_start_is_as_much_lower_as_the_model_is_higher() -> None:
+    model = random_start(21, seed=2, voxels_per_speckle=4.0, contrast=0.2)
+    inverse, shell = inverse_start(model), shells_of(model) == 6
+    mean = model[shell].mean()
+    np.testing.assert_allclose(inverse[shell] - mean, mean - model[shell], rtol=1e-4, atol=1e-5)
+    assert inverse.dtype == np.float32
+    assert np.array_equal(inverse, inverse[::-1, ::-1, ::-1])  # W(-q) = W(q), to the bit
+    model[shell] *= np.where(np.arange(shell.sum()) == 0, 500, 1)  # a voxel far above its shell
+    assert inverse_start(model)[shell].min() == pytest.approx(0.1 * model[shell].mean(), rel=1e-5)
 
 
 def test_moments_of_shells_are_plain_sums() -> None:

@@ -18,6 +18,8 @@ from orienteer.volume.friedel import friedel_symmetrise
 _LEAST_PRIOR, _MOST_PRIOR = 0.02, 0.25
 # Poses that a frame is spread over at least where poses are known: a grid is not sharper.
 _FEWEST_POSES = 8.0
+# Of the mean of its shell every voxel of a start has at least this share.
+_LEAST_START = 0.1
 
 
 def prior_photons(perplexity: float) -> float:
@@ -220,3 +222,15 @@ def random_start(n: int, seed: int, voxels_per_speckle: float, contrast: float =
     noise = gaussian_filter(noise, 0.4 * voxels_per_speckle)
     noise = noise + noise[::-1, ::-1, ::-1] if n % 2 else friedel_symmetrise(noise)
     return np.asarray(np.exp(contrast * noise / noise.std()), dtype=np.float32)
+
+
+def inverse_start(model: Array) -> Array:
+    """A relative intensity (n, n, n) float32 that is high where the given one is low on its shell.
+
+    Of a particle with the symmetry of a polyhedron the innermost shells that are not round have one harmonic
+    alone, of degree 6 (I) or 4 (O, T).  Pairs of pixels tell how strong it is, and not its sign.  A random
+    start has either sign, and of two that are the inverse of each other one finds the particle.
+    """
+    xp = array_namespace(model)
+    mean = shell_means(model, xp.ones_like(model))
+    return xp.maximum(2 * mean - model, xp.float32(_LEAST_START) * mean)
