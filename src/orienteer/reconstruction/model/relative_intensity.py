@@ -37,9 +37,12 @@ def prior_photons(perplexity: float) -> float:
 
 
 def both_friedel(sums: Array) -> Array:
-    """Sums (n, n, n, 2) with those of -q added: W(-q) = W(q)."""
-    xp = array_namespace(sums)
-    return xp.stack([friedel_symmetrise(sums[..., i]) for i in (0, 1)], axis=-1)
+    """Means of sums (n, n, n, 2) and those of -q: W(-q) = W(q)."""
+    if not is_on_gpu(sums):
+        from orienteer.reconstruction.model import _relative_intensity_numba as twin
+
+        return twin.both_friedel(sums)
+    return array_namespace(sums).stack([friedel_symmetrise(sums[..., i]) for i in (0, 1)], axis=-1)
 
 
 def solve(sums: Array, prior: float) -> Array:
@@ -65,10 +68,13 @@ def corrected(model: Array, sums: Array, prior: float) -> Array:
     iteration.  A correction vanishes when the slices of the model are right.  Where a background was taken
     off, noise may leave less than nothing; that is cut off only when it is known what is noise.
     """
-    xp = array_namespace(sums)
+    if not is_on_gpu(sums):
+        from orienteer.reconstruction.model import _relative_intensity_numba as twin
+
+        return twin.corrected(model, sums, prior)
     excess, expected = sums[..., 0], sums[..., 1]
     moved = model + (excess + prior * (1 - model)) / (expected + prior)
-    return moved.astype(xp.float32)
+    return moved.astype(np.float32)
 
 
 def is_half(values: Array) -> bool:
