@@ -105,13 +105,14 @@ def runnable_pages() -> list[Any]:
 
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the pages speak of, small: a structure, a geometry, hits in CXI."""
+    """The files that the pages speak of, small: a structure, a geometry, hits in CXI, a stack in plain HDF5."""
     folder = tmp_path_factory.mktemp("samples")
     with contextlib.chdir(folder):
         write_structure(Path("particle.pdb"))
         run("simulate particle.pdb --frames 20 --seed 1 --out hits.h5 --set detector.pixels=32")
         for name in ("hits.cxi", "photons.emc", "detector.geom"):
             run(f"convert hits.h5 {name}")
+        write_stack(Path("stack.h5"))
     return folder
 
 
@@ -128,6 +129,15 @@ def write_structure(path: Path) -> None:
             f"ATOM  {i + 1:5d}  {element:<3s} ALA A{i + 1:4d}    {place}  1.00 20.00          {element:>2s}"
         )
     path.write_text("\n".join([*lines, "END", ""]))
+
+
+def write_stack(path: Path) -> None:
+    """Frames in an HDF5 file without any layout of the field."""
+    import h5py
+    import numpy as np
+
+    with h5py.File(path, "w") as file:
+        file["photons"] = np.ones((20, 32, 32), np.uint16)
 
 
 def run(command: str) -> None:
