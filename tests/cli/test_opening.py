@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import orienteer
 from orienteer.detector.dragonfly import write_dragonfly_text
 
@@ -45,3 +47,27 @@ def test_distances_and_wavelengths_out_of_this_world_are_refused_by_name(run: An
         assert told.status == 2
         assert flag in told.errors
         assert "less than or equal to" in told.errors
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "meant"),
+    [
+        ("--distance-m", 200, "200 mm are 0.2 m."),
+        ("--wavelength-A", 4600, "4600 eV are a wavelength of 2.695 A."),
+    ],
+)
+def test_a_number_in_another_unit_is_told_in_the_right_one(
+    run: Any, frames: Path, flag: str, value: float, meant: str
+) -> None:
+    told = run("inspect", frames, "--no-picture", flag, value)
+    assert told.status == 2
+    assert f"{flag} {value:g}:" in told.errors
+    assert meant in told.errors
+
+
+def test_a_geometry_that_shows_no_detail_of_any_particle_begins_no_run(run: Any, frames: Path) -> None:
+    told = run("reconstruct", frames, "--distance-m", 50, "--wavelength-A", 1000, "--out", "run")
+    assert told.status == 1
+    assert "no detail of any particle" in told.errors
+    assert "stands at 50 m" in told.errors
+    assert not Path("run").exists()

@@ -6,8 +6,14 @@ import pytest
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import Panel
 from orienteer.detector.pixel_list import pixel_list
-from orienteer.detector.resolution import corner_resolution_A, edge_resolution_A, resolution_rings
+from orienteer.detector.resolution import (
+    corner_resolution_A,
+    edge_resolution_A,
+    refuse_no_detail,
+    resolution_rings,
+)
 from orienteer.detector.square import square_detector
+from orienteer.errors import GeometryMismatch
 
 
 def resolution_at(radius_m: float, distance_m: float, wavelength_A: float) -> float:
@@ -69,3 +75,11 @@ def test_rings_have_round_resolutions_and_the_radius_that_belongs_to_them(wavele
 def test_a_detector_around_the_sample_still_has_rings(box_around_the_sample: Detector) -> None:
     assert corner_resolution_A(box_around_the_sample, 2.0) == pytest.approx(1.0, rel=1e-2)
     assert all(np.isfinite(ring.radius_m) for ring in resolution_rings(box_around_the_sample, 2.0))
+
+
+def test_a_detector_that_shows_no_detail_of_any_particle_is_refused() -> None:
+    detector = square_detector(64, 1e-3, 0.2)
+    refuse_no_detail(detector, 2.7)
+    refuse_no_detail(detector.with_mask(np.full(64 * 64, 2)), 2.7)  # that is another mistake
+    with pytest.raises(GeometryMismatch, match=r"no detail of any particle.*\n.*stands at 200 m"):
+        refuse_no_detail(detector.moved((0, 0, 199.8)), 2.7)

@@ -170,6 +170,7 @@ def test_text_without_quotes_in_a_file_is_told_how_to_be_written(tmp_path: Path)
 class Beam(Section):
     wavelength_A: float = Field(0.0, ge=0, description="Wavelength in angstrom; 0: not used.")
     photon_energy_eV: float = Field(4600.0, gt=10, description="Photon energy in eV.")
+    distance_m: float = Field(0.2, description="Distance in metres.")
 
 
 @pytest.mark.parametrize(
@@ -177,6 +178,8 @@ class Beam(Section):
     [
         ({"wavelength_A": 2.7e-10}, "2.7e-10 m are 2.7 A."),
         ({"photon_energy_eV": 4.6}, "4.6 keV are 4600 eV."),
+        ({"wavelength_A": 4600}, "4600 eV are a wavelength of 2.695 A."),
+        ({"distance_m": 200}, "200 mm are 0.2 m."),
     ],
 )
 def test_a_number_in_another_unit_is_refused_and_told_in_the_right_one(

@@ -12,6 +12,7 @@ from orienteer.detector.dragonfly import write_dragonfly_hdf5, write_dragonfly_t
 from orienteer.detector.masks import PixelUse
 from orienteer.detector.opening import open_geometry
 from orienteer.detector.square import square_detector
+from orienteer.errors import SettingsError
 from orienteer.source.opening import writer_for
 from orienteer.source.patterns import Patterns
 
@@ -164,3 +165,9 @@ def test_a_simulated_source_takes_another_detector_too() -> None:
 
     detector = square_detector(SHAPE, pixel_size_m=1e-3, distance_m=0.02)
     assert orienteer.open(Endless(), geometry=detector).detector is detector
+
+
+def test_a_wavelength_that_is_an_energy_is_refused() -> None:
+    frames = np.zeros((2, 4, 4), np.int32)
+    with pytest.raises(SettingsError, match=r"wavelength_A is 4600.*\n4600 eV are a wavelength of 2\.695 A"):
+        orienteer.open(frames, square_detector(4, 1e-3, 0.1), wavelength_A=4600)

@@ -14,8 +14,15 @@ from orienteer.errors import FileError
 from orienteer.settings.describing import SettingRow, describe_section
 from orienteer.settings.loading import Override
 from orienteer.settings.section import Section
+from orienteer.settings.units import check_unit
 
 _NOT = "no_"
+
+
+def _in_its_unit(parameter: typer.CallbackParam, value: float | None) -> float | None:
+    """A number from the command line that can be in the unit that its flag ends with."""
+    return None if value is None else check_unit(str(parameter.name), value, parameter.opts[0])
+
 
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as JSON.")]
 Device = Annotated[
@@ -32,7 +39,11 @@ Geometry = Annotated[
 WavelengthA = Annotated[
     float | None,
     typer.Option(
-        "--wavelength-A", help="Wavelength in angstrom; otherwise what the data say.", min=0.001, max=1e6
+        "--wavelength-A",
+        help="Wavelength in angstrom; otherwise what the data say.",
+        min=0.001,
+        max=1e6,
+        callback=_in_its_unit,
     ),
 ]
 DistanceM = Annotated[
@@ -42,6 +53,7 @@ DistanceM = Annotated[
         help="Detector distance in metres; otherwise what the geometry says.",
         min=1e-6,
         max=1e4,
+        callback=_in_its_unit,
     ),
 ]
 VoxelA = Annotated[

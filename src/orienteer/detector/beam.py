@@ -12,9 +12,9 @@ from orienteer.compute.words import counted
 from orienteer.detector.detector import POLARISATIONS, Polarisation
 from orienteer.detector.spectrum import SpectrumLike
 from orienteer.errors import OrienteerError
-from orienteer.settings.units import unit_meant
+from orienteer.settings.units import HC_EV_A as HC_EV_A
+from orienteer.settings.units import check_unit
 
-HC_EV_A = 12398.419843320026  # Planck's constant times the speed of light, in eV Å
 A2_PER_UM2 = 1e8
 
 
@@ -161,8 +161,4 @@ def _positive(name: str, value: Any) -> float:
         number = np.nan
     if not 0 < number < np.inf:
         raise OrienteerError(f"{name} is {value!r}; expected a positive number.")
-    if meant := unit_meant(name, number):
-        raise OrienteerError(
-            f"{name} is {value!r}, which cannot be in the unit that the name ends with.", meant
-        )
-    return number
+    return check_unit(name, number)

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from orienteer.detector.detector import Detector, check_wavelength
 from orienteer.detector.masks import PixelUse
-from orienteer.errors import OrienteerError
+from orienteer.errors import GeometryMismatch, OrienteerError
 
+# No particle that scatters as a whole is longer.
+_LARGEST_PARTICLE_A = 1e4
 # Where a ring still has a finite size on a plane square to the beam.
 _LARGEST_RING_RAD = np.radians(85.0)
 
@@ -45,6 +47,24 @@ def corner_resolution_A(detector: Detector, wavelength_A: float) -> float:
     used = detector.mask < PixelUse.NEVER
     q_inv_A = float(detector.q_length_inv_A(wavelength_A)[used].max(initial=0.0))
     return 1 / q_inv_A if q_inv_A > 0 else inf
+
+
+def refuse_no_detail(detector: Detector, wavelength_A: float) -> None:
+    """Refuse a detector whose pixels show no detail of any particle: something is in another unit.
+
+    >>> from orienteer.detector.square import square_detector
+    >>> refuse_no_detail(square_detector(64, pixel_size_m=75e-6, distance_m=20), wavelength_A=2.7)
+    Traceback (most recent call last):
+    orienteer.errors.GeometryMismatch: the detector ends at a resolution of 1.62e+04 A: no detail of any particle.
+    It stands at 20 m and the wavelength is 2.7 A: is a length of the geometry in another unit?
+    """
+    corner_A = corner_resolution_A(detector, wavelength_A)
+    if _LARGEST_PARTICLE_A < corner_A < inf:
+        raise GeometryMismatch(
+            f"the detector ends at a resolution of {corner_A:.3g} A: no detail of any particle.",
+            f"It stands at {detector.distance_m:.4g} m and the wavelength is {wavelength_A:.4g} A: is a length "
+            "of the geometry in another unit?",
+        )
 
 
 @dataclass(frozen=True)

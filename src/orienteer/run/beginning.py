@@ -13,7 +13,13 @@ from typing import Any
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import FileError
 from orienteer.run.directory import RunDirectory
-from orienteer.run.input import describe_input, file_differences, hash_named_files, input_differences
+from orienteer.run.input import (
+    describe_input,
+    file_differences,
+    hash_named_files,
+    input_differences,
+    refuse_wrong_scale,
+)
 from orienteer.run.lock import RunLock
 from orienteer.run.method import MethodKind, Step
 from orienteer.run.settings_file import lasting, settings_differences, settings_tree
@@ -82,6 +88,7 @@ def _begin(
     directory: RunDirectory, facts: dict[str, Any], section: Section, source: Source, restart: bool
 ) -> None:
     """Begin a run in a folder; a failure leaves nothing of it behind."""
+    refuse_wrong_scale(source)
     is_new = not directory.path.exists()
     directory.make(restart)
     leave_earlier_loop(directory.path)

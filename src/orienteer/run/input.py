@@ -18,15 +18,16 @@ from orienteer.compute.arrays import to_numpy
 from orienteer.compute.plain_json import plain
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
+from orienteer.detector.resolution import refuse_no_detail
 from orienteer.errors import OrienteerError
 from orienteer.settings.section import Section
 from orienteer.source.base import Source
 from orienteer.source.left_out import WithoutEvents
+from orienteer.source.wavelength import WAVELENGTH
 
 _BLOCK_BYTES = 1 << 20
 _N_BLOCKS = 256
 _N_FRAMES = 32
-WAVELENGTH = "wavelength_A"
 
 
 def describe_input(source: Source) -> dict[str, Any]:
@@ -58,6 +59,16 @@ def describe_wavelength(source: Source) -> float | str | None:
     wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
     is_one = bool((wavelengths == wavelengths[0]).all())
     return float(wavelengths[0]) if is_one else _hash(wavelengths.tobytes())
+
+
+def refuse_wrong_scale(source: Source) -> None:
+    """Refuse data whose geometry and wavelength together leave no detail of any particle."""
+    if source.detector is None or WAVELENGTH not in source.column_names or not source.n_frames:
+        return
+    wavelengths = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
+    known = wavelengths[np.isfinite(wavelengths) & (wavelengths > 0)]
+    if len(known):
+        refuse_no_detail(source.detector, float(known.min()))
 
 
 _NAMES = {

@@ -3,10 +3,16 @@
 import math
 from collections.abc import Sequence
 
+from orienteer.errors import SettingsError
+
 # A micrometre: so much in A is nothing, and in metres no particle is longer.
 _LONGEST_M = 1e-6
 # Softer photons are no longer counted one by one.
 _SOFTEST_EV = 10.0
+# Planck's constant times the speed of light, in eV Å.
+HC_EV_A = 12398.419843320026
+# No beamline is longer than that behind the sample; as a number of mm it is a short one.
+_FARTHEST_M = 50.0
 # Units that names may end with, in the first one of each row.  Inverse lengths come before lengths, because
 # their names end as those do.
 _UNITS = (
@@ -25,6 +31,10 @@ def unit_meant(name: str, value: object) -> str:
     '2.5e-08 m are 250 A.'
     >>> unit_meant("photon_energy_eV", 4.6)
     '4.6 keV are 4600 eV.'
+    >>> unit_meant("distance_m", 200)
+    '200 mm are 0.2 m.'
+    >>> unit_meant("wavelength_A", 4600)
+    '4600 eV are a wavelength of 2.695 A.'
     >>> unit_meant("diameter_A", 250), unit_meant("diameter_A", 0)
     ('', '')
     """
@@ -34,7 +44,27 @@ def unit_meant(name: str, value: object) -> str:
         return f"{value:g} m are {value * 1e10:g} A."
     if name.endswith("_eV") and 0 < value <= _SOFTEST_EV:
         return f"{value:g} keV are {value * 1e3:g} eV."
+    if name.endswith("distance_m") and _FARTHEST_M < value < math.inf:
+        return f"{value:g} mm are {value / 1e3:g} m."
+    if name.endswith("wavelength_A") and HC_EV_A / _SOFTEST_EV < value < math.inf:
+        return f"{value:g} eV are a wavelength of {HC_EV_A / value:.4g} A."
     return ""
+
+
+def check_unit(name: str, value: float, called: str = "") -> float:
+    """The number, where it can be in the unit that its name ends with.
+
+    called : how the user has called it, such as a flag; otherwise by its name.
+
+    >>> check_unit("distance_m", 200, "--distance-m")
+    Traceback (most recent call last):
+    orienteer.errors.SettingsError: --distance-m 200: this cannot be in the unit that the name ends with.
+    200 mm are 0.2 m.
+    """
+    if meant := unit_meant(name, value):
+        said = f"{called} {value:g}:" if called else f"{name} is {value!r}:"
+        raise SettingsError(f"{said} this cannot be in the unit that the name ends with.", meant)
+    return value
 
 
 def in_unit_of(name: str, value: object, known: Sequence[str]) -> tuple[str, str]:

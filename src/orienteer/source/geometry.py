@@ -19,8 +19,10 @@ from orienteer.compute.reading import is_hdf5, read_head, reading
 from orienteer.detector.crystfel_masks import MaskReference, apply_mask, mask_levels
 from orienteer.detector.geometry_file import GeometryFile
 from orienteer.errors import OrienteerError
+from orienteer.settings.units import check_unit
 from orienteer.source.base import Source
-from orienteer.source.finite_source import WAVELENGTH, FiniteSource, FrameMask
+from orienteer.source.finite_source import FiniteSource, FrameMask
+from orienteer.source.wavelength import WAVELENGTH, known_wavelengths
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
@@ -52,14 +54,14 @@ def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
     """The same data with this wavelength for all events; what they say themselves is told in a note."""
     if wavelength_A is None:
         return source
+    check_unit(WAVELENGTH, wavelength_A)
     if not isinstance(source, FiniteSource):
         raise OrienteerError(
             f"these data ({source.format}) have a wavelength of their own, which stays.",
             "Leave the wavelength out.",
         )
     if WAVELENGTH in source.column_names:
-        known = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
-        known = known[np.isfinite(known)]
+        known = known_wavelengths(source.read_columns([WAVELENGTH])[WAVELENGTH])
         if len(known) and not np.allclose(known, wavelength_A, rtol=1e-6, atol=0):
             said = (
                 f"{known.min():.6g} A" if np.ptp(known) == 0 else f"{known.min():.6g} to {known.max():.6g} A"
@@ -85,6 +87,7 @@ def with_distance(source: Source, distance_m: float | None) -> Source:
 
 def at_distance(detector: Detector, distance_m: float) -> Detector:
     """The detector moved along the beam to this distance; where it was is told in a note."""
+    check_unit("distance_m", distance_m)
     if np.isclose(detector.distance_m, distance_m, rtol=1e-9, atol=0):
         return detector
     warnings.warn(
