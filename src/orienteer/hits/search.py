@@ -13,12 +13,12 @@ from orienteer.hits.finding import HitFinder
 from orienteer.hits.settings import HitSettings
 from orienteer.source.base import Source
 from orienteer.source.patterns import FRAME_MASK, Patterns
+from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
 # Shots from which everything is learned before the first of them is judged.
 LEARNED_FROM = 8192
 # Shots of a batch, and bytes of it where frames are large.
 _BATCH, _BATCH_BYTES = 512, 128 * 2**20
-WAVELENGTH = "wavelength_A"
 # Values of a column that may belong to a row of a table: what is larger belongs to the pixels.
 _MOST_VALUES = 16
 
@@ -96,6 +96,4 @@ def _wavelength_of(source: Source) -> float:
     """The median wavelength of the shots; 0 where the data do not say."""
     if WAVELENGTH not in source.column_names or not len(source):
         return 0.0
-    told = np.asarray(source.read_columns([WAVELENGTH])[WAVELENGTH], np.float64)
-    told = told[np.isfinite(told) & (told > 0)]
-    return float(np.median(told)) if len(told) else 0.0
+    return usual_wavelength(source.read_columns([WAVELENGTH])[WAVELENGTH]) or 0.0

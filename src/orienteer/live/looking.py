@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device
 from orienteer.errors import OrienteerError
 from orienteer.source.patterns import Patterns
+from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
     from orienteer.run.settings import Settings
 
 Columns = dict[str, NDArray[Any]]
-WAVELENGTH = "wavelength_A"
 
 
 class Keeps(Protocol):
@@ -119,9 +119,7 @@ class Looking:
     def _wavelength_of(self, hits: Patterns) -> float:
         if self._wavelength_A or WAVELENGTH not in hits.columns or not len(hits):
             return self._wavelength_A
-        told = np.asarray(hits.columns[WAVELENGTH], dtype=np.float64)
-        told = told[np.isfinite(told) & (told > 0)]
-        return float(np.median(told)) if len(told) else 0.0
+        return usual_wavelength(hits.columns[WAVELENGTH]) or 0.0
 
 
 def looking_of(

@@ -19,12 +19,13 @@ from orienteer.live.allocator import give_back_freed_memory
 from orienteer.live.folder import LiveFolder
 from orienteer.live.gathering import Gathering
 from orienteer.live.journal import Journal, Segment
-from orienteer.live.looking import WAVELENGTH, Columns, Looking
+from orienteer.live.looking import Columns, Looking
 from orienteer.live.slow_steps import SlowSteps
 from orienteer.live.summary import Summary
 from orienteer.run.live_settings import LiveSettings
 from orienteer.source.journal import no_photons
 from orienteer.source.patterns import Patterns
+from orienteer.source.wavelength import WAVELENGTH
 from orienteer.stream.base import EventSource
 from orienteer.stream.counters import StreamCounters
 from orienteer.stream.events import Events

@@ -16,9 +16,9 @@ from orienteer.online.arrivals import OtherHits
 from orienteer.reconstruction.frames.frame_store import bytes_of
 from orienteer.reconstruction.model.halves import hash_of_events
 from orienteer.source.base import Source
-from orienteer.source.finite_source import WAVELENGTH
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate
+from orienteer.source.wavelength import WAVELENGTH
 
 # The bound may be passed by this share before hits are given up, so that it is not done for every one.
 SLACK = 0.125

@@ -21,13 +21,13 @@ from orienteer.detector.masks import PixelUse, combine_masks
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 from orienteer.source.base import shapes_fit
 from orienteer.source.patterns import FRAME_MASK, Patterns, concatenate, first_bad_frame
+from orienteer.source.wavelength import WAVELENGTH
 
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
 
 BATCH_BYTES = 64 * 2**20
 MOST_FRAMES = 1 << 15
-WAVELENGTH = "wavelength_A"
 Result = TypeVar("Result")
 FrameMask = Callable[[slice], NDArray[np.uint8]]
 

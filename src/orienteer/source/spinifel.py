@@ -29,6 +29,7 @@ from orienteer.source.file_source import FileSource
 from orienteer.source.hdf5_growing import append_columns, append_rows, create_column, create_rows
 from orienteer.source.hdf5_writer import Hdf5PatternWriter
 from orienteer.source.patterns import Patterns
+from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
 FORMAT_NAME = "SpiniFEL"
 _WAVELENGTHS = "wavelengths that differ from shot to shot"
@@ -232,9 +233,7 @@ class Writer(Hdf5PatternWriter):
         ]
 
     def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        kept = {*TRUTH.values(), SEVERAL, "wavelength_A"} - (
-            {"truth_orientation"} if SEVERAL in names else set()
-        )
+        kept = {*TRUTH.values(), SEVERAL, WAVELENGTH} - ({"truth_orientation"} if SEVERAL in names else set())
         return tuple(name for name in names if name not in kept)
 
     def _finish(self) -> None:
@@ -247,20 +246,19 @@ class Writer(Hdf5PatternWriter):
 
 
 def _wavelength_A(metadata: Mapping[str, Any], first: Patterns) -> float | None:
-    if "wavelength_A" in metadata:
-        return float(metadata["wavelength_A"])
-    column = first.columns.get("wavelength_A")
-    return float(np.median(column)) if column is not None and len(column) else None
+    if WAVELENGTH in metadata:
+        return float(metadata[WAVELENGTH])
+    return usual_wavelength(first.columns.get(WAVELENGTH))
 
 
 def _wavelengths_differ(source: Source) -> bool:
     """Whether two shots have different wavelengths; the column is read a part at a time."""
-    if "wavelength_A" not in source.column_names:
+    if WAVELENGTH not in source.column_names:
         return False
     first: float | None = None
     for start in range(0, len(source), _ROWS_AT_A_TIME):
         rows = slice(start, start + _ROWS_AT_A_TIME)
-        values = source.read_columns(["wavelength_A"], rows)["wavelength_A"]
+        values = source.read_columns([WAVELENGTH], rows)[WAVELENGTH]
         first = float(values[0]) if first is None else first
         if (values != first).any():
             return True

@@ -11,6 +11,7 @@ from orienteer.detector.detector import Detector
 from orienteer.detector.masks import PixelUse
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns, SparsePhotons
+from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
 # Fields that a reconstruction wants, and what happens without them.
 WANTED = {
@@ -92,11 +93,10 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
         photons.append(counts)
         lit.append(n_lit)
         total += added
-        if "wavelength_A" in batch.columns:
-            wavelengths.append(batch.columns["wavelength_A"])
-    known = np.concatenate(wavelengths) if wavelengths else np.zeros(0)
-    if wavelength_A is None and len(known):
-        wavelength_A = float(np.median(known))
+        if WAVELENGTH in batch.columns:
+            wavelengths.append(batch.columns[WAVELENGTH])
+    if wavelength_A is None and wavelengths:
+        wavelength_A = usual_wavelength(np.concatenate(wavelengths))
     missing = {
         "detector": source.detector is None,
         "wavelength_A": wavelength_A is None,

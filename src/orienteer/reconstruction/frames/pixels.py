@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import OrienteerError, SettingsError
 from orienteer.source.base import Source
+from orienteer.source.wavelength import WAVELENGTH, known_wavelengths, usual_wavelength
 
 # A spread of wavelengths above this blurs the outer speckles; it is worth a word.
 _LARGEST_SPREAD = 0.01
@@ -111,23 +112,17 @@ def pixel_table(source: Source) -> PixelTable:
 
 
 def _wavelength(source: Source) -> tuple[float, tuple[str, ...]]:
-    column = (
-        source.read_columns(["wavelength_A"]).get("wavelength_A")
-        if "wavelength_A" in source.column_names
-        else None
-    )
-    known = np.asarray([] if column is None else column, dtype=np.float64)
-    known = known[np.isfinite(known) & (known > 0)]
-    if not len(known):
+    column = source.read_columns([WAVELENGTH])[WAVELENGTH] if WAVELENGTH in source.column_names else None
+    median = usual_wavelength(column)
+    if median is None:
         raise OrienteerError(
             "the data do not say at which wavelength they were taken.",
             "Give it: --wavelength-A, which is 12398.42 over the photon energy in eV.",
         )
-    mean = float(np.median(known))
-    spread = float(known.std() / mean)
+    spread = float(known_wavelengths(column).std() / median)
     if spread > _LARGEST_SPREAD:
-        return mean, (
-            f"wavelengths vary by {spread:.1%}; all frames are taken at {mean:.4g} A, which blurs speckles "
+        return median, (
+            f"wavelengths vary by {spread:.1%}; all frames are taken at {median:.4g} A, which blurs speckles "
             f"further than {1 / spread:.0f} speckles from the centre.",
         )
-    return mean, ()
+    return median, ()

@@ -1,0 +1,24 @@
+"""The wavelength of a data set, from what its events say of theirs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+WAVELENGTH = "wavelength_A"
+
+
+def known_wavelengths(column: ArrayLike | None) -> NDArray[np.float64]:
+    """The wavelengths of a column that are known: an event without one says nan or 0."""
+    told: NDArray[Any] = np.asarray([] if column is None else column, dtype=np.float64)
+    return told[np.isfinite(told) & (told > 0)]
+
+
+def usual_wavelength(column: ArrayLike | None) -> float | None:
+    """The median of the wavelengths that are known; None where no event says one.
+
+    >>> usual_wavelength([2.0, float("nan"), 2.5])
+    2.25
+    """
+    known = known_wavelengths(column)
+    return float(np.median(known)) if len(known) else None
