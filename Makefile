@@ -33,12 +33,9 @@ bench:               ## three minutes: ratios of times, and a blind run, beside 
 	@tools/environment dev
 	@$(VENV)/python bench/small.py
 
-# Studies that take hours, and what is no figure.
-NO_FIGURES := $(addprefix bench/,machine.py made_up_logs.py small.py blind.py dirt.py)
-
-bench-all:           ## measure the figures in bench/ here (long); keeps bench/results/*.json and writes docs/reference/benchmarks.md
+bench-all:           ## run every command of docs/reference/benchmarks.md that this machine can (many hours); keeps what they find
 	@tools/environment dev
-	@for figure in $(filter-out $(NO_FIGURES),$(wildcard bench/*.py)); do echo "== $$figure"; $(VENV)/python $$figure --keep || exit 1; done
+	@$(VENV)/python bench/all.py
 
 format:              ## let ruff rewrite the sources in the house style
 	@tools/environment dev

@@ -4,14 +4,16 @@
 
 A: 3 000 frames of 101 x 101 pixels (7 780 orient), 600 photons on 327 lit pixels, 10 860 orientations, volume
 143^3, constant fluence.  B: 2 000 frames of 151 x 151 pixels (17 520 orient), 2 044 photons on 845 lit
-pixels, 6 300 orientations, volume 213^3, fluence varies and is estimated.  Frames are simulated here, from a
+pixels, 6 300 orientations, volume 213^3, fluence varies and is estimated.  Our frames are simulated, of a
 body whose photons light about as many pixels, and whose frames, merged at the true orientations as they are,
 have shells about as well known as Dragonfly's: 60 large Gaussian balls and 1 000 small ones among them.
 
-"flat" starts from a random model with posteriors as wide as Dragonfly's in its first iterations, "sharp" from
-the true intensity at inverse temperature 1, as in its last.  Dragonfly's times are user time of all
-threads per iteration, by its own Poisson EMC compiled as shipped, on two cores of a 2.8 GHz Xeon: another
-machine than this one unless the report says so.
+Early ("flat" in the result) is from a random model with posteriors as wide as Dragonfly's in its first
+iterations, late ("sharp") from the true intensity at inverse temperature 1, as in its last.
+
+Dragonfly's times are constants of bench/dragonfly_settings.py, measured once: user time of all threads per
+iteration, by its own Poisson EMC compiled as shipped, on two cores of a 2.8 GHz Xeon, which is another
+machine than that of the row, and on frames of its own simulation of the same number, size and photons.
 
 ``--blind`` runs A from a random start to the end, on Dragonfly's grid and told as much: that the fluence is
 constant.  The result is compared with the truth: angles between found and true orientations, and the

@@ -68,7 +68,6 @@ FIGURES = [
         lambda r: r["ratio"],
         "python bench/ranks.py overhead --keep",
         remark=lambda r: f"{r['processor_ratio']:.2f} times in processor time",
-        shown_first=True,
     ),
     Figure(
         "What ranks send over what the model says, deviation",
@@ -93,7 +92,6 @@ FIGURES = [
         _came_back,
         _FAULTS,
         remark=lambda r: f"{len(r['killed'])} jobs",
-        shown_first=True,
     ),
     Figure(
         "A checkpoint of 4 ranks finished on 2, difference of the volume",

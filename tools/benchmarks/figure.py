@@ -1,14 +1,16 @@
-"""A figure that was asked for: what it is, how much, and where among the kept results the answer stands."""
+"""A figure: what it is, its goal, and where among the kept results the answer stands."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Result = dict[str, Any]
+# A kept result by its name, None where there is none.
+Results = Callable[[str], Result | None]
 
 
 class Goal(NamedTuple):
-    """What was asked: at most or at least so much of a unit, or only that it be told (``is_met`` is None)."""
+    """At most or at least so much of a unit, or only that it be reported (``is_met`` is None)."""
 
     words: str
     is_met: Callable[[float], bool] | None
@@ -37,7 +39,7 @@ def at_least(least: float, unit: str = "") -> Goal:
 
 def told(unit: str = "") -> Goal:
     """A figure without a bound."""
-    return Goal("to be told", None, unit)
+    return Goal("reported", None, unit)
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,14 @@ class Figure:
     """One line of the page.
 
     what : the figure, in words
-    goal : what was asked
+    goal : what it is held to
     result : name of the file in ``bench/results``, without its ending
     value : the figure from that file, in the unit of the goal; None where it does not hold it
     command : what measures it again
     limit : the share of what the machine could do at best, in words, from the file
     remark : what a reader must know to understand the number, from the file
-    shown_first : whether the README shows it
+    because : why it fell short, by the day of the result of which that is known; a newer one drops it
+    plain : how the README names it to somebody who is new here; empty where it does not show it
     published : what others have published or shown when we timed them, and who
     """
 
@@ -62,8 +65,14 @@ class Figure:
     command: str
     limit: Callable[[Result], str] = lambda result: ""
     remark: Callable[[Result], str] = lambda result: ""
-    shown_first: bool = False
+    because: Mapping[str, str] = field(default_factory=dict)
+    plain: str = ""
     published: str = ""
+
+
+def plain_number(value: float) -> str:
+    """A whole number with spaces between thousands."""
+    return f"{value:,.0f}".replace(",", " ")
 
 
 def share(words: str) -> float:

@@ -26,8 +26,8 @@ FIGURES = [
         lambda r: r["frames_per_second"],
         "python bench/simulate_rate.py --keep",
         remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
-        shown_first=True,
-        published="Skopi, timed by us: 58.6 s per frame, exact sum",
+        plain="Simulated frames of 128 × 128 pixels with errors below 1e-4, 2 cores",
+        published="Skopi: 58.6 s per frame, by the exact sum (timed by us)",
     ),
     Figure(
         "Time before the first frame, CPU",
@@ -43,8 +43,8 @@ FIGURES = [
         lambda r: r["frames_per_second"],
         "python bench/simulate_rate.py --device cuda --keep",
         remark=lambda r: f"{r['frames_per_second_to_disk']:.0f} frames/s to disk",
-        shown_first=True,
-        published="Skopi, timed by us: 58.6 s per frame, exact sum",
+        plain="Simulated frames of 128 × 128 pixels with errors below 1e-4, one GPU",
+        published="Skopi: 58.6 s per frame, by the exact sum (timed by us)",
     ),
     Figure(
         "Grid of 400 200 rotations with weights, one core",
