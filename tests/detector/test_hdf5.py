@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.detector import Detector
-from orienteer.detector.hdf5 import read_detector, write_detector
+from orienteer.detector.hdf5 import read_detector, store_detector, stored_detector, write_detector
 from orienteer.detector.pixel_list import PixelList
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError, OrienteerError
@@ -25,6 +25,13 @@ def test_panels_come_back_bit_for_bit(tilted_detector: Detector, tmp_path: Path)
     found = round_trip(tilted_detector, tmp_path / "d.h5")
     assert found == tilted_detector
     assert found.positions_m.tobytes() == tilted_detector.positions_m.tobytes()
+
+
+def test_a_detector_has_a_file_of_its_own_or_there_is_none(tilted_detector: Detector, tmp_path: Path) -> None:
+    assert stored_detector(tmp_path / "detector.h5") is None
+    store_detector(tmp_path / "detector.h5", tilted_detector)
+    assert stored_detector(tmp_path / "detector.h5") == tilted_detector
+    assert [path.name for path in tmp_path.iterdir()] == ["detector.h5"]
 
 
 def test_a_list_of_pixels_comes_back_bit_for_bit(tmp_path: Path) -> None:

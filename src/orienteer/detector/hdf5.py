@@ -23,13 +23,15 @@ Datasets, all with Fletcher-32 checksums (P pixels, K panels):
 
 import json
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.hdf5_reading import get_group, read_numbers, read_text, read_whole
+from orienteer.compute.hdf5_reading import get_group, open_hdf5, read_numbers, read_text, read_whole
+from orienteer.compute.hdf5_writing import new_hdf5
 from orienteer.compute.reading import reading
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
@@ -38,6 +40,7 @@ from orienteer.errors import FileError, OrienteerError
 
 FORMAT = "orienteer detector"
 VERSION = 1
+GROUP = "detector"
 LARGEST_N_PANELS = 1 << 16
 
 
@@ -102,6 +105,20 @@ def read_detector(group: h5py.Group) -> Detector:
             name=_read_text(group, "name"),
             collections=_read_collections(group),
         )
+
+
+def store_detector(path: Path, detector: Detector) -> None:
+    """Write the detector into a file of its own, whole or not at all."""
+    with new_hdf5(path, libver="latest") as file:
+        write_detector(file.create_group(GROUP), detector)
+
+
+def stored_detector(path: Path) -> Detector | None:
+    """The detector in a file that :func:`store_detector` wrote; None where there is no such file."""
+    if not path.exists():
+        return None
+    with open_hdf5(path, "detector file") as file:
+        return read_detector(get_group(file, GROUP))
 
 
 def holds_detector(group: Any) -> bool:

@@ -46,27 +46,27 @@ def write_detector_file(
         from orienteer.detector.dragonfly import write_dragonfly_hdf5
 
         write_dragonfly_hdf5(path, detector, polarisation)
+    elif chosen == "SpiniFEL":
+        _write_spinifel(path, detector, wavelength_A, polarisation)
     else:
-        _write_hdf5(path, detector, chosen, wavelength_A, polarisation)
+        from orienteer.detector.hdf5 import store_detector
+
+        store_detector(path, detector)
     return chosen
 
 
-def _write_hdf5(
-    path: Path, detector: Detector, form: Form, wavelength_A: float | None, polarisation: Polarisation
+def _write_spinifel(
+    path: Path, detector: Detector, wavelength_A: float | None, polarisation: Polarisation
 ) -> None:
     from orienteer.compute.hdf5_writing import new_hdf5
-    from orienteer.detector.hdf5 import write_detector
     from orienteer.detector.spinifel import write_spinifel_group
 
-    if form == "SpiniFEL" and wavelength_A is None:
+    if wavelength_A is None:
         raise FileError(
             path, "a SpiniFEL file holds scattering vectors, so it needs the wavelength.", "Give it in A."
         )
     with new_hdf5(path, libver="latest") as file:
-        if form == "SpiniFEL":
-            write_spinifel_group(file, detector, float(wavelength_A or 0), polarisation)
-        else:
-            write_detector(file.create_group("detector"), detector)
+        write_spinifel_group(file, detector, wavelength_A, polarisation)
 
 
 def _choose(path: Path, form: str | None) -> Form:

@@ -129,25 +129,19 @@ class LiveFolder:
 
     def read_detector(self) -> Detector | None:
         """The detector of the run; None where nobody has described it yet."""
-        if not self.detector.exists():
-            return None
-        from orienteer.compute.hdf5_reading import get_group, open_hdf5
-        from orienteer.detector.hdf5 import read_detector
+        from orienteer.detector.hdf5 import stored_detector
 
-        with open_hdf5(self.detector, "detector file") as file:
-            return read_detector(get_group(file, "detector"))
+        return stored_detector(self.detector)
 
     def put_detector(self, detector: Detector) -> None:
         """Let the run have this detector, from now on and for the hits that are there."""
-        from orienteer.compute.hdf5_writing import new_hdf5
-        from orienteer.detector.hdf5 import write_detector
+        from orienteer.detector.hdf5 import store_detector
         from orienteer.run.input import hash_detector
 
         known = self.read_detector()
         if known is not None and hash_detector(known) == hash_detector(detector):
             return
-        with new_hdf5(self.detector, libver="latest") as file:
-            write_detector(file.create_group("detector"), detector)
+        store_detector(self.detector, detector)
         if known is not None:
             self.log.append("detector", reason="the detector is another one than before.")
 

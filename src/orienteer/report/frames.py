@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.hdf5_reading import get_group, open_hdf5
-from orienteer.detector.hdf5 import read_detector
+from orienteer.detector.hdf5 import stored_detector
 from orienteer.errors import FileError
 from orienteer.run.input import describe_wavelength, hash_detector, hash_file
 from orienteer.source.opening import open as open_source
@@ -61,9 +60,8 @@ def look_at_frames(described: Mapping[str, Any], detector_file: Path) -> Frames 
         source = open_source(path)
         own = None if source.detector is None else hash_detector(source.detector)
         needs_geometry = given.get("detector") not in (None, own)
-        if detector_file.exists():
-            with open_hdf5(detector_file, "detector file") as file:
-                source = source.with_detector(read_detector(get_group(file, "detector")))
+        if (detector := stored_detector(detector_file)) is not None:
+            source = source.with_detector(detector)
     n_frames = min(N_FRAMES, max(1, _MOST_PIXELS // source.n_pixels))
     blocks = blocks_to_look_at(len(source), n_frames, max(1, min(256, _BLOCK_PIXELS // source.n_pixels)))
     summary = summarise(source, (source.read(block) for block in blocks))

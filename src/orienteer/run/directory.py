@@ -160,11 +160,9 @@ class RunDirectory:
         """
         self.write_settings(facts["method"], section)
         if detector is not None:
-            from orienteer.compute.hdf5_writing import new_hdf5
-            from orienteer.detector.hdf5 import write_detector
+            from orienteer.detector.hdf5 import store_detector
 
-            with new_hdf5(self.detector, libver="latest") as file:
-                write_detector(file.create_group("detector"), detector)
+            store_detector(self.detector, detector)
         description = {
             "format": FORMAT,
             "version": VERSION,
@@ -239,13 +237,9 @@ class RunDirectory:
 
     def read_detector(self) -> Detector | None:
         """The detector that was used; None when the data came without one."""
-        if not self.detector.exists():
-            return None
-        from orienteer.compute.hdf5_reading import get_group, open_hdf5
-        from orienteer.detector.hdf5 import read_detector
+        from orienteer.detector.hdf5 import stored_detector
 
-        with open_hdf5(self.detector, "detector file") as file:
-            return read_detector(get_group(file, "detector"))
+        return stored_detector(self.detector)
 
     def write_results(
         self,

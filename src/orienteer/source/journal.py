@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.hdf5_reading import get_group, open_hdf5
 from orienteer.compute.plain_json import read_described
 from orienteer.compute.words import counted
 from orienteer.detector.polarisation import check_polarisation
@@ -285,11 +284,9 @@ class JournalSource(FiniteSource):
         self.frame_shape = tuple(int(n) for n in described["frame_shape"])
         if described.get("polarisation"):
             self.polarisation = check_polarisation(str(described["polarisation"]))
-        if (self.path / DETECTOR).exists():
-            from orienteer.detector.hdf5 import read_detector
+        from orienteer.detector.hdf5 import stored_detector
 
-            with open_hdf5(self.path / DETECTOR, "detector file") as file:
-                self.attach(read_detector(get_group(file, "detector")))
+        self.attach(stored_detector(self.path / DETECTOR))
         self.refresh()
 
     def refresh(self) -> int:
