@@ -128,6 +128,7 @@ PARTITIONS = [
     Partition("short", True, True, 4, 3600),
     Partition("long", False, True, 2, 86400),
     Partition("endless", False, True, 1, None),
+    Partition("closed", False, False, 8, None),
 ]
 
 
@@ -137,11 +138,22 @@ PARTITIONS = [
         {"nodes": 4, "time": "1h"},
         {"partition": "short,long", "time": "1d"},
         {"partition": "endless", "time": "9d"},
+        {"partition": "closed,short", "time": "1h"},
     ],
 )
 def test_what_a_partition_can_give_is_not_refused(good: dict[str, object]) -> None:
     check_limits(ClusterSettings(**good), PARTITIONS)
     check_limits(ClusterSettings(nodes=99), [])
+
+
+def test_no_partition_is_meant_where_the_one_for_all_is_down() -> None:
+    partitions = [Partition("usual", True, False, 4, None), *PARTITIONS[1:]]
+    with pytest.raises(SettingsError, match="usual: it is down") as caught:
+        check_limits(ClusterSettings(), partitions)
+    assert caught.value.hint == "These are up: endless, long."
+    with pytest.raises(SettingsError) as caught:
+        check_limits(ClusterSettings(), partitions[:1])
+    assert caught.value.hint == "No other is up either: ask those who run the cluster."
 
 
 @pytest.mark.parametrize(
@@ -152,6 +164,8 @@ def test_what_a_partition_can_give_is_not_refused(good: dict[str, object]) -> No
         ({"nodes": 5}, "short has 4"),
         ({"time": "2h"}, "short gives at most 01:00:00"),
         ({"partition": "long", "nodes": 3}, "long has 2"),
+        ({"partition": "closed"}, "--partition closed: it is down, and starts no job"),
+        ({"partition": "closed,short", "nodes": 5}, "short has 4"),
     ],
 )
 def test_what_no_partition_can_give_is_refused(bad: dict[str, object], said: str) -> None:

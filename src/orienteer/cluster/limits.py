@@ -13,7 +13,7 @@ from orienteer.errors import SettingsError
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; longest_s : None where there is no limit."""
+    """A partition; is_up : whether jobs start there; longest_s : None where there is no limit."""
 
     name: str
     is_default: bool
@@ -51,6 +51,9 @@ def check_limits(settings: ClusterSettings, partitions: list[Partition]) -> None
     usable = [known[name] for name in names] or [part for part in partitions if part.is_default]
     if not usable:  # which one it will be is not known
         return
+    if not any(part.is_up for part in usable):
+        raise _all_down(usable, partitions)
+    usable = [part for part in usable if part.is_up]
     said = " or ".join(part.name for part in usable)
     most = max(part.n_nodes for part in usable)
     if settings.nodes > most:
@@ -62,3 +65,13 @@ def check_limits(settings: ClusterSettings, partitions: list[Partition]) -> None
             f"--time {settings.time}: {said} gives at most {limit} to a job.",
             f"Give --time {limit} and as many --chain jobs as the run needs.",
         )
+
+
+def _all_down(wanted: list[Partition], partitions: list[Partition]) -> SettingsError:
+    up = sorted(part.name for part in partitions if part.is_up)
+    said = f"--partition {','.join(part.name for part in wanted)}"
+    is_one = len(wanted) == 1
+    return SettingsError(
+        f"{said}: {'it is' if is_one else 'they are'} down, and {'starts' if is_one else 'start'} no job now.",
+        f"These are up: {', '.join(up)}." if up else "No other is up either: ask those who run the cluster.",
+    )
