@@ -47,7 +47,7 @@ def test_a_reason_without_advice_gets_some_and_advice_is_left_alone(tmp_path: Pa
         with pytest.raises(FileError) as caught, reading("x.dat", "list of shots"):
             raise FileError("x.dat", "is odd.", hint)
         assert caught.value.hint.startswith(told)
-    with pytest.raises(FileError, match="is empty") as caught:
+    with pytest.raises(FileError, match="has 0 bytes") as caught:
         read_head(tmp_path / "x.dat")
     assert "copy" in caught.value.hint
 
@@ -76,7 +76,7 @@ def test_only_regular_files_with_content_have_a_head(tmp_path: Path) -> None:
     for path, words in {
         tmp_path / "missing": "does not exist",
         tmp_path: "is a directory, not a map",
-        tmp_path / "empty": "is empty",
+        tmp_path / "empty": "has 0 bytes",
         tmp_path / "empty" / "inside": "does not exist",
         tmp_path / "pipe": "not a regular file",
         Path("/dev/zero"): "not a regular file",

@@ -71,7 +71,7 @@ def test_the_wrong_things_are_said_in_words(tmp_path: Path) -> None:
     for name, words in {
         "missing": "does not exist",
         "": "is a directory",
-        "empty": "is empty",
+        "empty": "has 0 bytes",
         "binary": "binary",
         "latin": "no known geometry format",
         "settings.toml": "no known geometry format",

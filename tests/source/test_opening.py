@@ -55,11 +55,11 @@ def test_a_geometry_file_is_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("empty.h5", b"", "is empty"),
-        ("notes.txt", b"Beamtime notes, day 2\n", "no format of patterns"),
-        ("noise.cxi", bytes(range(256)) * 20, "no format of patterns"),
-        ("picture.npy", b"\x89PNG\r\n\x1a\n" + bytes(100), "no format of patterns"),
-        ("archive.npz", b"PK\x03\x04" + bytes(26) + b"x.txt", "no format of patterns"),
+        ("empty.h5", b"", "has 0 bytes"),
+        ("notes.txt", b"Beamtime notes, day 2\n", "holds nothing that Orienteer knows"),
+        ("noise.cxi", bytes(range(256)) * 20, "holds nothing that Orienteer knows"),
+        ("picture.npy", b"\x89PNG\r\n\x1a\n" + bytes(100), "holds nothing that Orienteer knows"),
+        ("archive.npz", b"PK\x03\x04" + bytes(26) + b"x.txt", "holds nothing that Orienteer knows"),
         ("cut.h5", b"\x89HDF\r\n\x1a\n", "cut.h5"),
     ],
 )

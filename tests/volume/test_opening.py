@@ -63,7 +63,7 @@ def test_what_is_no_volume_is_refused(tmp_path) -> None:
     with h5py.File(tmp_path / "frames.h5", "w") as file:
         file["entry_1/data"] = 1
     for name, reason in {
-        "empty": "is empty",
+        "empty": "has 0 bytes",
         "text": "not a volume",
         "frames.h5": "entry_1",
         "absent": "does not exist",

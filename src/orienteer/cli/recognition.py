@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from orienteer.compute.reading import read_head
-from orienteer.errors import FileError, OrienteerError
+from orienteer.errors import OrienteerError
 from orienteer.source.journal import is_live_run
 
 Kind: TypeAlias = Literal["patterns", "volume", "structure", "detector"]
@@ -19,7 +19,10 @@ def kind_of(path: Path) -> Kind:
     for kind, recognises in _RECOGNISERS.items():
         if recognises(path):
             return kind
-    return _blame(path)
+    from orienteer.source.opening import recognise
+
+    recognise(path)  # refuses, and tells why nothing fits; else it has become patterns in between
+    return "patterns"
 
 
 def _holds_patterns(path: Path) -> bool:
@@ -60,20 +63,3 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
     except OrienteerError:
         return False
     return True
-
-
-def _blame(path: Path) -> Kind:
-    """Why nothing fits, in the words of the reader of patterns when it has something to say."""
-    from orienteer.source.opening import format_names, recognise
-
-    try:
-        recognise(path)
-    except FileError as error:
-        if "no format" not in error.reason:
-            raise
-    raise FileError(
-        path,
-        "holds nothing that Orienteer knows.",
-        f"It reads patterns ({', '.join(format_names())}), volumes (MRC, HDF5), "
-        "geometries (CrystFEL, Dragonfly) and structures (PDB, mmCIF).",
-    )

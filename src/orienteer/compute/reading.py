@@ -108,7 +108,11 @@ def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool =
         with open_unpacked(file) if unpack else file.open("rb") as stream:
             head = stream.read(HEAD_BYTES)
         if not head:
-            raise FileError(file, "is empty.", "Write or copy it again: that has not come to its end.")
+            raise FileError(
+                file,
+                "has 0 bytes: the program or copy that wrote it was cut off.",
+                "Write or copy it again.",
+            )
     return head
 
 

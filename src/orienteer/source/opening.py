@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -22,6 +22,7 @@ from orienteer.source.file_source import FileSource
 from orienteer.source.geometry import with_geometry, with_wavelength
 from orienteer.source.in_memory import InMemorySource
 from orienteer.source.patterns import Patterns
+from orienteer.source.unknown_file import unknown_file
 from orienteer.source.writer import PatternWriter
 
 if TYPE_CHECKING:
@@ -200,20 +201,4 @@ def _find_format(path: Path) -> FormatModule:
         for module in _modules():
             if module.recognise(path, head, hdf5):
                 return module
-    raise FileError(path, "is of no format of patterns that Orienteer knows.", _hint(path))
-
-
-def _hint(path: Path) -> str:
-    """What to do with a file that holds no patterns."""
-    from orienteer.detector.opening import recognise_detector
-    from orienteer.volume.opening import recognise_volume
-
-    with suppress(OrienteerError):
-        return f"It looks like a detector ({recognise_detector(path)}): give it with --geometry (geometry=)."
-    with suppress(OrienteerError):
-        return f"It looks like a volume ({recognise_volume(path)}): open it with orienteer.open_volume()."
-    for module in _modules():
-        if path.name.lower().endswith(module.EXTENSIONS):
-            known = f"By its name it should be {module.FORMAT_NAME}: it is damaged or incomplete."
-            return f"{known} Copy it again, or make it anew."
-    return f"Known formats: {', '.join(format_names())}."
+    raise unknown_file(path, head, {module.FORMAT_NAME: module.EXTENSIONS for module in _modules()})
