@@ -2,13 +2,15 @@
 
 import json
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
-from orienteer.scaling.curves import largest_frames, strong, weak
+from orienteer.plot.scaling import plot_largest
+from orienteer.scaling.curves import largest, strong, weak
 from orienteer.scaling.machines import MACHINES
-from orienteer.scaling.prediction import Prediction, best_mesh
+from orienteer.scaling.prediction import Prediction
 from orienteer.scaling.problem import Problem
 from orienteer.scaling.published import EKEBERG, SPINIFEL_START
 
@@ -57,12 +59,23 @@ def test_weak_curves() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 8, 64, 512])
 def test_the_largest_data_sets(nodes: int) -> None:
-    told = [largest_frames(problem, H200, 8 * nodes) for problem in (SMALL, LARGE)]
-    expected = [
-        number for each in told
-        for number in (each.problem.n_frames / 1e6, best_mesh(each.problem, H200, 8 * nodes).seconds)
-    ]  # fmt: skip
+    told = [largest(problem, H200, [8 * nodes])[0] for problem in (SMALL, LARGE)]
+    expected = [number for each in told for number in (each.problem.n_frames / 1e6, each.seconds)]
     assert numbers(str(nodes)) == pytest.approx(expected, rel=0.06)
+
+
+def test_the_picture_of_the_largest_data_sets_shows_what_the_table_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    curves = runpy.run_path(str(ROOT / "bench" / "scaling_pictures.py"))["largest_curves"]()
+    frames, seconds = (axes.get_lines() for axes in plot_largest(curves).axes)
+    for nodes in (1, 8, 64, 512):
+        at = list(frames[0].get_xdata()).index(nodes)
+        drawn = [number for of_curve in zip(frames, seconds, strict=True) for number in (
+            of_curve[0].get_ydata()[at] / 1e6, of_curve[1].get_ydata()[at]
+        )]  # fmt: skip
+        assert numbers(str(nodes)) == pytest.approx(drawn, rel=0.06)
 
 
 def test_published_figures() -> None:

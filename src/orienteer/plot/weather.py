@@ -38,6 +38,8 @@ _RATES = (
     (1.0, "#35978f"),
     (1.4, "#01564c"),
 )
+# Below this share of the usual rate a rank is slow, and brown.
+_SLOW, _SLOW_COLOUR = 0.7, "#7d3f03"
 _TICKS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4)
 # Rows of the picture that can be told apart; with fewer ranks, each has a name.
 _NAMED = 40
@@ -53,18 +55,18 @@ def plot_weather(weather: Weather, findings: Sequence[str] = (), title: str = ""
     lines = [part for text in findings for part in textwrap.wrap(text, 150, subsequent_indent="   ")]
     n_ranks = len(weather.ranks)
     map_inches = min(7.0, max(1.2, 0.22 * n_ranks))
-    head_inches = 0.55 + 0.21 * len(lines)
+    head_inches = 0.7 + 0.21 * len(lines)
     figure = Figure(figsize=(13, head_inches + map_inches + 4.2), layout="constrained", dpi=110)
     parts: Any = figure.subfigures(2, 1, height_ratios=[head_inches, map_inches + 4.2])
     head, body = parts
-    head.text(0.01, 0.98, plain_text(title), fontsize=13, va="top", weight="bold")
+    head.text(0.01, 1 - 0.15 / head_inches, plain_text(title), fontsize=13, va="top", weight="bold")
     words = "\n".join(plain_text(line) for line in lines)
-    head.text(0.01, 0.98 - 0.32 / head_inches, words, fontsize=10, va="top", linespacing=1.35)
+    head.text(0.01, 1 - 0.47 / head_inches, words, fontsize=10, va="top", linespacing=1.35)
     rate, ranks, doing = body.subplots(3, 1, sharex=True, height_ratios=[1.1, map_inches, 1.6])
     what, relative = weather.cells(_CELLS)
     _draw_rate(rate, weather)
     picture = _draw_ranks(ranks, weather, what, relative)
-    _draw_doing(doing, weather, what)
+    _draw_doing(doing, weather, what, has_slow=bool((relative < _SLOW).any()))
     bar = body.colorbar(picture, ax=[rate, ranks, doing], shrink=0.5, aspect=30, pad=0.01, extend="both")
     bar.set_ticks(_TICKS, labels=[f"{tick:g}" for tick in _TICKS], minor=False)
     bar.minorticks_off()
@@ -125,8 +127,10 @@ def _draw_ranks(axes: "Axes", weather: Weather, what: NDArray[np.int8], relative
     return scale
 
 
-def _draw_doing(axes: "Axes", weather: Weather, what: NDArray[np.int8]) -> None:
+def _draw_doing(axes: "Axes", weather: Weather, what: NDArray[np.int8], has_slow: bool) -> None:
     """Bands: which share of all ranks does what."""
+    from matplotlib.patches import Patch
+
     seconds = (np.arange(_CELLS) + 0.5) * weather.seconds / _CELLS
     present = [number for number in range(len(STAGES)) if (what == number).any()]
     shares = [(what == number).mean(axis=0) for number in present]
@@ -136,9 +140,12 @@ def _draw_doing(axes: "Axes", weather: Weather, what: NDArray[np.int8]) -> None:
             colors=[COLOURS[STAGES[number]] for number in present],
             labels=[_WORDS[STAGES[number]] for number in present],
         )  # fmt: skip
+        handles: list[Any] = axes.get_legend_handles_labels()[0]
+        if has_slow:
+            handles.insert(1, Patch(color=_SLOW_COLOUR, label="orients slowly (bar on the right)"))
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=6, frameon=False, fontsize=8,
-            columnspacing=1.2,
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.32), ncols=6, frameon=False,
+            fontsize=8, columnspacing=1.2,
         )  # fmt: skip
     axes.set_ylim(0, 1)
     axes.set_xlim(0, max(weather.seconds, 1e-9))

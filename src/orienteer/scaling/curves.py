@@ -51,6 +51,11 @@ def largest_frames(problem: Problem, machine: Machine, n_ranks: int) -> Predicti
     return predict(problem.with_frames(low), machine, 1, n_ranks)
 
 
+def largest(problem: Problem, machine: Machine, ranks: Iterable[int]) -> list[Prediction]:
+    """As many frames as so many ranks can hold, each time on the mesh that takes least time."""
+    return [best_mesh(largest_frames(problem, machine, n).problem, machine, n) for n in ranks]
+
+
 def _holds(problem: Problem, machine: Machine, n_ranks: int) -> bool:
     each = predict(problem, machine, 1, n_ranks)
     return each.fits and each.frames_on_device

@@ -144,7 +144,8 @@ def _dear_batches(weather: Weather) -> tuple[list[Finding], list[Finding]]:
                 Finding(
                     "bad frames",
                     f"The {frames} frames of the batch that begins with frame {first} cost {ratio:.1f} times "
-                    f"as much as others, in {len(many)} of {counted(len(batches), 'iteration')}: see them.",
+                    f"as much as others, in {len(many)} of {counted(len(batches), 'iteration')}: look "
+                    "at them.",
                     tuple(sorted({weather.ranks[row].rank for _, row, _ in many})),
                     lost_s=lost,
                 )
