@@ -52,6 +52,7 @@ class RoundEmc(Emc):
         self.most_rounds = np.inf
         super().__init__(source, settings, seed=seed, device=device)
         self.course.most_iterations = 2**62
+        self.course.is_patient = False  # another start, with more hits, sees more
 
     def _first_models(self, start: int) -> Array:
         if not self._goes_on:

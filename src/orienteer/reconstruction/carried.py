@@ -28,7 +28,7 @@ from orienteer.reconstruction.orienting.sentinels import SentinelWatch, watch_of
 from orienteer.reconstruction.orienting.temperature import Annealing
 from orienteer.reconstruction.preparation import Preparation
 from orienteer.reconstruction.results import intensity_volumes
-from orienteer.reconstruction.settings import EmcSettings
+from orienteer.reconstruction.settings import AUTO_SYMMETRY, EmcSettings
 from orienteer.reconstruction.states.number_of_states import Growth
 from orienteer.reconstruction.states.radial_means import (
     NO_RATIO,
@@ -40,8 +40,9 @@ from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Order of a point group from which on poses are few and wrong basins many; the starts that these get.
-_HIGH_ORDER, _STARTS_OF_HIGH_ORDER = 12, 4
+# Order of a point group from which on poses are few and wrong basins many; the starts that these get, and a
+# nearly round particle until one shows its symmetry.
+_HIGH_ORDER, MOST_STARTS = 12, 4
 # Those of a particle with the symmetry of a polyhedron: of one and its inverse one is right.
 _STARTS_OF_POLYHEDRON = 2
 
@@ -74,8 +75,9 @@ class Carried(Preparation):
         # Several models begin as one, which is split.
         self.n_models, self.growth = 1, Growth(self.settings.models)
         self.course = Course(
-            len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1
-        )
+            len(self.stages), n_starts, self.settings.iterations, grows=self.settings.models != 1,
+            is_patient=not self._knows_all,
+        )  # fmt: skip
         self.ratios = [NO_RATIO]
         self.table = FrameTable(self.frames.n_frames)
         self.candidates: list[dict[str, Any]] = []
@@ -163,10 +165,11 @@ class Carried(Preparation):
     def _first_models(self, start: int) -> Array:
         """(M, n, n, n) random models, other ones for each start.
 
-        If the particle is nearly round, every second start begins with the inverse of what the one before has
-        found.
+        Of a nearly round particle that may have the symmetry of a polyhedron, every second start begins with
+        the inverse of what the one before has found.
         """
-        if start % 2 and self.candidates:
+        may_be_polyhedron = self.group.name in POLYHEDRA or self.settings.symmetry == AUTO_SYMMETRY
+        if start % 2 and self.candidates and may_be_polyhedron:
             before = self.candidates[-1]
             is_round: bool = self.mesh.all.bcast(is_nearly_round(before["models"], self.speckle))
             if is_round:
@@ -337,7 +340,7 @@ class Carried(Preparation):
             for start in starts
         ]
         # Older checkpoints have none but what was given.
-        self.group = PointGroup(str(state.get("group", self.group)))
+        self.take_group(PointGroup(str(state.get("group", self.group))))
         # Frames are sorted by the fluences that held when the stage began.
         self.fluence = np.array(state["grouping_fluence"], dtype=np.float64)
         self.profile = RadialProfile(self.profile.radius_inv_A, np.array(state["profile"], dtype=np.float64))
@@ -346,7 +349,9 @@ class Carried(Preparation):
         self.enter(int(state["course/stage"]))
         self._take(state)
         self.watch = watch_of(state)
-        self.work.rows.log_prior = self.xp.asarray(state["log_prior"], dtype=np.float32)
+        log_prior = np.asarray(state["log_prior"], dtype=np.float32)
+        if len(log_prior) == len(self.work.rows):  # else another version had another grid
+            self.work.rows.log_prior = self.xp.asarray(log_prior)
         for part in (self.course, self.table, self.annealing, self.growth):
             part.restore(state)
         self.momentum.restore(state, self.xp)
@@ -356,7 +361,7 @@ def _starts_of(group: PointGroup) -> int:
     """How many starts a particle of this symmetry gets."""
     if group.name in POLYHEDRA:
         return _STARTS_OF_POLYHEDRON
-    return _STARTS_OF_HIGH_ORDER if group.order >= _HIGH_ORDER else 1
+    return MOST_STARTS if group.order >= _HIGH_ORDER else 1
 
 
 def _seed(seed: int, start: int, model: int) -> int:

@@ -9,7 +9,7 @@ the grid can hold.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
-from orienteer.reconstruction.carried import Carried
+from orienteer.reconstruction.carried import MOST_STARTS, Carried
 from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
 from orienteer.reconstruction.course.time_left import seconds_left
 from orienteer.reconstruction.found_symmetry import seeks_symmetry, settle_symmetry, try_symmetry
@@ -47,8 +47,6 @@ from orienteer.slicing.sums import make_sums
 
 # Iterations at full sharpness after which steps go on in the same direction.
 _STEPS_FROM_START = 5
-# Starts that a nearly round particle gets until one shows its symmetry.
-_MOST_STARTS = 4
 
 
 class Emc(Carried):
@@ -98,22 +96,12 @@ class Emc(Carried):
         if self.annealing.is_followed and now.agreement is not None:
             self.annealing.follow(now.agreement)
         stage, start = course.stage, course.start
-        turn = course.judge(now)
-        if is_watched(course, turn):
-            with logged("sentinels"):
-                self.watch = watch_sentinels(self, likelihood, beta)
-            if (watch := self.watch) is not None:
-                turn = course.heed_sentinels(
-                    turn, now.iterations_done, is_no_better=watch.is_no_better, is_worse=watch.is_worse
-                )
-        watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
-        words = ""
-        if turn == "end" and not course.after_limit and course.stage == 0:
-            turn, words = self._before_end()
+        turn, words = self._next_turn(now, likelihood, beta)
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
             now = self._progress(work, float(table.log_evidence[merged].mean()), change)
+        watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
         radial = radial_summary(
             self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
         )
@@ -121,16 +109,10 @@ class Emc(Carried):
             del radial["half_correlation"]
         seconds, given = time.monotonic() - began, self.settings.given_group
         left = seconds_left(
-            seconds, course, self.annealing, self.stages, self.pixels, given.order, self.n_models,
-            self.growth.expected(self.n_models),
+            seconds, course, self.annealing, self.stages, self.pixels, given.order, self._spread,
+            self.n_models, self.growth.expected(self.n_models),
         )  # fmt: skip
-        note = ""
-        if (course.after_limit or turn) == "best start":
-            nats = [each["log_likelihood"] for each in self.candidates] + [course.last_log_likelihood]
-            note = chosen_start(nats)
-        elif (course.after_limit or turn) == "judge states":
-            asked = ask_sentinels(self) if self.settings.models == "auto" else None
-            note = self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
+        note = self._chosen(turn)
         states, group = state_summaries(self), self.group.name
         perplexity = table.mean_perplexity(merged)
         sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
@@ -162,6 +144,32 @@ class Emc(Carried):
             symmetry=group,
             agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
         )
+
+    def _next_turn(self, now: Progress, likelihood: Likelihood, beta: float) -> tuple[Turn, str]:
+        """What comes after an iteration, and a sentence where a symmetry is tried instead of the end."""
+        course, words = self.course, ""
+        turn = course.judge(now)
+        if is_watched(course, turn):
+            with logged("sentinels"):
+                self.watch = watch_sentinels(self, likelihood, beta)
+            if (watch := self.watch) is not None:
+                turn = course.heed_sentinels(
+                    turn, now.iterations_done, is_no_better=watch.is_no_better, is_worse=watch.is_worse
+                )
+        if turn == "end" and course.stage == 0:
+            turn, words = self._before_end()
+        return course.heed_limit(turn), words
+
+    def _chosen(self, turn: Turn) -> str:
+        """Say which start goes on, or decide about the number of states, where that comes next."""
+        turn = cast(Turn, self.course.after_limit or turn)
+        if turn == "best start":
+            nats = [each["log_likelihood"] for each in self.candidates] + [self.course.last_log_likelihood]
+            return chosen_start(nats)
+        if turn == "judge states":
+            asked = ask_sentinels(self) if self.settings.models == "auto" else None
+            return self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
+        return ""
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """What the frames of each half leave behind, and the models that it makes."""
@@ -338,10 +346,10 @@ class Emc(Carried):
             is_left = True
         is_settled = self.course.n_starts > 1 or self.course.has_start or self.settings.starts
         if is_left and not is_settled:
-            self.course.n_starts, turn = _MOST_STARTS, "next start"
+            self.course.n_starts, turn = MOST_STARTS, "next start"
             words += (
                 " A nearly round particle may have ended beside the truth: there will be up to "
-                f"{_MOST_STARTS} starts, and the next begins with the inverse of this one."
+                f"{MOST_STARTS} starts, and the next begins with the inverse of this one."
             )
         if turn == "next stage":
             self.enter(self.course.stage + 1)
@@ -366,6 +374,8 @@ class Emc(Carried):
     def _before_end(self) -> tuple[Turn, str]:
         """What comes after a first stage that would end the run, and a sentence about it."""
         words = ""
+        if self.course.is_at_limit and (self.course.tries_symmetry or seeks_symmetry(self)):
+            return self.course.take_back_the_end(), ""  # a higher limit comes here once more
         if self.course.tries_symmetry:
             is_kept, words = settle_symmetry(self)
             if is_kept:

@@ -80,8 +80,8 @@ def try_symmetry(emc: "Emc") -> str:
         emc.table.quaternion = np.asarray(compose(emc.table.quaternion, axes.quaternion))
         emc.models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
         emc.full = emc.models.mean(axis=0)
-        # All poses stay, which together are a finer grid than a part of them would be.
-        emc.group = axes.group
+        # All poses stay, turned such that likenesses lie between them.
+        emc.take_group(axes.group)
         emc.enter(0, is_new=False)  # to spread frames once more would lose what is known
     emc.course.tries_symmetry = True
     return f"The intensity looks alike after the rotations of {axes.group}: is that its symmetry?"
@@ -96,7 +96,7 @@ def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
     if is_kept:
         emc.candidates, emc.course.has_start = [], True
     else:
-        emc.group = PointGroup()
+        emc.take_group(PointGroup())
         emc.enter(0, is_new=False)
         emc._take(before)
         emc.course.last_log_likelihood = float(before["log_likelihood"])

@@ -96,7 +96,7 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     emc.models = None
     if emc.settings.symmetry == AUTO_SYMMETRY and learnt.symmetry != emc.group.name:
         # What was found holds here, too.
-        emc.group = PointGroup(learnt.symmetry)
+        emc.take_group(PointGroup(learnt.symmetry))
     emc.enter(stage)
     work = emc.work
     zoom = learnt.voxel_inv_A / work.stage.voxel_inv_A
@@ -115,4 +115,5 @@ def begin_from(emc: Carried, learnt: LearntMap, stage: int = 0) -> None:
     emc.noise.dispersion, emc.noise.sigma = learnt.dispersion.copy(), learnt.sigma
     emc.noise.rescale_shells(zoom)
     emc.half_correlation = np.ones(n_shells_of(emc.full[0]))
-    emc.annealing = Annealing(len(work.poses))
+    emc.annealing = Annealing(len(work.poses), likenesses=emc.likenesses if stage == 0 else 1.0)
+    emc.course.is_patient = False

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from orienteer.compute.arrays import DeviceName, choose_device, namespace_of_device
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh, unlike_asked
 from orienteer.compute.ranks.nccl import card_of_cupy, nccl_of_cupy, why_not
-from orienteer.reconstruction.course.ladder import ladder
+from orienteer.orientation.point_group import PointGroup
+from orienteer.reconstruction.course.ladder import Stage, askew_stages, ladder
 from orienteer.reconstruction.frames.frame_store import FrameStore
 from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.reconstruction.given_size import refuse_too_small, size_doubt
@@ -92,14 +93,7 @@ class Preparation:
             self.pixels.length_inv_A, self.noise.without_background(photons, n_frames),
             self.pixels.correction * exposure, self.voxel_inv_A,
         )  # fmt: skip
-        self.stages = ladder(
-            self.edge_inv_A,
-            self.diameter_A,
-            settings.level,
-            device=self.device,
-            group_order=self.group.order,
-            voxel_inv_A=self.voxel_inv_A,
-        )
+        self.stages = self._ladder()
         if self.device == "cuda" and mesh.all.size > 1:
             path = why_not(mesh.all, nccl_of_cupy(), card_of_cupy())
             self.remarks += [path] if path else []
@@ -110,6 +104,18 @@ class Preparation:
         self.remarks += unlike_asked(
             mesh, settings.mesh, settings.half_sets if settings.halves else "together"
         )
+
+    def take_group(self, group: PointGroup) -> None:
+        """Go on with another symmetry of the models; grids lie askew to one that nobody gave."""
+        self.group = group
+        is_found = group.order > self.settings.given_group.order
+        self.stages = askew_stages(self._ladder(), group.name, self.device) if is_found else self._ladder()
+
+    def _ladder(self) -> list[Stage]:
+        return ladder(
+            self.edge_inv_A, self.diameter_A, self.settings.level, device=self.device,
+            group_order=self.settings.given_group.order, voxel_inv_A=self.voxel_inv_A,
+        )  # fmt: skip
 
     def first_fluence(self) -> NDArray[np.float64]:
         """Fluences (N,) before there is a model."""

@@ -104,7 +104,7 @@ class EmcSettings(Section):
         default=0,
         ge=0,
         le=100,
-        description="Random starts; the likeliest goes on to full size.  0: 1, or up to 4 if nearly round.",
+        description="Starts; the likeliest goes on.  0: up to 4 if symmetric or nearly round, else 1.",
     )
     halves: bool = Field(
         default=True, description="Orient each half of the frames by the model of the other half."

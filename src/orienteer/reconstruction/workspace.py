@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 # Ratio of fluences within which they count as one: what is left out is a nat for a thousand photons.
 _NARROW_RATIO = 1.05
 # A turn that brings the likenesses of symmetric particles between the poses of the 600-cell, which has the
-# symmetries I and T itself: orientations lie nearer to the next pose by 3.3 (I), 2.1 (O) and 2.0 (T) times,
-# root mean square.
+# symmetries I and T itself.
 _ASKEW = (0.0606, -0.0723, -0.9735, -0.2084)
 # Prior of a junk class before any frame has been seen.
 _JUNK_PRIOR = 0.05
@@ -55,8 +54,6 @@ class Workspace:
 
     def __init__(self, emc: "Carried", stage: Stage) -> None:
         given, is_turned = emc.settings.given_group, emc.likenesses > 1
-        if is_turned:  # likenesses make the first grid finer than any that a particle without them would need
-            stage = replace(stage, level=emc.stages[0].level, in_two_passes=False)
         self.stage, self.mesh = stage, emc.mesh
         self.xp: Any = emc.xp
         pixels = emc.pixels
@@ -75,7 +72,7 @@ class Workspace:
         )  # fmt: skip
         reach = float(np.abs(voxels).max(initial=1.0))
         self.edge_voxels = 2 * (int(np.ceil(max(reach, stage.merged_inv_A / stage.voxel_inv_A))) + 1) + 1
-        grid = _grid(stage.first_level, given.name, is_turned)
+        grid = grid_of(stage.first_level, given.name, is_turned=is_turned)
         self.quaternions = grid.quaternions
         matrices = np.ascontiguousarray(np.swapaxes(to_matrix(grid.quaternions), 1, 2))
         self.poses = Poses(
@@ -222,7 +219,7 @@ class Workspace:
 
 
 @lru_cache(maxsize=4)
-def _grid(level: int, symmetry: str, is_turned: bool) -> PoseGrid:
+def grid_of(level: int, symmetry: str, *, is_turned: bool) -> PoseGrid:
     """The poses of a level; turned against the axes of a symmetry that was found, for which all stay."""
     grid = make_grid("600-cell", level, symmetry)
     return grid.turned(_ASKEW) if is_turned else grid

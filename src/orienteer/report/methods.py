@@ -103,7 +103,7 @@ def _reconstruction(evidence: Evidence, emc: Mapping[str, Any]) -> list[str]:
     n_models = len(evidence.intensities.value or (None,))
     is_found = evidence.symmetry != evidence.given_symmetry and not emc.get("starts")
     chosen = "one that showed a symmetry among" if is_found else "the likeliest of"
-    start = "a random start" if n_starts == 1 else f"{chosen} {n_starts} random starts"
+    start = "a random start" if n_starts == 1 else f"{chosen} {n_starts} starts"
     models = (
         "The three-dimensional intensity was"
         if n_models == 1

@@ -14,7 +14,7 @@ def progress(log_likelihood: float, **changes: Any) -> Progress:
 
 
 def turns(course: Course, *steps: Progress) -> list[Turn]:
-    return [course.judge(step) for step in steps]
+    return [course.heed_limit(course.judge(step)) for step in steps]
 
 
 def test_a_stage_goes_on_while_the_temperature_falls() -> None:
@@ -233,3 +233,46 @@ def test_faint_frames_have_all_the_patience_of_a_first_stage_to_leave_the_round_
     assert heeded(course, "end", 60, better_by=0) == "end"
     later = Course(3, 1, 400, stage=1)
     assert heeded(later, "next stage", 3, better_by=-2) == "end"
+
+
+def test_a_map_of_others_is_not_waited_for() -> None:
+    course = Course(3, 1, 400, is_patient=False)
+    assert heeded(course, "end", 3, better_by=0) == "end"
+    assert course.found_nothing
+
+
+def test_patience_ends_at_the_limit_and_goes_on_there_when_that_is_raised() -> None:
+    course = Course(1, 1, 3)
+    for change in (2.7, 0.4, 0.1):
+        turn = course.judge(progress(-110.0, change=change, agreement=0.05))
+    assert turn == "end"
+    assert course.heed_limit(heeded(course, turn, 3, better_by=0)) == "end"
+    assert (course.after_limit, course.found_nothing) == ("go on", False)
+    assert "limit of 3 iterations" in course.reason
+    raised = Course(1, 1, 9)
+    raised.restore(course.state())
+    assert (raised.reopen(), raised.finished) == ("go on", False)
+
+
+def test_while_models_are_few_the_first_stage_ends_in_judging_their_number_whatever_the_halves_say() -> None:
+    course = Course(2, 1, 400, grows=True)
+    settled = progress(-100.0, agreement=0.01)
+    assert turns(course, settled, settled) == ["go on", "judge states"]
+    course.enter(0)
+    # One that is to be split need not be perfect.
+    found = turns(course, *[progress(-100.0 + i, iterations_done=i) for i in range(16)])
+    assert found == ["go on"] * 15 + ["judge states"]
+    course.enter(0)
+    course.grows = False
+    assert turns(course, progress(-1.0), progress(-1.0)) == ["go on", "next stage"]
+
+
+def test_the_number_of_models_grows_from_the_best_start() -> None:
+    course = Course(2, 2, 400, grows=True)
+    assert turns(course, progress(-2.0), progress(-2.0))[-1] == "next start"
+    course.start = 1
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "best start"
+    course.has_start = True
+    course.enter(0)
+    assert turns(course, progress(-1.0), progress(-1.0))[-1] == "judge states"

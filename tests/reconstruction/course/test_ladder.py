@@ -1,11 +1,19 @@
 """Stages: from the first speckles to the edge."""
 
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
+from scipy.spatial import KDTree
 
 from orienteer.orientation.grids import make_grid
-from orienteer.reconstruction.course.ladder import Stage, ladder
+from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.pose_grid import PoseGrid, angle_of_chord
+from orienteer.orientation.quaternion import compose, random_uniform
+from orienteer.reconstruction.course.ladder import Stage, askew_stages, ladder
+from orienteer.reconstruction.workspace import grid_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +48,37 @@ def test_two_passes_where_one_would_meet_too_many_poses() -> None:
     assert passes("cpu", order=60) == [(8, False), (13, False)]  # few poses
     assert passes("cpu", level=11)[-1] == (10, True)  # halves of the limit are a grid, too
     assert Stage(1.0, 1.0, 14, in_two_passes=True).first_level == 7
+
+
+@pytest.mark.parametrize("group", ["I", "O", "T"])
+def test_likenesses_between_poses_make_a_grid_as_near_as_the_one_that_it_stands_for(
+    group: str,
+) -> None:
+    orientations, few = random_uniform(1000, 5), 6
+    first = Stage(0.1, 0.1, 4)
+    many = next(
+        n for n in range(30, few, -1)
+        if askew_stages([first, replace(first, level=n)], group, "cuda")[1].level == few
+    )  # fmt: skip
+
+    def rms_to_nearest_deg(grid: PoseGrid, rotations: Any) -> float:
+        alike = compose(grid.quaternions[:, None], rotations).reshape(-1, 4)
+        chords, _ = KDTree(np.concatenate([alike, -alike])).query(orientations)
+        return float(np.sqrt(np.mean(np.square(angle_of_chord(chords)))))
+
+    turned = rms_to_nearest_deg(grid_of(few, "C1", is_turned=True), PointGroup(group).quaternions)
+    plain = rms_to_nearest_deg(grid_of(many, "C1", is_turned=False), PointGroup().quaternions)
+    assert many > 1.8 * few
+    assert turned < 1.05 * plain
+
+
+def test_stages_of_a_found_symmetry_are_never_coarser_than_the_first_and_go_in_as_many_passes() -> None:
+    stages = ladder(1 / 15, 900, 0)
+    assert [stage.level for stage in stages] == [8, 20, 30, 42]
+    found = {group: askew_stages(stages, group, "cpu") for group in "IOT"}
+    assert found["I"][0] == stages[0]
+    for group in "IOT":
+        assert all(stage.level >= 8 for stage in found[group])
+        assert [stage.voxel_inv_A for stage in found[group]] == [stage.voxel_inv_A for stage in stages]
+    assert [stage.in_two_passes for stage in found["T"]] == [False, True, True, True]
+    assert [stage.in_two_passes for stage in askew_stages(stages, "I", "cuda")] == [False] * 4

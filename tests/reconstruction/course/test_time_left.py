@@ -19,7 +19,7 @@ def estimate(tiny: Any, course: Course, **changes: Any) -> float:
     for name, value in changes.items():
         setattr(annealing, name, value)
     course.n_stages = len(stages)
-    return seconds_left(2.0, course, annealing, stages, pixels, 1)
+    return seconds_left(2.0, course, annealing, stages, pixels, 1, 9.0)
 
 
 def test_it_falls_as_the_run_goes_on_and_ends_at_nothing(tiny: Any) -> None:
@@ -55,7 +55,7 @@ def test_states_that_are_yet_to_begin_take_their_time(tiny: Any) -> None:
 
     def left(n_models: int, most_models: int) -> float:
         annealing = Annealing(poses, is_first=n_models == 1, after_split=n_models > 1)
-        return seconds_left(2.0 * n_models, course, annealing, stages, pixels, 1, n_models, most_models)
+        return seconds_left(2.0 * n_models, course, annealing, stages, pixels, 1, 9.0, n_models, most_models)
 
     assert left(1, 3) > 2 * left(1, 1)
     # An iteration of two models takes twice as long, and nothing else is different: what is left falls.
@@ -70,7 +70,7 @@ def test_a_stage_in_two_passes_costs_its_coarse_grid(tiny: Any) -> None:
     first = replace(ladder(pixels.edge_inv_A(0), 2000.0, 0)[0], level=12)
     course, annealing = Course(2, 1, 4000), Annealing(8, is_first=True)
     here, at_once, in_two, coarse = (
-        seconds_left(1.0, course, annealing, [first, *later], pixels, 1)
+        seconds_left(1.0, course, annealing, [first, *later], pixels, 1, 9.0)
         for later in ([], [first], [replace(first, in_two_passes=True)], [replace(first, level=6)])
     )
     assert in_two - here == pytest.approx(coarse - here)

@@ -10,14 +10,12 @@ from orienteer.reconstruction.orienting.sentinels import SentinelWatch, is_watch
 
 
 def test_they_are_looked_at_every_fifth_iteration_and_at_the_end_of_a_stage() -> None:
-    def watched(iteration: int, turn: Turn, after_limit: str = "") -> bool:
-        return is_watched(Course(2, 1, 400, iteration=iteration, after_limit=after_limit), turn)
+    def watched(iteration: int, turn: Turn) -> bool:
+        return is_watched(Course(2, 1, 400, iteration=iteration), turn)
 
     assert [i for i in range(1, 13) if watched(i, "go on")] == [1, 6, 11]
     turns: tuple[Turn, ...] = ("next stage", "next start", "best start", "end")
     assert all(watched(4, turn) for turn in turns)
-    # A limit is no reason: without it the run would have gone on.
-    assert not watched(4, "end", after_limit="go on")
 
 
 def test_steps_between_tell_the_last_agreement(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:

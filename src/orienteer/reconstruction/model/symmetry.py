@@ -1,11 +1,14 @@
 """The particle's symmetry put into merged sums: every slice stands for all its equivalents."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from orienteer.compare.symmetrising import mean_over_group
 from orienteer.compare.turning import CUBIC
-from orienteer.compute.arrays import Array, array_namespace
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
 from orienteer.orientation.point_group import PointGroup
+from orienteer.orientation.quaternion import to_matrix
 
 
 def symmetric_start(cube: Array, group: PointGroup) -> Array:
@@ -26,8 +29,27 @@ def symmetric_mean(cube: Array, group: PointGroup) -> Array:
 
 
 def symmetrise_sums(sums: Array, group: PointGroup) -> Array:
-    """Sums (n, n, n, 2) averaged over the operations of the group, by trilinear interpolation."""
+    """Sums (n, n, n, 2) of a voxel and its likenesses, over the order of the group; trilinear interpolation.
+
+    A voxel on an axis is its own likeness, more than once, and counts once.
+    """
     if group.order == 1:
         return sums
-    parts = [mean_over_group(sums[..., part], group) for part in range(2)]
+    own = copies(len(sums), group, is_on_gpu(sums))
+    parts = [mean_over_group(sums[..., part], group) / own for part in range(2)]
     return array_namespace(sums).stack(parts, axis=-1).astype(sums.dtype)
+
+
+@lru_cache(maxsize=2)
+def copies(n: int, group: PointGroup, on_gpu: bool = False) -> Array:
+    """How many rotations of a group leave each voxel of a cube (n, n, n) where it is, float32, 1 and more.
+
+    One that moves it by less than a voxel does in part.
+    """
+    axis = np.arange(n, dtype=np.float32) - np.float32(n // 2)
+    x, y, z = np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)
+    found = np.zeros((n, n, n), np.float32)
+    for moves in (to_matrix(group.quaternions) - np.eye(3)).astype(np.float32):
+        moved = sum(np.square(row[0] * x + row[1] * y + row[2] * z) for row in moves)
+        found += np.maximum(1 - np.sqrt(moved), 0)
+    return to_device(found, "cuda" if on_gpu else "cpu")

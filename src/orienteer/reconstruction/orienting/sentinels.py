@@ -33,11 +33,8 @@ _FEWEST, _LARGEST_LOSS, _ERRORS = 10, 3.0, 2.0
 
 
 def is_watched(course: Course, turn: Turn) -> bool:
-    """Whether the sentinels are looked at after an iteration: now and then, and when a stage is over.
-
-    A limit of iterations changes nothing: whoever raises it finds the run as if it had not been there.
-    """
-    return (course.after_limit or turn) != "go on" or course.iteration % _EVERY == 1
+    """Whether the sentinels are looked at after an iteration: now and then, and when a stage is over."""
+    return turn != "go on" or course.iteration % _EVERY == 1
 
 
 @dataclass(frozen=True)
