@@ -68,3 +68,24 @@ def test_what_cannot_be_written_is_told_before_any_work_is_lost(run: Any, line: 
         assert len(told.errors.strip().splitlines()) == 2
     assert Path("folder").is_dir()
     assert Path("words.h5").read_text() == "no frames\n"
+
+
+@pytest.mark.usefixtures("wrong_files")
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        (["reconstruct", "whoel.h5"], "whole.h5"),
+        (["inspect", "whole.h5", "--geometry", "whoel.h5"], "whole.h5"),
+        (["reconstruct", "whole.h5", "--settings", "rnu.toml"], "run.toml"),
+        (["phase", "foldre"], "folder"),
+        (["status", "foldre"], "folder"),
+        (["weather", "foldre"], "folder"),
+    ],
+)
+def test_a_path_that_is_nearly_right_is_answered_with_the_right_one(
+    run: Any, line: list[str], meant: str
+) -> None:
+    Path("run.toml").touch()
+    told = run(*line)
+    assert told.status == 1
+    assert f"Did you mean {meant}?" in told.errors

@@ -417,7 +417,7 @@ def test_directories_and_missing_files_are_refused(kind: str, tmp_path: Path) ->
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "settings"])
 def test_an_empty_file_is_refused(kind: str, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    with pytest.raises(orienteer.OrienteerError, match="empty|0 bytes"):
+    with pytest.raises(orienteer.OrienteerError, match=r"empty|0 bytes"):
         KINDS[kind].read(tmp_path / "empty")
 
 

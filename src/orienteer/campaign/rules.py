@@ -16,6 +16,7 @@ from orienteer.campaign.database import insert_once
 from orienteer.campaign.names import checked_name, printable
 from orienteer.campaign.runs import at, moment
 from orienteer.campaign.schema import job, rule
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, SettingsError
 from orienteer.settings.section import Section
 
@@ -54,7 +55,9 @@ class Rule(Section):
                 "Say there under [cluster] what to ask for, and give the file as settings.",
             )
         if self.settings and not Path(self.settings).is_file():
-            raise FileError(self.settings, "no such settings file.", "Check the path.")
+            raise FileError(
+                self.settings, "no such settings file.", meant_instead(self.settings, "Check the path.")
+            )
         if self.sample:
             checked_name(self.sample, "sample")
         paths = {name: getattr(self, name) for name in ("out", "watch", "settings")}

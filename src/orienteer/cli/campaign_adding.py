@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def add_path(campaign: "Campaign", path: Path, name: str, sample: str) -> str:
     from orienteer.source.journal import is_live_run
 
     if not path.exists():
-        raise FileError(path, "there is no such file or folder.", "Check the path.")
+        raise FileError(path, "there is no such file or folder.", meant_instead(path, "Check the path."))
     if is_live_run(path):
         # Asked before its shots are read: what is not at work now has none that come later.
         is_open = read_live_standing(path).state == "working"

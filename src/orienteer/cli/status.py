@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json, print_table
 from orienteer.cli.options import AsJson
+from orienteer.compute.nearest import meant_instead
 from orienteer.compute.words import counted, time_in_words
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def find_runs(places: list[Path]) -> list[Path]:
         elif place.is_dir():
             found.update(dict.fromkeys(_runs_below(place, DEPTH)))
         else:
-            raise FileError(place, "there is no such run.", "Give the folder of a run, or its settings file.")
+            hint = meant_instead(place, "Give the folder of a run, or its settings file.")
+            raise FileError(place, "there is no such run.", hint)
     return list(found)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from orienteer.compute.atomic import unwritable
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, GeometryMismatch, OrienteerError
 
 # What NumPy, h5py, zipfile and the operating system raise for a file that is damaged or not what it claims.
@@ -75,7 +76,7 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
                 f"needs '{error.filename}', which does not exist.",
                 "Put that file there.",
             ) from error
-        raise FileError(file, "does not exist.", "Check the path.") from error
+        raise FileError(file, "does not exist.", meant_instead(file, "Check the path.")) from error
     except PermissionError as error:
         raise FileError(
             file, "may not be read (permission denied).", "Check the permissions of the file."

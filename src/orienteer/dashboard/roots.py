@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError
 
 MOST_JSON_BYTES = 4 << 20
@@ -30,7 +31,9 @@ class Roots:
         for folder in folders:
             real = Path(os.path.realpath(folder))
             if not real.is_dir():
-                raise FileError(folder, "is no folder.", "Give folders that hold runs.")
+                raise FileError(
+                    folder, "is no folder.", meant_instead(folder, "Give folders that hold runs.")
+                )
             if real not in found:
                 found.append(real)
         self.folders = tuple(found)

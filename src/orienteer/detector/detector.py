@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import orienteer
 from orienteer.compute.arrays import to_numpy
+from orienteer.compute.nearest import nearest
 from orienteer.detector.assembly import Assembly, assemble_panels, assemble_pixels
 from orienteer.detector.masks import PixelUse, check_mask
 from orienteer.detector.panel import LARGEST_N_PIXELS, Panel
@@ -304,12 +304,10 @@ class Detector:
         chosen = {panel for panel in self.panels if group is None or panel.belongs_to(group)}
         if not chosen:
             names = sorted({name for panel in self.panels for name in (panel.name, *panel.groups)})
-            close = get_close_matches(str(group), names, n=1)
+            close = nearest(str(group), names)
             raise OrienteerError(
                 f"detector '{self.name}' has no panel or group '{group}'.",
-                f"Did you mean '{close[0]}'?"
-                if close
-                else f"It has: {', '.join(names[:20]) or 'no panels'}.",
+                f"Did you mean '{close}'?" if close else f"It has: {', '.join(names[:20]) or 'no panels'}.",
             )
         return chosen
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.nearest import meant_instead
 from orienteer.compute.plain_json import plain, read_described
 from orienteer.errors import FileError
 from orienteer.run.events import EventLog
@@ -104,7 +105,8 @@ class LiveFolder:
         """What ``live.json`` says."""
         if not self.is_begun:
             what = "holds no live run." if self.path.is_dir() else "there is no such folder."
-            raise FileError(self.path, what, "Begin one: orienteer live --source ADDRESS --out FOLDER")
+            hint = meant_instead(self.path, "Begin one: orienteer live --source ADDRESS --out FOLDER")
+            raise FileError(self.path, what, hint)
         return read_described(self.description, "live run", FORMAT, VERSION)
 
     def read_settings(self) -> Settings:

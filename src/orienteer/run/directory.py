@@ -42,6 +42,7 @@ import orienteer
 from orienteer.compute.arrays import Array
 from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
+from orienteer.compute.nearest import meant_instead
 from orienteer.compute.reading import reading, refuse_newer
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
@@ -212,7 +213,7 @@ class RunDirectory:
             inside = sorted(path for path in self.path.iterdir() if RunDirectory(path).is_run)
             if inside:
                 return f"Did you mean {' or '.join(shlex.quote(str(path)) for path in inside[:3])}?"
-        return "Give the folder that a reconstruction has made."
+        return meant_instead(self.path, "Give the folder that a reconstruction has made.")
 
     def note(self, **facts: Any) -> None:
         """Put facts into the description that were not known when the run was begun."""

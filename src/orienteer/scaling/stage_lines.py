@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.nearest import meant_instead
 from orienteer.compute.reading import reading
 from orienteer.errors import FileError
 
@@ -83,7 +84,8 @@ def read_stage_lines(run: Path) -> list[RankLines]:
 
 def _files(run: Path) -> Iterator[Path]:
     if not run.is_dir():
-        raise FileError(run, "there is no such folder.", "Give the folder that a reconstruction has made.")
+        hint = meant_instead(run, "Give the folder that a reconstruction has made.")
+        raise FileError(run, "there is no such folder.", hint)
     yield from run.iterdir()
 
 

@@ -1,6 +1,5 @@
 """What is wrong with a setting, in one sentence that says where, and what to write instead."""
 
-import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from orienteer.compute.nearest import nearest
 from orienteer.errors import SettingsError
 from orienteer.settings.units import in_unit_of, unit_meant
 
@@ -61,9 +61,8 @@ def _explain_unknown(
         )
         return SettingsError(f"{where}: '{name}' stands in no section.", hint)
     meant, words = in_unit_of(name, value, known)
-    close = [meant] if meant else difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    if close:
-        hint = f"Did you mean '{close[0]}'? {words}".strip()
+    if close := meant or nearest(name, known):
+        hint = f"Did you mean '{close}'? {words}".strip()
     elif inside and owners:
         hint = f"'{name}' belongs to {owners}."
     else:
@@ -110,5 +109,5 @@ def _meant(problem: Any) -> str:
     if problem["type"] != "literal_error" or not isinstance(problem["input"], str):
         return ""
     choices = re.findall(r"'([^']*)'", problem["ctx"]["expected"])
-    close = difflib.get_close_matches(problem["input"], choices, n=1, cutoff=0.6)
-    return f"Did you mean '{close[0]}'?" if close else ""
+    close = nearest(problem["input"], choices)
+    return f"Did you mean '{close}'?" if close else ""

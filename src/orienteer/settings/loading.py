@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import ValidationError
 
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, SettingsError
 from orienteer.settings.explaining import explain
 from orienteer.settings.section import Section
@@ -98,7 +99,9 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise FileError(
-            path, "no such settings file.", "Check the path; orienteer settings prints one with all defaults."
+            path,
+            "no such settings file.",
+            meant_instead(path, "Check the path; orienteer settings prints one with all defaults."),
         ) from None
     except UnicodeDecodeError:
         raise FileError(

@@ -57,7 +57,7 @@ def _misnamed(path: Path, head: bytes, formats: Mapping[str, tuple[str, ...]]) -
     if not promised:
         return ""
     with suppress(UnicodeDecodeError):
-        if head.decode("ascii").isprintable() or (b"\n" in head and b"\0" not in head):
+        if "".join(head.decode("ascii").split()).isprintable():
             return f"By its name it should be {promised[0]}, but it is text."
     return f"By its name it should be {promised[0]}, which it is not."
 

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, OrienteerError
 from orienteer.stream.base import EventSource
 from orienteer.stream.options import check_options
@@ -58,7 +59,8 @@ def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> No
 
         import_psana()
     elif text.startswith("extra-data:") and not Path(given[0]).is_dir():
-        raise FileError(given[0], "there is no such folder.", "Give the folder of a run.")
+        hint = meant_instead(given[0], "Give the folder of a run.")
+        raise FileError(given[0], "there is no such folder.", hint)
     elif Path(text).is_file():
         make(*given, **options).close()  # nothing is taken from a file by opening it
 
