@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from orienteer.compute.nearest import nearest
 from orienteer.errors import SettingsError
+from orienteer.settings.dragonfly_names import called_here
 from orienteer.settings.units import in_unit_of, unit_meant
 
 
@@ -55,6 +56,8 @@ def _explain_unknown(
     owners = " or ".join(
         f"[{section}]" for section in _known_keys(sections, ()) if name in _known_keys(sections, (section,))
     )
+    if theirs := called_here(name, ".".join(keys[:-1])):
+        return SettingsError(f"{where}: unknown {kind} '{name}'{inside}.", theirs)
     if is_above_all and not isinstance(value, Mapping):
         hint = (
             f"'{name}' belongs to {owners}: write that header above it." if owners else _all_of(known, kind)

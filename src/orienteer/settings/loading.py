@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from orienteer.compute.nearest import meant_instead
 from orienteer.errors import FileError, SettingsError
+from orienteer.settings.dragonfly_names import PAGE, is_of_dragonfly
 from orienteer.settings.explaining import explain
 from orienteer.settings.section import Section
 
@@ -116,6 +117,8 @@ def _read(path: Path) -> str:
 
 
 def _parse(text: str, path: Path | None) -> dict[str, Any]:
+    if is_of_dragonfly(text):
+        raise SettingsError(f"{path}: is a configuration of Dragonfly. Settings here have other names.", PAGE)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
