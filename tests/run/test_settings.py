@@ -23,3 +23,15 @@ def test_the_example_file_with_everything_spelled_out_means_the_defaults(tmp_pat
     path = tmp_path / "all.toml"
     path.write_text("\n".join(lines))
     assert load_settings(Settings, path) == Settings()
+
+
+def test_the_example_file_names_every_choice() -> None:
+    lines = example_toml(describe_settings(Settings)).splitlines()
+    told = dict(zip(lines[1:], lines, strict=False))
+    assert told['# background = "given"'] == '# One of: "given", "estimate".'
+    assert told["# models = 1"] == '# One of: an integer, "auto".'
+    assert told["# positivity = true"] == "# Whether the density is nowhere negative."
+    for line in lines:
+        if line.startswith("# One of:") and "integer" not in line:
+            default = lines[lines.index(line) + 1].partition(" = ")[2]
+            assert default in line

@@ -21,6 +21,22 @@ class SettingRow:
     default: str
     description: str
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """What may be written in TOML, where that is not free.
+
+        >>> SettingRow("beam", "polarisation", "x | y", '"x"', "").choices
+        ('"x"', '"y"')
+        >>> SettingRow("emc", "models", "integer or auto", "1", "").choices
+        ('an integer', '"auto"')
+        >>> SettingRow("phase", "positivity", "true or false", "true", "").choices
+        ()
+        """
+        if " | " in self.type:
+            return tuple(f'"{word}"' for word in self.type.split(" | "))
+        kind, _, word = self.type.partition(" or ")
+        return (f"an {kind}", f'"{word}"') if kind == "integer" and word else ()
+
 
 def describe_section(name: str, section: type[Section]) -> list[SettingRow]:
     """One row per field, in the order in which the class defines them."""
@@ -54,6 +70,8 @@ def example_toml(rows: Iterable[SettingRow]) -> str:
             section = row.section
             lines += ["", f"[{section}]"]
         lines.append(f"# {row.description}")
+        if row.choices:
+            lines.append(f"# One of: {', '.join(row.choices)}.")
         lines.append(f"# {row.key} = {row.default or '...'}")
     return "\n".join(lines).strip() + "\n"
 
