@@ -18,78 +18,88 @@ INK, SOFT, LINE, PAPER = "#1f2933", "#5f6c7b", "#8795a3", "#ffffff"
 FILLS = {"data": "#e3eefb", "work": "#fdf1dc", "state": "#e4f4e6", "seen": "#f3e8f7"}
 FONT = "font-family='Helvetica, Arial, sans-serif'"
 
+# The page shows the picture at about 0.6 of its size: words are large enough to be read there.
+NAME, WORDS, HEADING = 17, 14, 18
+
 # Each box: name, words below it, left, top, width, height, fill.
 BOXES = {
-    "file": ("files", "CXI, Dragonfly, SpiniFEL, …", 20, 60, 150, 56, "data"),
-    "simulation": ("simulation/", "an experiment with its truth", 20, 142, 150, 56, "data"),
-    "source": ("source/", "Patterns, by batch", 215, 60, 130, 56, "data"),
-    "stream": ("stream/", "events as they come", 20, 330, 150, 56, "data"),
-    "calibration": ("calibration/", "read-outs to photons", 215, 330, 130, 56, "work"),
-    "hits": ("hits/", "found, sized, sorted", 390, 330, 130, 56, "work"),
-    "journal": ("live/", "a journal of shots and hits", 565, 330, 150, 56, "state"),
-    "slice": ("slicing/", "expected photons", 410, 65, 118, 46, "work"),
-    "score": ("likelihood/", "of each pose", 556, 65, 118, 46, "work"),
-    "weigh": ("posterior/", "responsibilities", 556, 155, 118, 46, "work"),
-    "merge": ("slicing/", "the adjoint: merge", 410, 155, 118, 46, "work"),
-    "phase": ("phase/", "density of the intensity", 770, 60, 140, 56, "work"),
-    "validate": ("validate/", "two independent halves", 770, 142, 140, 56, "work"),
-    "run": ("run/", "a directory is all state", 770, 234, 140, 56, "state"),
-    "report": ("report/, plot/", "one page, pictures", 965, 60, 130, 56, "seen"),
-    "cli": ("cli/", "the orienteer command", 965, 142, 130, 56, "seen"),
-    "dashboard": ("dashboard/", "the web page", 965, 234, 130, 56, "seen"),
-    "campaign": ("campaign/", "a beam time, a database", 965, 330, 130, 56, "state"),
-    "online": ("online/", "rounds over hits so far", 770, 330, 140, 56, "work"),
-}
+    "file": ("files", "CXI, Dragonfly, SpiniFEL", 20, 66, 185, 64, "data"),
+    "simulation": ("simulation/", "frames and their truth", 20, 158, 185, 64, "data"),
+    "source": ("source/", "Patterns, by batch", 240, 66, 165, 64, "data"),
+    "stream": ("stream/", "events as they come", 20, 370, 185, 64, "data"),
+    "calibration": ("calibration/", "read-outs to photons", 240, 370, 165, 64, "work"),
+    "hits": ("hits/", "found, sized, sorted", 440, 370, 165, 64, "work"),
+    "live": ("live/", "a journal of all shots", 640, 370, 185, 64, "state"),
+    "slice": ("slicing/", "expected photons", 458, 71, 160, 54, "work"),
+    "score": ("likelihood/", "of each pose", 647, 71, 160, 54, "work"),
+    "weigh": ("posterior/", "responsibilities", 647, 167, 160, 54, "work"),
+    "merge": ("slicing/", "the adjoint: merge", 458, 167, 160, 54, "work"),
+    "phase": ("phase/", "density of the intensity", 895, 66, 185, 64, "work"),
+    "validate": ("validate/", "two independent halves", 895, 158, 185, 64, "work"),
+    "run": ("run/", "a directory is all state", 895, 250, 185, 64, "state"),
+    "report": ("report/, plot/", "one page, pictures", 1120, 158, 175, 64, "seen"),
+    "dashboard": ("dashboard/", "the web page", 1120, 250, 175, 64, "seen"),
+    "campaign": ("campaign/", "shots, runs and jobs", 1120, 370, 175, 64, "state"),
+    "online": ("online/", "rounds over hits so far", 895, 370, 185, 64, "work"),
+    "cli": (
+        "cli/", "the orienteer command: it starts each of these, and tells what they say",
+        20, 492, 1275, 62, "seen",
+    ),
+}  # fmt: skip
 # The frame around the loop that all methods share.
-LOOP = (390, 26, 304, 190, "the loop: reconstruction/ (EMC), mtip/ (M-TIP), online/")
+LOOP = (440, 30, 385, 212, "the loop: reconstruction/, mtip/, online/")
+# From which side of a box to which side of another; and the way between them, where it has corners.
 ARROWS = [
-    ("file", "right", "source", "left"),
-    ("simulation", "right", "source", "bottom"),
-    ("source", "right", "slice", "left"),
-    ("slice", "right", "score", "left"),
-    ("score", "bottom", "weigh", "top"),
-    ("weigh", "left", "merge", "right"),
-    ("merge", "top", "slice", "bottom"),
-    ("phase", "bottom", "validate", "top"),
-    ("validate", "bottom", "run", "top"),
-    ("phase", "right", "report", "left"),
-    ("validate", "right", "cli", "left"),
-    ("run", "right", "dashboard", "left"),
-    ("stream", "right", "calibration", "left"),
-    ("calibration", "right", "hits", "left"),
-    ("hits", "right", "journal", "left"),
-    ("journal", "right", "online", "left"),
-    ("online", "top", "run", "bottom"),
-    ("online", "right", "campaign", "left"),
+    ("file", "right", "source", "left", ""),
+    ("simulation", "right", "source", "bottom", "H 322"),
+    ("source", "right", "slice", "left", ""),
+    ("slice", "right", "score", "left", ""),
+    ("score", "bottom", "weigh", "top", ""),
+    ("weigh", "left", "merge", "right", ""),
+    ("merge", "top", "slice", "bottom", ""),
+    ("phase", "bottom", "validate", "top", ""),
+    ("validate", "bottom", "run", "top", ""),
+    ("run", "right", "report", "left", "H 1100 V 190"),
+    ("run", "right", "dashboard", "left", ""),
+    ("stream", "right", "calibration", "left", ""),
+    ("calibration", "right", "hits", "left", ""),
+    ("hits", "right", "live", "left", ""),
+    ("live", "right", "online", "left", ""),
+    # Hits of the journal are a source like any other.
+    ("live", "top", "source", "bottom", "V 296 H 322"),
+    ("live", "bottom", "campaign", "bottom", "V 464 H 1207"),
+    ("online", "top", "run", "bottom", ""),
+    ("campaign", "top", "dashboard", "bottom", ""),
+]
+# What goes along an arrow: words and their middle.
+ALONG = [
+    ("intensity", 860, 88),
+    ("hits are a source that grows", 525, 289),
+    ("every shot, once", 860, 458),
 ]
 
 
 def flow() -> str:
     """The way of one pattern from its file, and of one frame from its stream."""
-    parts = [_text(20, 24, "one pattern, from its file to a density", 14, INK, "start", "bold")]
-    parts += [_text(20, 312, "one live frame, from its stream to the page", 14, INK, "start", "bold")]
+    parts = [_text(20, 26, "one pattern, from its file to a density", HEADING, INK, "start", "bold")]
+    parts += [_text(20, 350, "one live frame, from its stream to the page", HEADING, INK, "start", "bold")]
     left, top, width, height, words = LOOP
     parts.append(
         f"<rect x='{left}' y='{top}' width='{width}' height='{height}' rx='10' fill='none' stroke='{LINE}' "
         "stroke-width='1.2' stroke-dasharray='5 4'/>"
     )
-    parts.append(_text(left + width / 2, top + 22, words, 11, SOFT))
-    parts += [_arrow(_port(a, side_a), _port(b, side_b)) for a, side_a, b, side_b in ARROWS]
+    parts.append(_text(left + width / 2, top + 25, words, WORDS, SOFT))
+    parts += [_arrow(_port(a, side_a), _port(b, side_b), way) for a, side_a, b, side_b, way in ARROWS]
     parts.append(_arrow((left + width, _port("phase", "left")[1]), _port("phase", "left")))
-    parts.append(_text(732, 80, "intensity", 11, SOFT))
-    # Hits of the journal are a source like any other.
-    parts.append(
-        f"<path d='M 640 330 V 262 H 280 V 116' fill='none' stroke='{LINE}' stroke-width='1.4' {_TIP}/>"
-    )
-    parts.append(_text(460, 256, "hits are a source that grows", 11, SOFT))
+    parts += [_text(x, y, words, WORDS, SOFT) for words, x, y in ALONG]
     for name, words, x, y, width, height, fill in BOXES.values():
         parts.append(
             f"<rect x='{x}' y='{y}' width='{width}' height='{height}' rx='7' fill='{FILLS[fill]}' "
             f"stroke='{LINE}'/>"
         )
-        parts.append(_text(x + width / 2, y + height / 2 - 3, name, 13, INK, weight="bold"))
-        parts.append(_text(x + width / 2, y + height / 2 + 13, words, 9.5, SOFT))
-    return _svg(1115, 405, parts)
+        parts.append(_text(x + width / 2, y + height / 2 - 4, name, NAME, INK, weight="bold"))
+        parts.append(_text(x + width / 2, y + height / 2 + 17, words, WORDS, SOFT))
+    return _svg(1315, 570, parts)
 
 
 def imports() -> str:
@@ -180,11 +190,13 @@ def _port(box: str, side: str) -> tuple[float, float]:
     }[side]
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Straight where the ends lie opposite, else along to the end and then up or down to it."""
-    (x, y), (u, v) = start, end
-    way = f"L {u:g} {v:g}" if abs(x - u) < 1 or abs(y - v) < 5 else f"H {u:g} V {v:g}"
-    return f"<path d='M {x:g} {y:g} {way}' fill='none' stroke='{LINE}' stroke-width='1.4' {_TIP}/>"
+def _arrow(start: tuple[float, float], end: tuple[float, float], way: str = "") -> str:
+    """From one point to another, with ``way`` between them."""
+    between = f"{way} " if way else ""
+    return (
+        f"<path d='M {start[0]:g} {start[1]:g} {between}L {end[0]:g} {end[1]:g}' fill='none' stroke='{LINE}' "
+        f"stroke-width='1.6' {_TIP}/>"
+    )
 
 
 PICTURES_OF = {"architecture.svg": flow, "imports.svg": imports}

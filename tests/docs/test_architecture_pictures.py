@@ -26,6 +26,17 @@ def test_every_folder_of_the_flow_is_there(tool: dict[str, Any]) -> None:
     assert named <= set(tool["folders"]())
 
 
+def test_shots_go_from_the_live_run_to_the_campaign_and_from_there_to_the_page(tool: dict[str, Any]) -> None:
+    ways = {(a, b) for a, _, b, *_ in tool["ARROWS"]}
+    assert {("live", "campaign"), ("campaign", "dashboard"), ("run", "dashboard")} <= ways
+    assert not {("online", "campaign"), ("validate", "cli")} & ways
+
+
+def test_words_of_the_flow_are_large_enough_on_the_page(tool: dict[str, Any]) -> None:
+    sizes = [float(size) for size in re.findall(r"font-size='([\d.]+)'", tool["flow"]())]
+    assert min(sizes) >= 14
+
+
 def test_an_import_inside_of_a_function_counts(tool: dict[str, Any], tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("import numpy\ndef f():\n    from orienteer.volume.volume import Volume\n")
