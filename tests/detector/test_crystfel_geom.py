@@ -37,17 +37,15 @@ def test_pixels_stand_where_the_file_puts_them(tmp_path: Path) -> None:
     assert np.allclose(positions[0, 8, 0, 0], (-20.5 + 0.5 * 0.002 + 0.5 * 0.999998) / 5000, rtol=1e-14)
 
 
-def test_the_beam_data_places_and_unknown_lines_are_kept(tmp_path: Path) -> None:
+def test_the_beam_and_unknown_lines_are_kept(tmp_path: Path) -> None:
     geometry = read_crystfel(write(tmp_path, MODULES_GEOM))
     assert geometry.photon_energy_eV == pytest.approx(9300)
     assert geometry.adu_per_photon == {"p0a0": 60, "p0a1": 60, "p1a0": 60, "p1a1": 60}
-    assert geometry.data_locations == ("/entry_1/data_1/data",)
     assert [(line.key, line.value) for line in geometry.other] == [("peak_list", "/entry_1/result_1")]
     stacked = read_crystfel(write(tmp_path, STACKED_GEOM))
     assert stacked.photon_energy_eV == pytest.approx(HC_EV_A / 1.3)
     elsewhere = read_crystfel(write(tmp_path, STACKED_GEOM.replace("1.3 A", "/beam/wavelength A")))
     assert elsewhere.photon_energy_eV is None
-    assert elsewhere.photon_energy_location == "/beam/wavelength A"
 
 
 def test_groups_are_ordered_from_the_outermost_and_move_together(tmp_path: Path) -> None:
@@ -85,7 +83,6 @@ def test_panels_of_several_data_blocks_are_stacked(tmp_path: Path) -> None:
     )
     text = text.replace("b/min_ss = 6", "b/min_ss = 0").replace("b/max_ss = 9", "b/max_ss = 3")
     geometry = read_crystfel(write(tmp_path, text))
-    assert geometry.data_locations == ("/m0", "/m1")
     assert geometry.detector.frame_shape == (2, 4, 6)
     assert [panel.first_pixel for panel in geometry.detector.panels] == [0, 24]
 

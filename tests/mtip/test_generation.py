@@ -109,8 +109,6 @@ def test_a_better_density_draws_and_of_several_the_best(dim: tuple[np.ndarray, M
     noise = truth(5) - GRID.round_start()
     phased = [np.stack([truth(7), z + 0.3 * noise]), np.stack([z + 0.3 * noise, truth(8)])]
     drawn = drawn_to_phased(GRID, merged, phased)
-    assert drawn.phased_share is not None
-    assert drawn.phased_share[3:11].min() > 0.2
     for half in range(2):
         before = correlation(merged.autocorrelations[half], z).mean()
         assert correlation(drawn.autocorrelations[half], z).mean() > before + 0.05

@@ -38,7 +38,7 @@ def add_shots(connection: Connection, run_id: int, columns: Columns, name: str) 
     added = insert_new(connection, segment, {"run_id": run_id, "name": name, "n_shots": n})
     if added is None:
         return False
-    table = {"segment_id": [added.id] * n, "number": list(range(n)), **_as_lists(columns, n)}
+    table = {"segment_id": [added.id] * n, "number": list(range(n)), **_as_lists(columns)}
     if connection.dialect.name == "sqlite":
         _insert_rows(connection, table)
     else:
@@ -102,7 +102,7 @@ def _length(columns: Columns) -> int:
     return n
 
 
-def _as_lists(columns: Columns, n: int) -> dict[str, list[Any]]:
+def _as_lists(columns: Columns) -> dict[str, list[Any]]:
     """Values as the database takes them: NaN is nothing, and columns that have no name here become JSON."""
     event_id = np.ascontiguousarray(columns["event_id"], dtype=np.uint64).view(np.int64)
     table: dict[str, list[Any]] = {"event_id": event_id.tolist()}

@@ -47,19 +47,15 @@ class CrystfelGeometry:
 
     detector : the pixels, with the masks that could be found applied.
     photon_energy_eV : where the file states one; the data may know better.
-    photon_energy_location : where in the data files the energy or wavelength is, with its unit, else None.
     masks : the mask arrays that the file points to, in its own or in the data files.
     adu_per_photon : by panel, where stated.
-    data_locations : datasets of the data files that hold the frames.
     other : directives that do not bear on the geometry.
     """
 
     detector: Detector
     photon_energy_eV: float | None
-    photon_energy_location: str | None
     masks: tuple[MaskReference, ...]
     adu_per_photon: Mapping[str, float]
-    data_locations: tuple[str, ...]
     other: tuple[Directive, ...]
 
 
@@ -96,10 +92,8 @@ def read_crystfel(
         return CrystfelGeometry(
             detector=apply_mask_files(detector, references, masks or {}, path.parent),
             photon_energy_eV=file.photon_energy_eV(),
-            photon_energy_location=file.photon_energy_location(),
             masks=references,
             adu_per_photon=file.adu_per_photon(),
-            data_locations=tuple(dict.fromkeys(file.data_location(name) for name in file.panels)),
             other=tuple(file.other),
         )
 
@@ -302,12 +296,6 @@ class _File:
         if value is not None and not 0 < value < np.inf:
             raise (energy or wavelength).error("the photon energy must be positive.")  # type: ignore[union-attr]
         return value
-
-    def photon_energy_location(self) -> str | None:
-        for key in ("photon_energy", "wavelength"):
-            if key in self.whole and self.whole[key].is_location():
-                return self.whole[key].value
-        return None
 
 
 def _members(directive: Directive) -> tuple[str, ...]:

@@ -63,14 +63,12 @@ class Merged:
     autocorrelations : (H, n, n, n) float64, of each half.
     halves : what they were made from.
     regularisation : over the weight that suits a round start and the noise of photons.
-    phased_share : (shells + 1,) how far they were drawn to phased ones; None: not at all.
     phased_best : of each half, which of its densities foretells the other half best; empty: there were none.
     """
 
     autocorrelations: Array
     halves: tuple[HalfSums, ...]
     regularisation: float
-    phased_share: NDArray[np.float64] | None = None
     phased_best: tuple[int, ...] = ()
 
     @property
@@ -171,7 +169,7 @@ def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> 
     worse = [_surprise(grid.intensity(z), other) for z, other in zip(new, others, strict=True)]
     if sum(worse) >= sum(_surprise(J, other) for J, other in zip(plain, others, strict=True)):
         return merged
-    return replace(merged, autocorrelations=xp.stack(new), phased_share=share)
+    return replace(merged, autocorrelations=xp.stack(new))
 
 
 @dataclass(frozen=True, eq=False)

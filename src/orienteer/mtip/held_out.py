@@ -28,14 +28,12 @@ class HeldOutChoice:
     predicted : (L,) misfit of each half by the merge of the other, over the sum of w b^2; inf where a search
         has not converged.
     chosen : index of the smallest.
-    for_the_whole : the chosen regularisation relative to the total weight of both halves.
     halves : the merges of both halves.
     """
 
     regularisations: NDArray[np.float64]
     predicted: NDArray[np.float64]
     chosen: int
-    for_the_whole: float
     halves: tuple[Merge, Merge]
 
 
@@ -61,6 +59,4 @@ def choose_by_halves(
             "Allow more iterations, a larger tolerance or larger regularisations.",
         )
     chosen = int(np.argmin(predicted))
-    weights = first.total_weight, second.total_weight
-    for_the_whole = float(relative[chosen] * np.mean(weights) / sum(weights))
-    return HeldOutChoice(relative, predicted, chosen, for_the_whole, halves)
+    return HeldOutChoice(relative, predicted, chosen, halves)

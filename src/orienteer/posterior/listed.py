@@ -79,7 +79,7 @@ def normalise_blocks(
     sums, counts = xp.empty((2, D), dtype=np.float64), xp.empty((N_BINS + 1, D), dtype=np.int32)
     kernels.lower_listed(*given, top, part, distance, *sums, counts)
     total, moment = comm.sum(sums)
-    lowest, n_kept = threshold_of_counts(comm.sum(counts), total, kept_mass)
+    lowest, _ = threshold_of_counts(comm.sum(counts), total, kept_mass)
     kept = xp.empty(D, dtype=np.float64)
     kernels.keep_listed(distance, *lists, lowest, part, distance, kept)
     kept, possible = comm.sum(kept), total > 0
@@ -93,7 +93,6 @@ def normalise_blocks(
         best_score=best_score,
         entropy=xp.where(possible, xp.log(safe) - moment / safe, 0),
         kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
-        n_kept=xp.where(possible, n_kept, 0),
     )
     return BlockResponsibilities(blocks, distance, posterior)
 

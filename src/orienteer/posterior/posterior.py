@@ -16,7 +16,6 @@ class Posterior:
     best_score : (D,) float32, its score S.
     entropy : (D,) float64, in nats, of the whole posterior.
     kept_mass : (D,) float64, share of the posterior in the entries that are kept.
-    n_kept : (D,) int64, their number.
     """
 
     log_evidence: Array
@@ -24,7 +23,6 @@ class Posterior:
     best_score: Array
     entropy: Array
     kept_mass: Array
-    n_kept: Array
 
     @property
     def perplexity(self) -> Array:

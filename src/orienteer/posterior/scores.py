@@ -184,7 +184,6 @@ class ScoreStore:
             best_score=best.score,
             entropy=xp.where(possible, xp.log(safe) - moment / safe, 0),
             kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
-            n_kept=xp.where(possible, n_kept, 0),
         )
         return self._posterior
 

@@ -19,7 +19,6 @@ STAGES = (
     "orient", "temperature", "solve", "phase", "nuisances", "sentinels", "refine", "other",
     "read", "wait", "save",
 )  # fmt: skip
-WASTE = ("read", "wait", "save")
 NOTHING = -1
 
 

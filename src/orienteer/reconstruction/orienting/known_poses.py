@@ -55,7 +55,6 @@ class KnownPoses:
             posterior = Posterior(
                 log_evidence=xp.zeros(D), best_row=xp.zeros(D, dtype=np.int64),
                 best_score=xp.zeros(D, dtype=np.float32), entropy=xp.zeros(D), kept_mass=xp.ones(D),
-                n_kept=xp.ones(D, dtype=np.int64),
             )  # fmt: skip
             expected = xp.zeros(D)
         else:
