@@ -107,6 +107,8 @@ class Preparation:
 
     def take_group(self, group: PointGroup) -> None:
         """Go on with another symmetry of the models; grids lie askew to one that nobody gave."""
+        if group == self.group:
+            return
         self.group = group
         is_found = group.order > self.settings.given_group.order
         self.stages = askew_stages(self._ladder(), group.name, self.device) if is_found else self._ladder()
