@@ -37,7 +37,8 @@ def test_a_picture_tells_counters_kinds_sizes_and_words(summary: dict[str, Any])
     assert "1,200 received" in text
     assert "90 (9.00% of shots)" in text
     assert "30 junk, 60 single" in text
-    assert "▁█▂" in text or "█" in text
+    assert "hit rate  ▄█" in text
+    assert "sizes     178 A ▁█▂ 221 A" in text
     assert "round 2 with 747 hits" in text
 
 

@@ -47,7 +47,8 @@ def test_halves_that_were_stopped_go_on_where_they_were(
 def test_seeds_of_halves_differ_from_each_other_and_from_run_to_run() -> None:
     seeds = [half_seed(seed, half) for seed in range(50) for half in (1, 2)]
     assert len(set(seeds)) == 100
-    assert half_seed(7, 1) == half_seed(7, 1)
+    # Halves of a run that were begun by an earlier version go on with the same draws.
+    assert (half_seed(7, 1), half_seed(7, 2)) == (541321514, 2227135938)
 
 
 def test_shuffled_halves_from_one_start_are_refused(good_run: Run, tmp_path: Path) -> None:
