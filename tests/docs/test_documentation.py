@@ -39,7 +39,7 @@ SMALLER = {
     "docs/how-to/reconstruct.md": {
         "--frames 300": "--frames 60",
         "detector.pixels=32": "detector.pixels=24",
-        "A 30": "A 30 --iterations 4",
+        "A 50": "A 50 --iterations 4",
     },
     "docs/how-to/simulate.md": {
         "--frames 100": "--frames 10",
