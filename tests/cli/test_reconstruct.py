@@ -60,6 +60,23 @@ def test_models_that_a_limit_kept_from_beginning_are_told(
     assert not any("models were asked for" in words for words in one["remarks"])
 
 
+@pytest.mark.parametrize(("diameter_A", "is_coarse"), [(50.0, True), (80.0, False)])
+def test_halves_that_agree_on_no_structure_of_the_particle_are_told(
+    run: Any, frames: Path, fake: Any, monkeypatch: pytest.MonkeyPatch, diameter_A: float, is_coarse: bool
+) -> None:
+    volumes = fake.volumes
+
+    def told_volumes(self: Any) -> list[Any]:
+        return [dataclasses.replace(volumes(self)[0], metadata={"diameter_A": diameter_A})]
+
+    monkeypatch.setattr(fake, "volumes", told_volumes)
+    told = run("reconstruct", frames)
+    words = "The halves agree only to 31 A, of a particle of 50 A"
+    assert (words in told.errors) == is_coarse
+    remarks = run("reconstruct", frames, "--json").json["remarks"]
+    assert any(words in remark for remark in remarks) == is_coarse
+
+
 def test_excluded_events_are_left_out_and_others_are_refused_on_the_way(
     run: Any, frames: Path, fake: Any
 ) -> None:

@@ -193,3 +193,13 @@ def test_a_run_that_does_not_show_what_its_halves_agree_on_is_told_everywhere(
     assert ">nothing<" in drawn
     said, _ = methods(evidence, None, facts)
     assert any("shows other speckles" in words for words in said)
+
+
+def test_halves_that_agree_on_no_structure_of_the_particle_are_told(bare_folder: Path) -> None:
+    log = bare_folder / "events.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for agrees_to_A, is_coarse in ((101.0, True), (99.0, False), (None, False)):
+        for line in lines:
+            line["agrees_to_A"] = agrees_to_A
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert ("agree only to 101 Å, of a particle of 200 Å" in known_first(bare_folder)) == is_coarse

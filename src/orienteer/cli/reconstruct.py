@@ -123,6 +123,8 @@ def reconstruct(
         print_json(report)
         return
     print_table(in_rows(report))
+    if report["coarse_agreement"]:
+        messages.print(f"[yellow]beware[/] {escape(report['coarse_agreement'])}", soft_wrap=True)
     use = frame_use(run.orientations())
     if use is not None and use.leaves_out_many:
         messages.print(f"[yellow]note[/] {use.words} Is that so? --no-reject-junk takes all.", soft_wrap=True)

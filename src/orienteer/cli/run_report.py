@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from orienteer.cli.live_display import angle_in_words, temperature_in_words
 from orienteer.compute.words import time_in_words
+from orienteer.run.coarse_agreement import coarse_agreement_in_words
 from orienteer.run.frame_use import frame_use
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
@@ -24,6 +25,11 @@ def run_report(run: "Run") -> dict[str, Any]:
     last = {name: value for name, value in steps[-1].items() if name not in NOT_TOLD} if steps else {}
     use = frame_use(run.orientations()) if run.has_results else None
     missing = missing_models_in_words(dict(run.settings), run.events)
+    coarse = (
+        coarse_agreement_in_words(last, dict(run.settings), run.volumes())
+        if run.finished and run.has_results
+        else ""
+    )
     files = [path for pattern in RESULTS for path in sorted(run.path.glob(pattern))]
     return {
         "known_orientations": known_orientations_in_words(dict(run.settings)),
@@ -35,7 +41,8 @@ def run_report(run: "Run") -> dict[str, Any]:
         **last,
         "pose_agreement_deg": _pose_agreement_deg(last),
         "missing_models": missing,
-        "remarks": [*run.remarks, *([missing] if missing else [])],
+        "coarse_agreement": coarse,
+        "remarks": [*run.remarks, *(words for words in (missing, coarse) if words)],
         "finished": run.finished,
         "reason": run.reason,
         "seconds": sum(step.get("seconds") or 0.0 for step in steps),

@@ -14,6 +14,7 @@ from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words, at
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import number, sentence, with_angstrom
+from orienteer.run.coarse_agreement import coarse_agreement_in_words
 from orienteer.run.frame_use import frame_use
 from orienteer.run.method import find_method
 from orienteer.run.settings_file import is_as_begun
@@ -159,7 +160,9 @@ def _state(evidence: Evidence) -> list[str]:
     if last["event"] == "finished":
         missing = missing_models_in_words(evidence.method_settings, events)
         said = [sentence(str(last.get("reason", "")))] if last.get("at_limit") else []
-        return [*said, missing] if missing else said
+        steps, volumes = evidence.steps, evidence.intensities.value or ()
+        coarse = coarse_agreement_in_words(steps[-1], evidence.method_settings, volumes) if steps else ""
+        return [*said, *(with_angstrom(words) for words in (missing, coarse) if words)]
     if last["event"] == "failed":
         return [f"The run has failed {after}: {sentence(str(last.get('reason', 'no reason is known')))}"]
     if last["event"] == "stopped":
