@@ -50,7 +50,7 @@ def test_missing_libraries_are_named_with_the_extra(run: Any, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = run("serve")
     assert result.status == 1
-    assert "pip install 'orienteer[web]'" in result.errors
+    assert "pip install '.[web]'" in result.errors
 
 
 def test_an_address_without_a_campaign_is_refused_before_anything_is_served(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_a_missing_filter_is_named_with_its_remedy(tmp_path) -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "bitshuffle (HDF5 filter 32008), which is not installed" in said
-    assert "pip install 'orienteer[files]'" in said
+    assert "pip install '.[files]'" in said
 
 
 def write_cxidb_like(path) -> np.ndarray:

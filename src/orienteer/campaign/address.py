@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError, SettingsError
 
 NAME = "campaign.db"
@@ -44,7 +45,7 @@ def parse_address(address: str | PathLike[str]) -> URL:
         except ImportError:
             raise CampaignError(
                 "campaigns on a PostgreSQL server need psycopg.",
-                "Install it: pip install 'orienteer[postgres]'",
+                f"Install it: {how_to_install('postgres')}.",
             ) from None
         return url.set(drivername="postgresql+psycopg")
     raise SettingsError(f"{url.drivername} is no database that a campaign can be kept in.", _EXAMPLES)

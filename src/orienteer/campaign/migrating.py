@@ -18,6 +18,7 @@ from orienteer.campaign.address import CampaignError
 from orienteer.campaign.database import Database
 from orienteer.campaign.schema import metadata
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.extras import how_to_install
 
 VERSION_TABLE = "campaign_version"
 _FOLDER = Path(__file__).parent / "migrations"
@@ -81,7 +82,7 @@ def _check(database: Database, found: str) -> None:
         raise CampaignError(
             f"{database}: a newer Orienteer has made this campaign (layout {found}; known is "
             f"{newest_version()}).",
-            "Upgrade Orienteer: pip install --upgrade orienteer",
+            f"Upgrade Orienteer: {how_to_install()}.",
         )
 
 

@@ -11,6 +11,7 @@ import orienteer
 from orienteer.cli.console import output, print_json, print_table
 from orienteer.cli.options import AsJson
 from orienteer.compute.arrays import import_cupy
+from orienteer.compute.extras import how_to_install
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
 from orienteer.compute.words import counted
 
@@ -63,9 +64,7 @@ def doctor(as_json: AsJson = False) -> None:
     required = [f.part for f in missing if f.part in REQUIRED]
     output.print()
     output.print(
-        "Ready."
-        if not required
-        else f"Not ready: {', '.join(required)} missing.  Try: pip install --upgrade orienteer"
+        "Ready." if not required else f"Not ready: {', '.join(required)} missing.  Try: {how_to_install()}"
     )
 
 
@@ -81,19 +80,17 @@ def examine() -> list[Finding]:
         *(_library(name) for name in REQUIRED),
         Finding("BLAS", True, _blas()),
         *_gpu(),
-        _optional("MPI", "mpi4py", "runs on several nodes", "pip install 'orienteer[mpi]'"),
+        _optional("MPI", "mpi4py", "runs on several nodes", "mpi"),
         _optional(
             "HDF5 filters",
             "hdf5plugin",
             "CXI files with bitshuffle, LZ4 or Zstandard",
-            "pip install 'orienteer[files]'",
+            "files",
         ),
-        _optional("ZeroMQ", "zmq", "live streams from the detector", "pip install 'orienteer[live]'"),
-        _optional(
-            "database", "sqlalchemy", "runs and shots of a beam time", "pip install 'orienteer[campaign]'"
-        ),
-        _optional("PostgreSQL", "psycopg", "that database on a server", "pip install 'orienteer[postgres]'"),
-        _optional("web", "fastapi", "the dashboard in a browser", "pip install 'orienteer[web]'"),
+        _optional("ZeroMQ", "zmq", "live streams from the detector", "live"),
+        _optional("database", "sqlalchemy", "runs and shots of a beam time", "campaign"),
+        _optional("PostgreSQL", "psycopg", "that database on a server", "postgres"),
+        _optional("web", "fastapi", "the dashboard in a browser", "web"),
     ]
 
 
@@ -103,9 +100,9 @@ def _library(name: str) -> Finding:
     return Finding(name, True, importlib.metadata.version(name))
 
 
-def _optional(part: str, module: str, gives: str, how: str) -> Finding:
+def _optional(part: str, module: str, gives: str, extra: str) -> Finding:
     if importlib.util.find_spec(module) is None:
-        return Finding(part, False, "not installed", gives, how)
+        return Finding(part, False, "not installed", gives, how_to_install(extra))
     distribution = {"zmq": "pyzmq"}.get(module, module)
     return Finding(part, True, f"{distribution} {importlib.metadata.version(distribution)}")
 
@@ -121,7 +118,7 @@ def _gpu() -> list[Finding]:
     gives = "simulation and reconstruction in a small part of the time"
     driver = shutil.which("nvidia-smi") is not None
     if importlib.util.find_spec("cupy") is None:
-        how = "pip install 'orienteer[gpu]' (CUDA 13) or 'orienteer[gpu-cuda12]'"
+        how = f"{how_to_install('gpu')} (CUDA 13; 'gpu-cuda12' for an older driver)"
         return [
             Finding(
                 "GPU",

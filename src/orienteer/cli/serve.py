@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from orienteer.cli.console import messages, output, print_json
 from orienteer.cli.options import AsJson
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 
 
@@ -56,7 +57,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise OrienteerError(
             f"the page needs {error.name}, which is not installed.",
-            "Install it with: pip install 'orienteer[web]'",
+            f"Install it: {how_to_install('web')}.",
         ) from error
     from orienteer.dashboard.access_log import default_path
     from orienteer.dashboard.campaign_book import CampaignBook

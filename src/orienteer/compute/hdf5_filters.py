@@ -14,6 +14,7 @@ from typing import Any
 
 import h5py
 
+from orienteer.compute.extras import how_to_install
 from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError
 
@@ -61,7 +62,7 @@ def check_filters(dataset: Any, foreign: bool = False) -> None:
             hint = "Write it again with gzip or without compression."
             raise FileError(dataset.file.filename, f"{what} read here.", hint)
         if not h5py.h5z.filter_avail(code) and not (load_filters() and h5py.h5z.filter_avail(code)):
-            hint = "Install it with: pip install 'orienteer[files]'"
+            hint = f"Install it: {how_to_install('files')}."
             raise FileError(dataset.file.filename, f"{what} installed.", hint)
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 from orienteer.run.roll_call import RollCall
 
@@ -116,7 +117,7 @@ def launcher(n_ranks: int, excluded: Sequence[str] = ()) -> list[str]:
     if found is None:
         raise OrienteerError(
             f"{n_ranks} ranks are asked for, but there is no mpiexec.",
-            "Install an MPI: pip install 'orienteer[mpi]'; or say --ranks 1.",
+            f"Install an MPI: {how_to_install('mpi')}; or say --ranks 1.",
         )
     return [found, "-n", str(n_ranks)]
 

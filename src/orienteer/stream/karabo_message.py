@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 from orienteer.stream.message import Malformed
 
@@ -45,7 +46,9 @@ def import_msgpack() -> Any:
     try:
         import msgpack
     except ImportError as error:
-        raise OrienteerError("Karabo bridges need msgpack.", "Run: pip install 'orienteer[live]'") from error
+        raise OrienteerError(
+            "Karabo bridges need msgpack.", f"Install it: {how_to_install('live')}."
+        ) from error
     return msgpack
 
 

@@ -7,6 +7,7 @@ import socket as local
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def import_zmq() -> Any:
     try:
         import zmq
     except ImportError as error:
-        raise OrienteerError("streams need pyzmq.", "Run: pip install 'orienteer[live]'") from error
+        raise OrienteerError("streams need pyzmq.", f"Install it: {how_to_install('live')}.") from error
     return zmq
 
 

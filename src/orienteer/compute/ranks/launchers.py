@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from orienteer.compute.extras import how_to_install
 from orienteer.errors import OrienteerError
 
 # Number of a rank, and how many there are: MPICH and its relatives, Open MPI, MVAPICH.
@@ -40,7 +41,7 @@ def load_mpi() -> Any:
     except ImportError as error:
         raise OrienteerError(
             "several ranks were started, but they cannot speak to each other: mpi4py is not installed.",
-            "Install it: pip install 'orienteer[mpi]'.",
+            f"Install it: {how_to_install('mpi')}.",
         ) from error
     return MPI
 
