@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.beam import HC_EV_A
-from orienteer.detector.crystfel_geom import read_crystfel, read_crystfel_geom
+from orienteer.detector.crystfel_geom import read_crystfel
 from orienteer.detector.crystfel_masks import apply_mask
 from orienteer.errors import FileError, GeometryMismatch
 
@@ -22,7 +22,7 @@ def write(tmp_path: Path, text: str) -> Path:
 
 
 def test_pixels_stand_where_the_file_puts_them(tmp_path: Path) -> None:
-    detector = read_crystfel_geom(write(tmp_path, MODULES_GEOM))
+    detector = read_crystfel(write(tmp_path, MODULES_GEOM)).detector
     assert detector.frame_shape == (2, 16, 16)
     positions = detector.positions_m.reshape(2, 16, 16, 3)
     # Module 0, ss 3, fs 10 of the first ASIC, by hand: corner + (fs + 1/2) fs + (ss + 1/2) ss, over res.
@@ -49,7 +49,7 @@ def test_the_beam_and_unknown_lines_are_kept(tmp_path: Path) -> None:
 
 
 def test_groups_are_ordered_from_the_outermost_and_move_together(tmp_path: Path) -> None:
-    detector = read_crystfel_geom(write(tmp_path, MODULES_GEOM))
+    detector = read_crystfel(write(tmp_path, MODULES_GEOM)).detector
     assert [panel.groups for panel in detector.panels] == [("all", "q0")] * 2 + [("all", "q1")] * 2
     assert detector.collections == {"quadrants": ("q0", "q1")}
     shift = detector.moved((1e-3, 0, 0), "q1").positions_m - detector.positions_m
@@ -58,23 +58,23 @@ def test_groups_are_ordered_from_the_outermost_and_move_together(tmp_path: Path)
 
 
 def test_a_gap_in_the_stored_array_is_never_used(tmp_path: Path) -> None:
-    detector = read_crystfel_geom(write(tmp_path, STACKED_GEOM))
+    detector = read_crystfel(write(tmp_path, STACKED_GEOM)).detector
     assert detector.frame_shape == (10, 6)
     assert np.array_equal(np.flatnonzero(~detector.covered), np.arange(24, 36))
-    wider = read_crystfel_geom(write(tmp_path, STACKED_GEOM), frame_shape=(12, 8))
+    wider = read_crystfel(write(tmp_path, STACKED_GEOM), frame_shape=(12, 8)).detector
     assert np.array_equal(
         wider.positions_m.reshape(12, 8, 3)[6, :6], detector.positions_m.reshape(10, 6, 3)[6]
     )
     with pytest.raises(FileError, match=r"\(10, 6\).*\(9, 6\)"):
-        read_crystfel_geom(write(tmp_path, STACKED_GEOM), frame_shape=(9, 6))
+        read_crystfel(write(tmp_path, STACKED_GEOM), frame_shape=(9, 6))
 
 
 def test_defaults_count_for_the_panels_after_them_only(tmp_path: Path) -> None:
     text = STACKED_GEOM.replace("b/min_fs", "res = 1000\nb/min_fs")
-    a, b = read_crystfel_geom(write(tmp_path, text)).panels
+    a, b = read_crystfel(write(tmp_path, text)).detector.panels
     assert np.allclose(np.linalg.norm([a.fast_m, b.fast_m], axis=1), [1 / 13333.3, 1e-3])
     late = STACKED_GEOM.replace("clen = 0.1\n", "") + "clen = 0.1\n"
-    assert read_crystfel_geom(write(tmp_path, late)).distance_m == pytest.approx(0.1)
+    assert read_crystfel(write(tmp_path, late)).detector.distance_m == pytest.approx(0.1)
 
 
 def test_panels_of_several_data_blocks_are_stacked(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_bad_regions_in_stored_and_in_laboratory_coordinates(tmp_path: Path) -> 
         "bad_lab/min_x = 2.4\nbad_lab/max_x = 3.6\nbad_lab/min_y = -8\nbad_lab/max_y = -6.4\n"
         "bad_row/min_ss = 9\nbad_row/max_ss = 9\n"
     )
-    mask = read_crystfel_geom(write(tmp_path, text)).mask.reshape(10, 6)
+    mask = read_crystfel(write(tmp_path, text)).detector.mask.reshape(10, 6)
     expected = np.zeros((10, 6), int)
     expected[4:6] = 2  # no panel
     expected[7, 1:3] = 2
@@ -106,15 +106,15 @@ def test_bad_regions_in_stored_and_in_laboratory_coordinates(tmp_path: Path) -> 
 
 def test_a_panel_that_is_not_indexed_and_edge_pixels_are_never_used(tmp_path: Path) -> None:
     text = STACKED_GEOM + "a/no_index = 1\nb/mask_edge_pixels = 1\n"
-    mask = read_crystfel_geom(write(tmp_path, text)).mask.reshape(10, 6)
+    mask = read_crystfel(write(tmp_path, text)).detector.mask.reshape(10, 6)
     assert (mask[:6] == 2).all()
     assert (mask[6:] == 0).sum() == 2 * 4
     assert (mask[7:9, 1:5] == 0).all()
 
 
 def test_a_detector_shift_moves_everything(tmp_path: Path) -> None:
-    plain = read_crystfel_geom(write(tmp_path, STACKED_GEOM))
-    shifted = read_crystfel_geom(write(tmp_path, "detector_shift_x = 2 mm\n" + STACKED_GEOM))
+    plain = read_crystfel(write(tmp_path, STACKED_GEOM)).detector
+    shifted = read_crystfel(write(tmp_path, "detector_shift_x = 2 mm\n" + STACKED_GEOM)).detector
     assert np.allclose((shifted.positions_m - plain.positions_m)[plain.covered], [2e-3, 0, 0])
 
 
@@ -126,7 +126,7 @@ def test_a_mask_is_applied_when_given_by_its_place_in_the_data(tmp_path: Path) -
     assert (geometry.detector.mask == 0).all()
     assert geometry.masks[0].location == "/entry_1/data_1/mask"
     assert (geometry.masks[0].good_bits, geometry.masks[0].bad_bits) == (0, 255)
-    given = read_crystfel_geom(path, masks={"/entry_1/data_1/mask": values})
+    given = read_crystfel(path, masks={"/entry_1/data_1/mask": values}).detector
     assert np.flatnonzero(given.mask).tolist() == [18, 511]  # 0x100 is not among the bad bits
     assert apply_mask(geometry.detector, geometry.masks[0], values) == given
     with pytest.raises(GeometryMismatch, match="mask"):
@@ -145,20 +145,20 @@ def test_a_mask_file_beside_the_geometry_is_found_and_a_missing_one_is_said(tmp_
     )
     path = write(tmp_path, text)
     with pytest.warns(UserWarning, match=r"mask\.h5 was not found"):
-        read_crystfel_geom(path)
+        read_crystfel(path)
     values = np.zeros((10, 6), np.uint8)
     values[0, 3] = 1
     with h5py.File(tmp_path / "mask.h5", "w") as file:
         file["m"] = values
-    assert read_crystfel_geom(path).mask[3] == 2
+    assert read_crystfel(path).detector.mask[3] == 2
 
 
 def test_a_camera_length_in_the_data_needs_the_distance(tmp_path: Path) -> None:
     path = write(tmp_path, STACKED_GEOM.replace("clen = 0.1", "clen = /LCLS/detector/z mm"))
     with pytest.raises(FileError, match="line 2: the camera length is stored in the data files") as caught:
-        read_crystfel_geom(path)
+        read_crystfel(path)
     assert "distance_m" in caught.value.hint
-    assert read_crystfel_geom(path, distance_m=0.25).distance_m == 0.25
+    assert read_crystfel(path, distance_m=0.25).detector.distance_m == 0.25
 
 
 @pytest.mark.parametrize(
@@ -190,10 +190,10 @@ def test_a_camera_length_in_the_data_needs_the_distance(tmp_path: Path) -> None:
 def test_a_mistake_is_named_with_its_line(old: str, new: str, words: str, tmp_path: Path) -> None:
     assert old in STACKED_GEOM
     with pytest.raises(FileError, match=r"test\.geom") as caught:
-        read_crystfel_geom(write(tmp_path, STACKED_GEOM.replace(old, new, 1)))
+        read_crystfel(write(tmp_path, STACKED_GEOM.replace(old, new, 1)))
     assert words in str(caught.value)
 
 
 def test_a_file_without_panels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no panels"):
-        read_crystfel_geom(write(tmp_path, "clen = 0.1\n"))
+        read_crystfel(write(tmp_path, "clen = 0.1\n"))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from orienteer.detector.crystfel_geom import read_crystfel, read_crystfel_geom
+from orienteer.detector.crystfel_geom import read_crystfel
 from orienteer.detector.crystfel_write import rectangles, write_crystfel_geom
 from orienteer.detector.detector import Detector
 from orienteer.detector.panel import Panel
@@ -33,7 +33,7 @@ def test_what_was_read_is_written_and_read_again(tmp_path: Path) -> None:
         MODULES_GEOM
         + "bad1/min_x = -25\nbad1/max_x = -18\nbad1/min_y = 5\nbad1/max_y = 10\np1a1/no_index = 1\n"
     )
-    detector = read_crystfel_geom(path)
+    detector = read_crystfel(path).detector
     assert 0 < (detector.mask == 2).sum() < 512
     write_crystfel_geom(tmp_path / "b.geom", detector, photon_energy_eV=9300, adu_per_photon=60)
     geometry = read_crystfel(tmp_path / "b.geom")
@@ -46,7 +46,7 @@ def test_what_was_read_is_written_and_read_again(tmp_path: Path) -> None:
 def test_a_square_with_a_beam_stop(tmp_path: Path) -> None:
     detector = square_detector(32, 1e-4, 0.1, beam_stop_radius_pixels=5)
     write_crystfel_geom(tmp_path / "a.geom", detector)
-    found = read_crystfel_geom(tmp_path / "a.geom")
+    found = read_crystfel(tmp_path / "a.geom").detector
     assert_same(found, detector)
     assert found.frame_shape == (32, 32)
 
@@ -58,13 +58,13 @@ def test_panels_stored_one_after_the_other_in_a_flat_frame(tmp_path: Path) -> No
     detector = Detector(panels)
     assert detector.frame_shape == (20,)
     write_crystfel_geom(tmp_path / "a.geom", detector)
-    assert_same(read_crystfel_geom(tmp_path / "a.geom"), detector)
+    assert_same(read_crystfel(tmp_path / "a.geom").detector, detector)
 
 
 def test_what_the_format_cannot_hold_is_said(tilted_detector: Detector, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="'merge only' pixels and the efficiency"):
         write_crystfel_geom(tmp_path / "a.geom", tilted_detector)
-    found = read_crystfel_geom(tmp_path / "a.geom")
+    found = read_crystfel(tmp_path / "a.geom").detector
     kept = tilted_detector.with_mask(np.where(tilted_detector.mask == 2, 2, 0))
     assert_same(found, kept)
 

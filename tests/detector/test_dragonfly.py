@@ -8,8 +8,8 @@ import pytest
 
 from orienteer.detector.detector import Detector
 from orienteer.detector.dragonfly import (
-    read_dragonfly_group,
-    read_dragonfly_text,
+    dragonfly_group_geometry,
+    dragonfly_text_geometry,
     write_dragonfly_hdf5,
     write_dragonfly_text,
 )
@@ -57,7 +57,7 @@ def assert_is_reference(detector: Detector, fields: dict[str, np.ndarray], polar
 def test_the_text_form_agrees_with_the_formulas(polarisation: str, tmp_path: Path) -> None:
     fields = reference_fields(polarisation)
     write_reference_text(tmp_path / "det.dat", fields, f"{N * N} {DETD} {RADIUS}")
-    detector = read_dragonfly_text(tmp_path / "det.dat", pixel_size_m=2e-4)
+    detector = dragonfly_text_geometry(tmp_path / "det.dat", pixel_size_m=2e-4).detector
     assert_is_reference(detector, fields, polarisation)
     assert detector.efficiency is None
     assert detector.frame_shape == (N, N)
@@ -68,7 +68,7 @@ def test_the_text_form_agrees_with_the_formulas(polarisation: str, tmp_path: Pat
 def test_an_old_header_of_one_number_is_completed_from_the_curvature(tmp_path: Path) -> None:
     fields = reference_fields()
     write_reference_text(tmp_path / "det.dat", fields, str(N * N))
-    detector = read_dragonfly_text(tmp_path / "det.dat")
+    detector = dragonfly_text_geometry(tmp_path / "det.dat").detector
     assert np.allclose(RADIUS * detector.ewald_vectors[:, 0], fields["qx"], atol=1e-9)
     # The distance in pixels is then the Ewald radius, so the correction is kept through the efficiency.
     assert np.allclose(detector.correction("x"), fields["corr"], rtol=1e-9)
@@ -82,7 +82,7 @@ def test_the_hdf5_form_agrees_with_the_formulas(shape: tuple[int, ...], tmp_path
             file[name] = values.reshape(shape)
         file["detd"] = DETD
         file["ewald_rad"] = RADIUS
-        assert_is_reference(read_dragonfly_group(file), fields)
+        assert_is_reference(dragonfly_group_geometry(file).detector, fields)
 
 
 @pytest.mark.parametrize("form", ["text", "hdf5"])
@@ -91,12 +91,12 @@ def test_a_round_trip_is_exact_to_rounding(form: str, tmp_path: Path) -> None:
     path = tmp_path / "det"
     if form == "text":
         write_dragonfly_text(path, detector, "y", ewald_radius_voxels=31.0)
-        found = read_dragonfly_text(path, pixel_size_m=3e-4)
+        found = dragonfly_text_geometry(path, pixel_size_m=3e-4).detector
     else:
         write_dragonfly_hdf5(path, detector, "y", ewald_radius_voxels=31.0)
         with h5py.File(path) as file:
             assert float(file["ewald_rad"][()]) == 31.0
-            found = read_dragonfly_group(file, pixel_size_m=3e-4)
+            found = dragonfly_group_geometry(file, pixel_size_m=3e-4).detector
     assert np.allclose(found.positions_m, detector.positions_m, rtol=0, atol=1e-15)
     assert np.allclose(found.correction("y"), detector.correction("y"), rtol=1e-13)
     assert np.array_equal(found.mask, detector.mask)
@@ -107,7 +107,7 @@ def test_an_efficiency_and_tilted_panels_survive_in_the_correction(
     tilted_detector: Detector, tmp_path: Path
 ) -> None:
     write_dragonfly_text(tmp_path / "det.dat", tilted_detector, "none")
-    found = read_dragonfly_text(tmp_path / "det.dat")
+    found = dragonfly_text_geometry(tmp_path / "det.dat").detector
     assert found.panels == ()
     assert np.allclose(found.directions, tilted_detector.directions, rtol=0, atol=1e-14)
     # The file does not name the polarisation; whichever is taken, the product is what was written.
@@ -122,9 +122,9 @@ def test_flat_vectors_need_the_radius_in_the_header(tmp_path: Path) -> None:
     fields["qz"] = np.zeros(N * N)
     write_reference_text(tmp_path / "det.dat", fields, str(N * N))
     with pytest.raises(FileError, match="flat"):
-        read_dragonfly_text(tmp_path / "det.dat")
+        dragonfly_text_geometry(tmp_path / "det.dat")
     write_reference_text(tmp_path / "det.dat", fields, f"{N * N} {DETD} {RADIUS}")
-    detector = read_dragonfly_text(tmp_path / "det.dat")
+    detector = dragonfly_text_geometry(tmp_path / "det.dat").detector
     assert np.allclose(RADIUS * detector.ewald_vectors[:, :2], np.stack([fields["qx"], fields["qy"]], axis=1))
 
 
@@ -151,7 +151,7 @@ def test_a_damaged_text_is_a_file_error_with_the_reason(change: object, words: s
     write_reference_text(path, reference_fields(), f"{N * N} {DETD} {RADIUS}")
     path.write_text(change(path.read_text()))  # type: ignore[operator]
     with pytest.raises(FileError, match=words):
-        read_dragonfly_text(path)
+        dragonfly_text_geometry(path)
 
 
 def test_a_detector_before_the_sample_cannot_be_written(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from orienteer.detector.detector import Detector
-from orienteer.detector.spinifel import read_spinifel_group, spinifel_wavelength_A, write_spinifel_group
+from orienteer.detector.spinifel import spinifel_geometry, spinifel_wavelength_A, write_spinifel_group
 from orienteer.detector.square import square_detector
 from orienteer.errors import FileError
 
@@ -41,7 +41,7 @@ def test_the_square_detector_of_skopi_is_found_again(dtype: str, axes_first: boo
         assert spinifel_wavelength_A(file) == pytest.approx(
             WAVELENGTH_A, rel=1e-5 if dtype == "f4" else 1e-12
         )
-        detector = read_spinifel_group(file)
+        detector = spinifel_geometry(file).detector
     assert detector.frame_shape == (1, 16, 16)
     assert len(detector.panels) == 1
     assert detector.efficiency is None
@@ -54,7 +54,7 @@ def test_a_round_trip_keeps_geometry_mask_and_correction(tmp_path: Path) -> None
     detector = detector.with_efficiency(np.linspace(0.5, 1, 144))
     with h5py.File(tmp_path / "a.h5", "w") as file:
         write_spinifel_group(file, detector, WAVELENGTH_A)
-        found = read_spinifel_group(file)
+        found = spinifel_geometry(file).detector
         assert file["pixel_index_map"][0, 3, 5].tolist() == [5, 3]
     assert np.allclose(found.positions_m, detector.positions_m, rtol=0, atol=1e-15)
     assert np.allclose(found.correction(), detector.correction(), rtol=1e-13)
@@ -66,7 +66,7 @@ def test_tilted_panels_with_gaps_keep_directions_and_correction(
 ) -> None:
     with h5py.File(tmp_path / "a.h5", "w") as file:
         write_spinifel_group(file, tilted_detector, 1.5)
-        found = read_spinifel_group(file)
+        found = spinifel_geometry(file).detector
     assert np.allclose(found.directions, tilted_detector.directions, atol=1e-14)
     assert np.allclose(found.correction(), tilted_detector.correction(), rtol=1e-12)
     assert np.array_equal(found.covered, tilted_detector.covered)
@@ -77,8 +77,8 @@ def test_a_flat_file_needs_the_wavelength(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "a.h5", "r+") as file:
         file["pixel_position_reciprocal"][..., 2] = 0
         with pytest.raises(FileError, match="flat"):
-            read_spinifel_group(file)
-        detector = read_spinifel_group(file, wavelength_A=WAVELENGTH_A)
+            spinifel_geometry(file)
+        detector = spinifel_geometry(file, wavelength_A=WAVELENGTH_A).detector
     assert np.allclose(detector.positions_m, square_detector(16, 0.005, 0.2).positions_m)
 
 
@@ -87,7 +87,7 @@ def test_a_wavelength_that_contradicts_the_curvature_is_an_error_that_names_the_
 ) -> None:
     write_reference(tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as file, pytest.raises(FileError, match=r"belongs to 2\.695"):
-        read_spinifel_group(file, wavelength_A=1.0)
+        spinifel_geometry(file, wavelength_A=1.0)
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_a_wavelength_that_contradicts_the_curvature_is_an_error_that_names_the_
 def test_damaged_fields_are_file_errors(changes: dict[str, object], words: str, tmp_path: Path) -> None:
     write_reference(tmp_path / "a.h5", **changes)  # type: ignore[arg-type]
     with h5py.File(tmp_path / "a.h5") as file, pytest.raises(FileError, match=words):
-        read_spinifel_group(file)
+        spinifel_geometry(file)
 
 
 def test_without_solid_angles_the_spacing_gives_the_area(tmp_path: Path) -> None:
     write_reference(tmp_path / "a.h5", "f8", solid_angle=None)
     with h5py.File(tmp_path / "a.h5") as file:
-        detector = read_spinifel_group(file, distance_m=1.0)
+        detector = spinifel_geometry(file, distance_m=1.0).detector
     assert detector.distance_m == 1.0
     assert np.allclose(detector.solid_angle_sr, square_detector(16, 0.005, 0.2).solid_angle_sr, rtol=1e-9)

@@ -8,7 +8,6 @@ import pytest
 
 from orienteer.compute.arrays import to_device, to_numpy
 from orienteer.errors import OrienteerError
-from orienteer.fourier.nonuniform import can_transform_on_gpu
 from orienteer.mtip.merging import merge, misfit
 from orienteer.mtip.normal_equations import NormalEquations
 from orienteer.mtip.support import autocorrelation_support
@@ -207,8 +206,7 @@ def test_what_cannot_be_merged_is_refused(dense: SimpleNamespace) -> None:
 
 @pytest.mark.gpu
 def test_the_gpu_merges_the_same(dense: SimpleNamespace) -> None:
-    if not can_transform_on_gpu():
-        pytest.skip("cufinufft is not installed")
+    pytest.importorskip("cufinufft")
     problem = random_problem(dense, 7)
     here = merge(problem.equations, [1e-3, 1e-1], outside=0.1, tolerance=1e-9, max_iterations=3000)
     equations = problem.equations

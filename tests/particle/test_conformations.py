@@ -9,7 +9,7 @@ import pytest
 from orienteer.errors import OrienteerError
 from orienteer.orientation.quaternion import random_uniform
 from orienteer.particle.bodies import Part, Sum, sphere
-from orienteer.particle.conformations import Ensemble, ensemble_on_path, path_between
+from orienteer.particle.conformations import Ensemble, ensemble_on_path
 from orienteer.particle.labels import AtomLabels
 from orienteer.particle.matching import match_atoms
 from orienteer.particle.opening import open_structure
@@ -76,7 +76,8 @@ def test_the_ends_of_a_path_are_its_structures_and_the_middle_lies_between(rng: 
     moved = first.positions_A + rng.normal(size=first.positions_A.shape)
     second = Structure(moved, first.scatterer, first.table, labels=first.labels)
     turned = second.rotated(random_uniform(1, seed=7)[0]).translated([40, 50, 60])
-    start, middle, end = (path_between(first, turned, fraction) for fraction in (0.0, 0.5, 1.0))
+    states = ensemble_on_path(first, turned, [0.0, 0.5, 1.0])
+    start, middle, end = (state for state in states.particles if isinstance(state, Structure))
 
     def distances(structure: Structure) -> np.ndarray:
         return np.linalg.norm(structure.positions_A[:, None] - structure.positions_A[None], axis=-1)
@@ -115,7 +116,8 @@ def test_like_chains_in_another_order_match_by_place(rng: np.random.Generator) -
 
 def test_structures_without_labels_match_in_order_only_when_alike(rng: np.random.Generator) -> None:
     first = blobs(rng.normal(size=(5, 3)), np.ones(5), 1)
-    middle = path_between(first, first.translated([9, 9, 9]), 0.5)
+    middle = ensemble_on_path(first, first.translated([9, 9, 9]), [0.5]).particles[0]
+    assert isinstance(middle, Structure)
     np.testing.assert_allclose(middle.positions_A, first.centred().positions_A, atol=1e-12)
     with pytest.raises(OrienteerError, match="5 and 4 atoms have only 0 in common"):
         match_atoms(first, first.selected([0, 1, 2, 3]))
@@ -133,12 +135,12 @@ def test_different_molecules_have_no_path(rng: np.random.Generator) -> None:
     )
     second = Structure(first.positions_A, first.scatterer, first.table, labels=other)
     with pytest.raises(OrienteerError, match="have only"):
-        path_between(first, second, 0.5)
+        ensemble_on_path(first, second, [0.5])
 
 
 def test_a_fraction_outside_the_path_is_refused(rng: np.random.Generator) -> None:
     with pytest.raises(OrienteerError, match=r"between 0 and 1, got 1\.5"):
-        path_between(peptide(rng), peptide(rng), 1.5)
+        ensemble_on_path(peptide(rng), peptide(rng), [1.5])
 
 
 def test_the_open_and_the_closed_chaperonin_have_a_path(chaperonins: tuple[Path, Path]) -> None:

@@ -10,7 +10,7 @@ from orienteer.errors import OrienteerError
 from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import to_matrix
 from orienteer.particle.bodies import sphere
-from orienteer.particle.polyhedron import Polyhedron, convex_polyhedron, icosahedron, polyhedron_from_faces
+from orienteer.particle.polyhedron import Polyhedron, convex_polyhedron, icosahedron
 
 
 def box(a: float, b: float, c: float) -> Polyhedron:
@@ -104,25 +104,12 @@ def test_a_polyhedron_has_the_same_transform_wherever_it_stands_but_for_a_phase(
     np.testing.assert_allclose(there.amplitude(q), expected, atol=1e-8 * there.volume_A3)
 
 
-def test_faces_at_given_distances_make_the_same_body_as_its_corners(rng: np.random.Generator) -> None:
-    normals = [[1, 1, 1], [-1, -1, 1], [-1, 1, -1], [1, -1, -1]]
-    tetrahedron = polyhedron_from_faces(normals, 10.0)
-    q = rng.normal(size=(20, 3)) * 0.03
-    corners = -np.array(normals) / np.sqrt(3) * 30
-    np.testing.assert_allclose(tetrahedron.amplitude(q), convex_polyhedron(corners).amplitude(q), atol=1e-9)
-
-
 @pytest.mark.parametrize(
     "make",
     [
         lambda: convex_polyhedron(np.zeros((3, 3))),
         lambda: convex_polyhedron([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]),
         lambda: convex_polyhedron([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, np.nan, 1]]),
-        lambda: polyhedron_from_faces([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], 5),
-        lambda: polyhedron_from_faces([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1]], 5),
-        lambda: polyhedron_from_faces(
-            [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], -5
-        ),
         lambda: icosahedron(-1),
     ],
 )

@@ -12,13 +12,12 @@ from orienteer.particle.conformations import Ensemble
 from orienteer.particle.hydration import hydration_layer
 from orienteer.particle.named_bodies import named_body, random_blobs, virus
 from orienteer.particle.opening import open_structure
-from orienteer.particle.polyhedron import convex_polyhedron, icosahedron, polyhedron_from_faces
+from orienteer.particle.polyhedron import convex_polyhedron, icosahedron
 from orienteer.particle.scatterers import element_table, gaussian_table
 from orienteer.particle.structure import Structure, blobs
 
 PAIR = blobs([[0, 0, 0], [1, 2, 3]], [1, 2], 3)
 CARBON = Structure(np.zeros((1, 3)), np.array([0]), element_table(["C"]))
-BOX = np.concatenate([np.eye(3), -np.eye(3)])
 
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "q of two numbers": (lambda: scattering_vectors([0.1, 0.2]), r"q_inv_A .*\(\.\.\., 3\).*\(2,\)"),
@@ -57,7 +56,6 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "an offset of two numbers": (lambda: Part(sphere(1), 1, (1, 2)), r"offset_A .* \(2,\)"),  # type: ignore[arg-type]
     "a scale of infinity": (lambda: Part(sphere(1), np.inf), "scale"),
     "corners in unequal rows": (lambda: convex_polyhedron([[1, 2, 3], [1]]), "points_A must be"),
-    "faces without distances": (lambda: polyhedron_from_faces(BOX, [1, 2]), r"\(2,\), .* 6 faces"),
     "a polyhedron of density NaN": (lambda: icosahedron(100, np.nan), "density"),
     "weights that are words": (lambda: Ensemble((sphere(1),), ["a"]), "weights must be numbers"),  # type: ignore[arg-type]
     "water of density NaN": (lambda: hydration_layer(CARBON, 3, np.nan), "density of a hydration layer"),

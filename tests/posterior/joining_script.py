@@ -7,8 +7,9 @@ import numpy as np
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.compute.ranks.world import world
 from orienteer.posterior.blocks import select_blocks
+from orienteer.posterior.grouping import owner_of
 from orienteer.posterior.joining import join_lists
-from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks, owner_frame
+from orienteer.posterior.listed import BlockResponsibilities, normalise_blocks
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.scores import ScoreStore
 
@@ -38,7 +39,7 @@ def fine(comm: Comm, store: ScoreStore) -> BlockResponsibilities:
     pairs = zip(blocks.block_start[blocks.pair_block], blocks.block_start[blocks.pair_block + 1], strict=True)
     rows = [np.arange(first, last) for first, last in pairs]
     row = blocks.row[np.concatenate([np.zeros(0, dtype=np.int64), *rows])]
-    values = FINE[row, owner_frame(blocks)]
+    values = FINE[row, blocks.frame[owner_of(blocks.value_start, blocks.n_values)]]
     return normalise_blocks(values, blocks, FINE_PRIOR, BETA, 0.99, comm)
 
 

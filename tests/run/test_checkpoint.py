@@ -15,7 +15,6 @@ from orienteer.run.checkpoint import (
     load_checkpoint,
     read_checkpoint,
     save_checkpoint,
-    write_checkpoint,
 )
 
 STATE: dict[str, Any] = {
@@ -42,8 +41,8 @@ def example(iteration: int = 12, **state: Any) -> Checkpoint:
 
 
 def test_every_bit_comes_back(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path / "c.h5", example())
-    read = read_checkpoint(tmp_path / "c.h5")
+    save_checkpoint(tmp_path, example())
+    read = read_checkpoint(tmp_path / LAST)
     assert (read.run_id, read.iteration, read.finished, read.reason) == ("id", 12, False, "")
     assert set(read.state) == set(STATE)
     for name, value in STATE.items():
@@ -56,24 +55,22 @@ def test_every_bit_comes_back(tmp_path: Path) -> None:
 
 
 def test_numbers_of_numpy_come_back_as_plain_ones(tmp_path: Path) -> None:
-    write_checkpoint(
-        tmp_path / "c.h5", Checkpoint("id", 1, True, "Done.", {"a": np.int64(3), "b": np.float32(0.1)})
-    )
-    state = read_checkpoint(tmp_path / "c.h5").state
+    save_checkpoint(tmp_path, Checkpoint("id", 1, True, "Done.", {"a": np.int64(3), "b": np.float32(0.1)}))
+    state = read_checkpoint(tmp_path / LAST).state
     assert (state["a"], state["b"]) == (3, float(np.float32(0.1)))
 
 
 @pytest.mark.parametrize("value", [np.array(["text"]), np.array([None]), [1, 2], {"a": 1}])
 def test_what_cannot_be_kept_exactly_is_a_defect_and_no_file(value: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="the state 'x' is"):
-        write_checkpoint(tmp_path / "c.h5", example(x=value))
+        save_checkpoint(tmp_path, example(x=value))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_any_changed_byte_or_a_lost_end_is_noticed_or_harmless(seed: int, tmp_path: Path) -> None:
-    path = tmp_path / "c.h5"
-    write_checkpoint(path, example())
+    path = tmp_path / LAST
+    save_checkpoint(tmp_path, example())
     whole = path.read_bytes()
     draw = random.Random(seed)
     n_noticed = 0

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from orienteer.errors import FileError, OrienteerError
-from orienteer.orientation.dragonfly import from_dragonfly
 from orienteer.orientation.quaternion import canonical, random_uniform
 from orienteer.run.directory import RunDirectory
 from orienteer.run.dragonfly_output import write_dragonfly_output
@@ -63,7 +62,7 @@ def test_dragonfly_finds_models_and_orientations(edge: int, tmp_path: Path) -> N
     with h5py.File(path) as file:
         orientations, quaternions = file["orientations"][:], file["quaternions"][:]
         np.testing.assert_array_equal(orientations % 2, COLUMNS["model"])
-        best = from_dragonfly(quaternions[orientations // 2, :4])
+        best = canonical(quaternions[orientations // 2, :4])
         np.testing.assert_allclose(best, COLUMNS["quaternion"], atol=1e-15)
         assert quaternions.shape == (4, 5)
         assert quaternions[:, 4].sum() == pytest.approx(1)

@@ -70,8 +70,8 @@ def check_limits(settings: ClusterSettings, partitions: list[Partition]) -> None
 def _all_down(wanted: list[Partition], partitions: list[Partition]) -> SettingsError:
     up = sorted(part.name for part in partitions if part.is_up)
     said = f"--partition {','.join(part.name for part in wanted)}"
-    is_one = len(wanted) == 1
+    why = "it is down, and starts no job now" if len(wanted) == 1 else "they are down, and start no job now"
     return SettingsError(
-        f"{said}: {'it is' if is_one else 'they are'} down, and {'starts' if is_one else 'start'} no job now.",
+        f"{said}: {why}.",
         f"These are up: {', '.join(up)}." if up else "No other is up either: ask those who run the cluster.",
     )

@@ -156,14 +156,6 @@ def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelatio
     return ShellCorrelation(width * np.arange(len(products), dtype=np.float64), correlation, n_voxels)
 
 
-def mean_correlation(
-    a: Array, b: Array, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None,
-    width: float = 1.0,
-) -> float:  # fmt: skip
-    """Mean over shells of the correlation of two cubes; see :meth:`ShellCorrelation.mean`."""
-    return shell_correlation(a, b, width).mean(shells)
-
-
 def _index_beside(values: Array, width: float) -> Array:
     """Shells of the voxels, on the device of the values."""
     if values.ndim != 3 or len(set(values.shape)) != 1:

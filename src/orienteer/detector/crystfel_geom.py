@@ -59,16 +59,6 @@ class CrystfelGeometry:
     other: tuple[Directive, ...]
 
 
-def read_crystfel_geom(
-    path: str | PathLike[str],
-    distance_m: float | None = None,
-    masks: Mapping[str, ArrayLike] | None = None,
-    frame_shape: tuple[int, ...] | None = None,
-) -> Detector:
-    """The detector of a CrystFEL geometry file; arguments as for :func:`read_crystfel`."""
-    return read_crystfel(path, distance_m, masks, frame_shape).detector
-
-
 def read_crystfel(
     path: str | PathLike[str],
     distance_m: float | None = None,

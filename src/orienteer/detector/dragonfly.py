@@ -40,13 +40,11 @@ def looks_like_dragonfly_text(text: str) -> bool:
     )
 
 
-def read_dragonfly_text(path: str | PathLike[str], pixel_size_m: float | None = None) -> Detector:
-    """The detector of a Dragonfly ``.dat`` file; line 1 of old files has only the number of pixels."""
-    return dragonfly_text_geometry(path, pixel_size_m).detector
-
-
 def dragonfly_text_geometry(path: str | PathLike[str], pixel_size_m: float | None = None) -> GeometryFile:
-    """The detector of a Dragonfly ``.dat`` file with the polarisation that its ``corr`` holds."""
+    """The detector of a Dragonfly ``.dat`` file with the polarisation that its ``corr`` holds.
+
+    Line 1 of old files has only the number of pixels.
+    """
     path = Path(path)
     with reading(path, "geometry file"), path.open(encoding="ascii") as file:
         header = file.readline(1000).split()
@@ -88,13 +86,11 @@ def holds_dragonfly_detector(group: h5py.Group) -> bool:
     return all(name in group for name in ("qx", "qy", "qz", "corr", "mask"))
 
 
-def read_dragonfly_group(group: h5py.Group, pixel_size_m: float | None = None) -> Detector:
-    """The detector of a Dragonfly HDF5 file; fields of any shape are flattened."""
-    return dragonfly_group_geometry(group, pixel_size_m).detector
-
-
 def dragonfly_group_geometry(group: h5py.Group, pixel_size_m: float | None = None) -> GeometryFile:
-    """The detector of a Dragonfly HDF5 file with the polarisation that its ``corr`` holds."""
+    """The detector of a Dragonfly HDF5 file with the polarisation that its ``corr`` holds.
+
+    Fields of any shape are flattened.
+    """
     path = group.file.filename
     with reading(path):
         qx = read_whole(group, "qx", "iuf", None, LARGEST_N_PIXELS)

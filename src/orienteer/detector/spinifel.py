@@ -32,21 +32,14 @@ def holds_spinifel_detector(group: h5py.Group) -> bool:
     return isinstance(group.get(POSITIONS), h5py.Dataset)
 
 
-def read_spinifel_group(
+def spinifel_geometry(
     group: h5py.Group, wavelength_A: float | None = None, distance_m: float | None = None
-) -> Detector:
-    """The detector of a SpiniFEL file.
+) -> GeometryFile:
+    """The detector of a SpiniFEL file with its wavelength and the polarisation that its factors are of.
 
     wavelength_A : needed only where the vectors are flat; where they are curved it must agree with them.
     distance_m : by default the attribute ``det_distance``, else 1 m (only directions matter).
     """
-    return spinifel_geometry(group, wavelength_A, distance_m).detector
-
-
-def spinifel_geometry(
-    group: h5py.Group, wavelength_A: float | None = None, distance_m: float | None = None
-) -> GeometryFile:
-    """The detector of a SpiniFEL file with its wavelength and the polarisation that its factors are of."""
     with reading(group.file.filename):
         q_inv_m, frame_shape = _read_vectors(group)
         fine = q_inv_m.dtype == np.float64

@@ -28,7 +28,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from orienteer.compute.arrays import Array, array_namespace, import_cupy, is_on_gpu
+from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.errors import DeviceError, OrienteerError
 
 Precision = Literal["single", "double"]
@@ -165,14 +165,3 @@ def import_cufinufft() -> Any:
             f"non-uniform transforms on the GPU need cufinufft, which cannot be loaded ({error}).",
             "Install it with: pip install cufinufft; or use --device cpu.",
         ) from error
-
-
-def can_transform_on_gpu() -> bool:
-    """Whether a CUDA device and cufinufft are both there."""
-    if import_cupy() is None:
-        return False
-    try:
-        import_cufinufft()
-    except DeviceError:
-        return False
-    return True

@@ -66,15 +66,6 @@ class Ensemble:
         return tuple(f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in about.items())
 
 
-def path_between(first: Structure, second: Structure, fraction: float) -> Structure:
-    """The state at ``fraction`` of the straight way from the first (0) to the second (1), centred.
-
-    Only atoms that both hold take part (see ``match_atoms``), the second being laid over the first; their
-    number stands in the remarks.  Positions, occupancies and B factors change linearly.
-    """
-    return _Path(first, second).at(fraction)
-
-
 def ensemble_on_path(
     first: Structure, second: Structure, fractions: Sequence[float], weights: ArrayLike | None = None
 ) -> Ensemble:

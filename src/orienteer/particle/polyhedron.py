@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from orienteer.errors import OrienteerError
 from orienteer.particle.base import scattering_vectors
 from orienteer.particle.bodies import PROTEIN_DENSITY, Body
-from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, as_positive
+from orienteer.particle.checked_numbers import as_numbers, as_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,46 +86,6 @@ def convex_polyhedron(points_A: ArrayLike, density: float = PROTEIN_DENSITY) -> 
     # Joggled or merged facets may leave slivers of no area; they carry nothing and have no normal.
     areas = np.linalg.norm(normals, axis=1)
     return Polyhedron(vertices, triangles[areas > 1e-12 * areas.max()], density)
-
-
-def polyhedron_from_faces(
-    normals: ArrayLike, distances_A: ArrayLike, density: float = PROTEIN_DENSITY
-) -> Polyhedron:
-    """The set of points r with normal·r ≤ distance for every face; it must hold the origin and be bounded.
-
-    normals : (F, 3), of any length; distances_A : one number or (F,), Å, positive.
-
-    >>> cube = polyhedron_from_faces(np.concatenate([np.eye(3), -np.eye(3)]), 5.0)
-    >>> round(cube.volume_A3, 6)
-    1000.0
-    """
-    from scipy.spatial import ConvexHull, QhullError
-
-    directions = as_numbers(normals, "normals")
-    if directions.ndim != 2 or directions.shape[1] != 3 or not (np.linalg.norm(directions, axis=1) > 0).all():
-        raise OrienteerError(
-            f"face normals must be non-zero vectors of shape (F, 3), got {directions.shape}."
-        )
-    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-    distances = as_numbers_for_each(distances_A, "distances_A", len(directions), "faces")
-    if not (distances > 0).all():
-        raise OrienteerError(
-            f"every face must lie at a positive distance from the origin, got {distances.min():g} Å.",
-            "Move the origin into the body.",
-        )
-    unbounded = OrienteerError(
-        "these faces do not close a body.", "Add faces until they surround the origin."
-    )
-    # Duality: each face is the point normal / distance, and each facet of their hull is a corner of the body.
-    # The body is closed when that hull holds the origin well inside.
-    dual = directions / distances[:, None]
-    try:
-        facets = ConvexHull(dual).equations
-    except QhullError as error:
-        raise unbounded from error
-    if facets[:, 3].max() > -1e-9 * np.linalg.norm(dual, axis=1).max():
-        raise unbounded
-    return convex_polyhedron(-facets[:, :3] / facets[:, 3:], density)
 
 
 def icosahedron(diameter_A: float, density: float = PROTEIN_DENSITY) -> Polyhedron:

@@ -43,16 +43,6 @@ class ScattererTable:
         """Width of the broadest Gaussian of each kind, (T,) Å²."""
         return np.asarray(np.where(self.amplitudes != 0, self.widths_A2, 0.0).max(axis=1, initial=0.0))
 
-    def form_factors(self, q_inv_A: ArrayLike) -> NDArray[np.float64]:
-        """f0 of every kind at each |q|: (...,) in 1/Å to (T, ...) electrons."""
-        squared = np.asarray(q_inv_A, dtype=np.float64)[..., None] ** 2
-        return np.stack(
-            [
-                (a * np.exp(-b * squared / 4)).sum(axis=-1)
-                for a, b in zip(self.amplitudes, self.widths_A2, strict=True)
-            ]
-        )
-
     def anomalous_terms(self, photon_energy_eV: float | None) -> NDArray[np.complex128]:
         """f' + i f'' of every kind at the photon energy, (T,); zeros when the energy is None.
 

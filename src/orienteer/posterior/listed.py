@@ -10,7 +10,6 @@ from orienteer.compute.exact_sums import part_of
 from orienteer.compute.ranks.comm import SERIAL, Comm
 from orienteer.errors import OrienteerError
 from orienteer.posterior.blocks import BlockList
-from orienteer.posterior.grouping import owner_of
 from orienteer.posterior.joining import Best, join_best
 from orienteer.posterior.posterior import Posterior
 from orienteer.posterior.threshold import N_BINS, threshold_of_counts
@@ -95,11 +94,6 @@ def normalise_blocks(
         kept_mass=xp.where(possible, xp.minimum(kept / safe, 1), 0),
     )
     return BlockResponsibilities(blocks, distance, posterior)
-
-
-def owner_frame(blocks: BlockList) -> Array:
-    """The frame of every value, (n_values,) int32."""
-    return blocks.frame[owner_of(blocks.value_start, blocks.n_values)]
 
 
 def _kernels(array: Array) -> Any:

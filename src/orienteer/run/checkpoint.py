@@ -167,12 +167,6 @@ def load_for_all(directory: Path, run_id: str, crew: Crew) -> tuple[Checkpoint |
     return replace(checkpoint, state=state), note
 
 
-def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write one checkpoint file, whole or not at all."""
-    arrays, values = _sorted_out(checkpoint.state)
-    _write(path, _facts(checkpoint), values, whole_division(arrays))
-
-
 def read_checkpoint(path: Path) -> Checkpoint:
     """The checkpoint in a file and its shards; one that is not exactly what was written is a FileError."""
     facts, arrays, _ = read_state_file(path, FORMAT, DIVIDED)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -59,13 +58,6 @@ class Bootstrap:
     frames: Array
     replicates: int
     seed: int
-
-    def band(self, share: float = 0.9) -> tuple[Array, Array]:
-        """Lower and upper bounds, (n, n, n) each, within which so large a share of voxels is expected."""
-        if not 0 < share < 1:
-            raise OrienteerError(f"a band holds a share between 0 and 1 of the voxels, not {share}.")
-        reach = NormalDist().inv_cdf((1 + share) / 2) * self.error.values
-        return self.intensity.values - reach, self.intensity.values + reach
 
 
 def relative_error(intensity: Volume, error: Volume) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
