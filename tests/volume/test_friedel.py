@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orienteer.particle.structure import blobs
-from orienteer.volume.friedel import friedel_symmetrise
+from orienteer.volume.friedel import friedel_completed, friedel_symmetrise
 from orienteer.volume.volume import Volume
 
 
@@ -42,3 +42,16 @@ def test_the_intensity_of_a_real_object_is_left_alone(n: int) -> None:
 def test_models_are_symmetrised_one_by_one() -> None:
     values = np.random.default_rng(1).random((2, 3, 4, 5))
     np.testing.assert_array_equal(friedel_symmetrise(values)[1], friedel_symmetrise(values[1]))
+
+
+@given(st.integers(1, 6), st.integers(0, 2**32))
+def test_what_either_of_two_mates_tells_is_known_on_both_sides(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cube = np.where(rng.random((n,) * 3) < 0.4, np.nan, rng.random((n,) * 3))
+    found = friedel_completed(cube)
+    odd, centre = n + 1 - n % 2, n // 2
+    assert found.shape == (odd,) * 3
+    for place in itertools.product(range(odd), repeat=3):
+        mate = tuple(2 * centre - i for i in place)
+        told = [cube[v] for v in (place, mate) if max(v) < n and np.isfinite(cube[v])]
+        np.testing.assert_allclose(found[place], np.mean(told) if told else np.nan)

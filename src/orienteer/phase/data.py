@@ -22,6 +22,7 @@ from orienteer.phase.held_out import choose_held_out
 from orienteer.phase.hole import hole_bound, hole_of_data
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.sizes import refuse_impossible_sizes
+from orienteer.volume.friedel import friedel_completed
 from orienteer.volume.volume import Volume
 
 # A smaller cube holds no more than a few speckles.
@@ -100,7 +101,7 @@ def phasing_data(
     """
     settings = settings or PhaseSettings()
     cube, voxel_inv_A = _checked(intensity)
-    cube = _both_friedel(cube)
+    cube = friedel_completed(cube)
     group = as_point_group(settings.symmetry)
     if group.order > 1:
         cube = symmetrised(cube, group)
@@ -226,15 +227,6 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
             "Give another model, or look at it with: orienteer inspect",
         )
     return values, voxel
-
-
-def _both_friedel(cube: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The intensity on a cube of odd edge, each voxel the mean of it and its mate where both are known."""
-    if len(cube) % 2 == 0:
-        cube = np.pad(cube, (0, 1), constant_values=np.nan)
-    mates = cube[::-1, ::-1, ::-1]
-    both = (cube + mates) / 2
-    return np.where(np.isfinite(both), both, np.where(np.isfinite(cube), cube, mates))
 
 
 def _trimmed(cube: NDArray[np.float64], edge: int) -> NDArray[np.float64]:

@@ -1,5 +1,8 @@
 """Friedel symmetry: the intensity of a real density is the same at q and at -q."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from orienteer.compute.arrays import Array
 
 
@@ -17,3 +20,19 @@ def friedel_symmetrise(values: Array) -> Array:
     result = values.copy()
     result[inside] = (values[inside] + values[inside][..., ::-1, ::-1, ::-1]) / 2
     return result
+
+
+def friedel_completed(cube: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An intensity (n, n, n) with every voxel that it or its mate tells of, on a cube of odd edge n or n + 1.
+
+    Where both are known, each is their mean; where one is NaN, it is the other.  The planes without a mate of
+    a cube of even edge get theirs on the other side.
+
+    >>> friedel_completed(np.array([[[1.0, np.nan, 3.0]]]).repeat(3, 0).repeat(3, 1))[0, 0]
+    array([ 2., nan,  2.])
+    """
+    if len(cube) % 2 == 0:
+        cube = np.pad(cube, (0, 1), constant_values=np.nan)
+    mates = cube[::-1, ::-1, ::-1]
+    both = (cube + mates) / 2
+    return np.where(np.isfinite(both), both, np.where(np.isfinite(cube), cube, mates))
