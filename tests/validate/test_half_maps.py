@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from orienteer.compare.criteria import resolution_at
+from orienteer.compare.criteria import CRITERIA, resolution_at
 from orienteer.compare.turning import rotate_volume
 from orienteer.orientation.quaternion import from_axis_angle
-from orienteer.validate.half_maps import CRITERIA, HalfMaps, compare_half_maps
+from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.volume.volume import Volume
 
 N, VOXEL_A = 24, 5.0

@@ -17,7 +17,9 @@ from orienteer.compare.fsc import Fsc
 from orienteer.errors import OrienteerError
 
 HALF_BIT = "half-bit"
-CRITERIA = ("0.5", "0.143", HALF_BIT)
+# The criteria that ask the same of every shell.
+LEVELS = {"0.143": 0.143, "0.5": 0.5}
+CRITERIA = (*LEVELS, HALF_BIT)
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from orienteer.compare.criteria import HALF_BIT, LEVELS
 from orienteer.report.opening import claim
 from orienteer.report.phasing_facts import phasing_facts
 from orienteer.report.plain_values import as_numbers, at
 from orienteer.report.validation_facts import validation_facts
+from orienteer.validate.half_maps import CURVES
 
-_NAMES = {
-    "corrected": "FSC, corrected for the mask",
-    "masked": "FSC within the mask",
-    "unmasked": "FSC without mask",
-    "randomised": "FSC of random phases",
-    "half_bit": "half-bit criterion",
-}
+_NAMES = dict(
+    zip(
+        CURVES,
+        (
+            "FSC, corrected for the mask",
+            "FSC within the mask",
+            "FSC without mask",
+            "FSC of random phases",
+            f"{HALF_BIT} criterion",
+        ),
+        strict=True,
+    )
+)
 
 
 def agreement(validation: dict[str, Any], phasing: dict[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
@@ -36,7 +44,7 @@ def agreement(validation: dict[str, Any], phasing: dict[str, Any], last: Mapping
     curves.append(_curve(name, as_numbers(at(last, "radial", "q_inv_A")), own))
     return {
         "curves": [curve for curve in curves if curve["value"]],
-        "thresholds": {"0.143": 0.143, "0.5": 0.5},
+        "thresholds": dict(LEVELS),
         "resolution_A": facts.resolution_A,
         "words": claim(facts if validation else None),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from orienteer.compare.criteria import HALF_BIT, LEVELS
 from orienteer.compute.words import counted
 from orienteer.report.chart import Chart, Curve, Guide
 from orienteer.report.curves import Q
@@ -13,14 +14,16 @@ from orienteer.report.markup import Content, Markup, joined
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import number
+from orienteer.validate.half_maps import CURVES
 
-_NAMES = {
-    "corrected": ("corrected for the mask", 1, False),
-    "masked": ("masked", 2, False),
-    "unmasked": ("unmasked", 3, True),
-    "randomised": ("masked, phases random", 4, True),
-    "half_bit": ("half-bit", None, True),
-}
+# Of each curve: words, colour, and whether it is dashed.
+_LOOKS = (
+    ("corrected for the mask", 1, False),
+    ("masked", 2, False),
+    ("unmasked", 3, True),
+    ("masked, phases random", 4, True),
+    (HALF_BIT, None, True),
+)
 
 
 def draw_trust(
@@ -89,10 +92,10 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
 def _fsc(facts: ValidationFacts) -> Markup | None:
     curves = [
         Curve(words, facts.q_inv_A, facts.fsc[name], colour, dashed)
-        for name, (words, colour, dashed) in _NAMES.items()
+        for name, (words, colour, dashed) in zip(CURVES, _LOOKS, strict=True)
         if facts.fsc.get(name)
     ]
-    guides = [Guide(0.143, "0.143"), Guide(0.5, "0.5")]
+    guides = [Guide(level, name) for name, level in LEVELS.items()]
     if facts.resolution_A is not None:
         guides.append(Guide(1 / facts.resolution_A, f"{number(facts.resolution_A)} Å", vertical=True))
     chart = Chart(

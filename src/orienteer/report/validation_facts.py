@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orienteer.report.plain_values import as_count, as_number, as_numbers, as_tables, as_texts, as_words, at
-
-CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
+from orienteer.validate.half_maps import CURVES
 
 
 @dataclass(frozen=True)

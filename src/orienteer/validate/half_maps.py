@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compare.common_grid import on_one_grid
-from orienteer.compare.criteria import Resolution, half_bit_curve, resolution_at
+from orienteer.compare.criteria import CRITERIA, Resolution, half_bit_curve, resolution_at
 from orienteer.compare.densities import DensityAlignment, align_densities
 from orienteer.compare.fsc import shells_within, within_shells
 from orienteer.compare.mask import filled_share, soft_mask
@@ -16,7 +16,8 @@ from orienteer.compare.phase_randomisation import MaskedFsc, masked_fsc
 from orienteer.compute.arrays import Array
 from orienteer.volume.volume import Volume
 
-CRITERIA = ("0.143", "0.5", "half-bit")
+# Names of the curves in the description of half maps.
+CURVES = ("corrected", "masked", "unmasked", "randomised", "half_bit")
 # Names of the files of the two densities and the mask.
 MAP_FILES = ("density_half_1.mrc", "density_half_2.mrc", "mask.mrc")
 # What is told of half maps where there are none.
@@ -50,15 +51,13 @@ class HalfMaps:
     def describe(self) -> dict[str, Any]:
         """Everything but the volumes, as ``validation.json`` has it."""
         curves, alignment = self.curves, self.alignment
+        compared = (curves.corrected, curves.masked, curves.unmasked, curves.random)
+        values = (*(curve.correlation for curve in compared), self.half_bit)
         return {
             "resolutions_A": {name: found.resolution_A for name, found in self.resolutions.items()},
             "fsc": {
                 "q_inv_A": curves.corrected.q_inv_A,
-                "corrected": curves.corrected.correlation,
-                "masked": curves.masked.correlation,
-                "unmasked": curves.unmasked.correlation,
-                "randomised": curves.random.correlation,
-                "half_bit": self.half_bit,
+                **dict(zip(CURVES, values, strict=True)),
                 "n_voxels": curves.corrected.n_voxels,
                 "random_from_inv_A": curves.random_from_inv_A,
             },
