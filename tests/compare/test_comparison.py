@@ -37,7 +37,7 @@ def test_a_density_is_compared_with_a_structure() -> None:
     assert 0.7 < found.correlation < 0.99
     assert not [remark for remark in found.remarks if "seems wrong" in remark]
     assert found.resolution.resolution_A is not None
-    assert list(found.resolutions) == ["0.5", "0.143", "half-bit"]
+    assert list(found.resolutions) == ["0.143", "0.5", "half-bit"]
     report = found.as_report()
     assert report["resolution_A"] == found.resolution.resolution_A
     assert len(report["curve"]["q_inv_A"]) == len(report["curve"]["correlation"]) == 13

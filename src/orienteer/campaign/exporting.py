@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import write_json
 from orienteer.errors import FileError
 from orienteer.hits.shot_table import check_table_path, write_shot_table
 
@@ -40,13 +40,12 @@ def export_runs(campaign: Campaign, out: Path) -> int:
         runs += page
         if len(runs) >= total or not page:
             break
+    if out.suffix == ".json":
+        write_json(out, {"runs": [campaign.run(run["id"]) for run in runs]})
+        return len(runs)
+    rows = [{**run, "tags": " ".join(run["tags"])} for run in runs]
     with atomic_path(out) as temporary:
-        if out.suffix == ".csv":
-            rows = [{**run, "tags": " ".join(run["tags"])} for run in runs]
-            _write_rows(temporary, list(rows[0]) if rows else ["name"], rows)
-        else:
-            whole = [campaign.run(run["id"]) for run in runs]
-            temporary.write_text(json.dumps({"runs": whole}, indent=1, allow_nan=False), encoding="utf-8")
+        _write_rows(temporary, list(rows[0]) if rows else ["name"], rows)
     return len(runs)
 
 

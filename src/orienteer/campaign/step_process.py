@@ -6,7 +6,6 @@ inherited from the worker, is handed on to the command: the step counts as alive
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orienteer.campaign.attempts import ENDED, LOCK, LOG, RENEW_EVERY_S
-from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import write_json
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
@@ -38,8 +37,7 @@ def carry_out(folder: Path, attempt: int, lock: int, command: Sequence[str]) -> 
             break
         except subprocess.TimeoutExpired:
             os.utime(folder / LOCK)
-    with atomic_path(folder / ENDED) as temporary:
-        temporary.write_text(json.dumps({"attempt": attempt, "status": status}))
+    write_json(folder / ENDED, {"attempt": attempt, "status": status})
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from typing import Any
 
 from orienteer.cluster.job_state import SACCT_FORMAT, SQUEUE_FORMAT, JobState, parse_sacct, parse_squeue
 from orienteer.cluster.slurm import SlurmError, call, is_here
-from orienteer.compute.atomic import atomic_path
+from orienteer.compute.plain_json import write_json
 from orienteer.errors import OrienteerError
 
 NEWEST_S = 30.0
@@ -150,5 +150,4 @@ def _read_cache() -> dict[str, Any]:
 
 
 def _write_cache(answer: dict[str, Any]) -> None:
-    with atomic_path(_cache()) as temporary:
-        temporary.write_text(json.dumps(answer), encoding="utf-8")
+    write_json(_cache(), answer)

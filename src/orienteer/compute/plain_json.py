@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from orienteer.compute.atomic import atomic_path
 from orienteer.compute.reading import reading, refuse_newer
 from orienteer.errors import FileError
 
@@ -41,14 +43,22 @@ def json_line(value: Any) -> bytes:
     return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
 
-def read_described(path: Path, what: str, format: str, version: int) -> dict[str, Any]:
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """Put the value in place as a file of JSON that people can read too, whole or not at all."""
+    text = json.dumps(plain(value), allow_nan=False, indent=1) + "\n"
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="ascii")
+
+
+def read_described(path: Path, what: str, format: str, version: int, hint: str = "") -> dict[str, Any]:
     """The description of a result that Orienteer has written as JSON.
 
     what : "phasing", "validation" ...; format, version : of the files that this Orienteer reads.
+    hint : what to do where the file describes something else.
     """
     with reading(path, f"description of a {what}"):
         told = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(told, dict) or told.get("format") != format:
-            raise FileError(path, f"does not describe a {what} of Orienteer.")
+            raise FileError(path, f"does not describe a {what} of Orienteer.", hint)
         refuse_newer(path, told["version"], version)
         return told

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from orienteer.compute.atomic import atomic_path
 from orienteer.compute.folder_lock import alone_in
+from orienteer.compute.plain_json import write_json
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.dashboard.rows import MARKS, read_json
@@ -100,6 +99,5 @@ def _change(roots: Roots, run: Path, change: Callable[[dict[str, Any]], dict[str
     """Read the marks, change them and put them back, while nobody else does."""
     with alone_in(run):
         marks = change(read_json(roots, run / MARKS))
-        with atomic_path(run / MARKS) as temporary:
-            temporary.write_text(json.dumps(marks, indent=1) + "\n", encoding="ascii")
+        write_json(run / MARKS, marks)
     return marks

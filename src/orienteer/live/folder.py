@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orienteer
-from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.atomic import unwritable
 from orienteer.compute.nearest import meant_instead
-from orienteer.compute.plain_json import plain, read_described
+from orienteer.compute.plain_json import read_described, write_json
 from orienteer.errors import FileError
 from orienteer.run.events import EventLog
 from orienteer.run.settings import Settings
@@ -82,7 +82,7 @@ class LiveFolder:
         is_new = not self.is_begun
         described = {} if is_new else self.describe()
         # The description comes first: a folder with anything else in it, but no description, is refused.
-        self._write(
+        write_json(
             self.description,
             {
                 "format": FORMAT,
@@ -127,7 +127,7 @@ class LiveFolder:
             self.put_detector(detector)
         if not known:
             told = {"frame_shape": list(frame_shape), "polarisation": polarisation}
-            self._write(self.description, {**described, **told})
+            write_json(self.description, {**described, **told})
 
     def read_detector(self) -> Detector | None:
         """The detector of the run; None where nobody has described it yet."""
@@ -172,7 +172,7 @@ class LiveFolder:
 
     def write_counters(self, counters: Mapping[str, Any]) -> None:
         """Put the counters in place."""
-        self._write(self.counters, counters)
+        write_json(self.counters, counters)
 
     def read_counters(self) -> dict[str, Any]:
         """The counters of the last segment; empty where there are none yet."""
@@ -181,7 +181,3 @@ class LiveFolder:
         except (OSError, ValueError):
             return {}
         return read if isinstance(read, dict) else {}
-
-    def _write(self, path: Path, value: Mapping[str, Any]) -> None:
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(plain(value), indent=2) + "\n", encoding="utf-8")

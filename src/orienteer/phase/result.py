@@ -1,6 +1,5 @@
 """Phasing: the density of a particle, and everything that tells how far to trust it; its files."""
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -13,8 +12,8 @@ import numpy as np
 
 import orienteer
 from orienteer.compute.arrays import to_numpy
-from orienteer.compute.atomic import atomic_path, unwritable
-from orienteer.compute.plain_json import plain, read_described
+from orienteer.compute.atomic import unwritable
+from orienteer.compute.plain_json import plain, read_described, write_json
 from orienteer.compute.reading import reading
 from orienteer.compute.words import counted
 from orienteer.phase.ensemble import Cluster, Clusters
@@ -215,8 +214,7 @@ class Phasing:
         write_volume(paths[0], self.density)
         write_volume(paths[1], self.density)
         write_volume(paths[2], self.support)
-        with atomic_path(paths[3]) as temporary:
-            temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")
+        write_json(paths[3], self.describe())
         return paths
 
     @classmethod

@@ -25,7 +25,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
 import platform
 import re
 import shlex
@@ -40,10 +39,10 @@ from typing import TYPE_CHECKING, Any
 
 import orienteer
 from orienteer.compute.arrays import Array
-from orienteer.compute.atomic import atomic_path, unwritable
+from orienteer.compute.atomic import unwritable
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
 from orienteer.compute.nearest import meant_instead
-from orienteer.compute.reading import reading, refuse_newer
+from orienteer.compute.plain_json import read_described, write_json
 from orienteer.errors import FileError
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.fault import NAME as FAULT
@@ -179,8 +178,7 @@ class RunDirectory:
                 "memory_GiB": round(memory_GiB()[0], 1),
             },
         }
-        with atomic_path(self._description) as temporary:
-            temporary.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        write_json(self._description, description)
 
     def describe(self) -> dict[str, Any]:
         """What ``run.json`` says."""
@@ -190,22 +188,11 @@ class RunDirectory:
                 raise FileError(self.path, "is a file, not the folder of a reconstruction.", look)
             reason = "holds no run." if self.path.is_dir() else "there is no such folder."
             raise FileError(self.path, reason, self._where_runs_are())
-        with reading(self._description, "description of a run"):
-            described = json.loads(self._description.read_text(encoding="utf-8"))
-            if not isinstance(described, dict) or described.get("format") != FORMAT:
-                raise FileError(
-                    self._description,
-                    "does not describe a run of Orienteer.",
-                    "Give the folder of a run, or begin anew with --restart.",
-                )
-            refuse_newer(self._description, described["version"], VERSION)
-            if missing := _NEEDED - set(described):
-                raise FileError(
-                    self._description,
-                    f"is incomplete: '{min(missing)}' is missing.",
-                    "Give the folder of a run, or begin anew with --restart.",
-                )
-            return described
+        hint = "Give the folder of a run, or begin anew with --restart."
+        described = read_described(self._description, "run", FORMAT, VERSION, hint)
+        if missing := _NEEDED - set(described):
+            raise FileError(self._description, f"is incomplete: '{min(missing)}' is missing.", hint)
+        return described
 
     def _where_runs_are(self) -> str:
         """What to do next where this is no run: people give the folder around theirs."""
@@ -217,9 +204,7 @@ class RunDirectory:
 
     def note(self, **facts: Any) -> None:
         """Put facts into the description that were not known when the run was begun."""
-        described = {**self.describe(), **facts}
-        with atomic_path(self._description) as temporary:
-            temporary.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+        write_json(self._description, {**self.describe(), **facts})
 
     def write_settings(self, method: str, section: Section) -> None:
         """Put the settings in place, as they are used from now on."""

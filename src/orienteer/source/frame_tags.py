@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orienteer.compute.atomic import atomic_path
 from orienteer.compute.folder_lock import alone_in
-from orienteer.compute.plain_json import read_described
+from orienteer.compute.plain_json import read_described, write_json
 from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.source.left_out import as_event_ids, is_event_id
@@ -86,5 +84,4 @@ def _write(path: Path, tags: Mapping[str, NDArray[np.uint64]]) -> None:
     # Ids as texts: many programs know numbers only up to 2^53.
     as_texts = {tag: [str(number) for number in ids.tolist()] for tag, ids in tags.items()}
     told = {"format": FORMAT, "version": VERSION, "tags": as_texts}
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(told, indent=0) + "\n", encoding="ascii")
+    write_json(path, told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from orienteer.compute.atomic import atomic_path
-from orienteer.compute.plain_json import read_described
+from orienteer.compute.plain_json import read_described, write_json
 from orienteer.compute.reading import COPY_AGAIN
 from orienteer.errors import FileError, OrienteerError
 from orienteer.source.base import Source
@@ -30,8 +28,7 @@ def write_excluded(path: str | os.PathLike[str], event_ids: Iterable[int]) -> No
     """Put the ids of the events in place, as texts: many programs know numbers only up to 2^53."""
     texts = [str(number) for number in as_event_ids(event_ids).tolist()]
     told = {"format": FORMAT, "version": VERSION, "event_ids": texts}
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(told, indent=0) + "\n", encoding="ascii")
+    write_json(path, told)
 
 
 def read_excluded(path: str | os.PathLike[str]) -> NDArray[np.uint64]:

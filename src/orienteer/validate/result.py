@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import orienteer
-from orienteer.compute.atomic import atomic_path, unwritable
-from orienteer.compute.plain_json import plain, read_described
+from orienteer.compute.atomic import unwritable
+from orienteer.compute.plain_json import plain, read_described, write_json
 from orienteer.validate.coverage import Coverage
 from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.half_runs import FOLDER
@@ -287,8 +286,7 @@ class Validation:
             except OSError as error:
                 raise unwritable(place, error) from error
             write_volume(place / name, volume)
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(self.describe(), indent=1, allow_nan=False) + "\n", "utf-8")
+        write_json(path, self.describe())
         return [*(place / name for name in volumes), path]
 
 
