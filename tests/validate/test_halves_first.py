@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from orienteer.compare.comparison import compare
-from orienteer.phase.result import DESCRIPTION, Phasing
+from orienteer.phase.files import DESCRIPTION
+from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.course.ladder import Stage
 from orienteer.run.checkpoint import LAST, PREVIOUS

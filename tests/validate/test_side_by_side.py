@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orienteer.errors import OrienteerError
-from orienteer.phase.result import DESCRIPTION
+from orienteer.phase.files import DESCRIPTION
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings

@@ -8,19 +8,21 @@ from typing import Any, TypedDict
 
 from orienteer.compute.plain_json import plain
 from orienteer.errors import OrienteerError
+from orienteer.phase.files import DENSITY_MRC, SUPPORT
 from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
+from orienteer.run.files import INTENSITY_H5, INTENSITY_MRC, LOOP_DENSITY, ORIENTATIONS, REPORT
 from orienteer.run.settings_file import read_settings
 from orienteer.run.standing import read_standing
 
 # Files by what they are; the first that is there counts.
 _FILES = {
-    "intensity": ("intensity.mrc", "intensity_1.mrc"),
-    "intensity file": ("intensity.h5",),
-    "orientations": ("orientations.h5",),
-    "density": ("density.mrc", "density_loop.mrc"),
-    "support": ("support.mrc",),
-    "report": ("report.html",),
+    "intensity": (INTENSITY_MRC, "intensity_1.mrc"),
+    "intensity file": (INTENSITY_H5,),
+    "orientations": (ORIENTATIONS,),
+    "density": (DENSITY_MRC, f"{LOOP_DENSITY}.mrc"),
+    "support": (SUPPORT,),
+    "report": (REPORT,),
 }
 _LONGEST = 20
 

@@ -14,8 +14,10 @@ from orienteer.cli.progress import show_steps
 from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
 from orienteer.errors import FileError, OrienteerError, SettingsError
+from orienteer.phase.files import DENSITY_H5, DENSITY_MRC
 from orienteer.plot.saving import save_picture
 from orienteer.run.directory import RunDirectory
+from orienteer.run.files import INTENSITY_H5, INTENSITY_MRC
 
 if TYPE_CHECKING:
     from orienteer.compare.comparison import Comparison
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from orienteer.volume.volume import Volume
 
 # What a run directory stands for: the first of these that it holds.
-RESULTS = ("density.h5", "density.mrc", "intensity.h5", "intensity.mrc")
+RESULTS = (DENSITY_H5, DENSITY_MRC, INTENSITY_H5, INTENSITY_MRC)
 _AUTO = "auto"
 _WHAT = "Density or intensity (MRC, HDF5), structure (PDB, mmCIF) or the folder of a run."
 

@@ -116,7 +116,7 @@ def _draw(found: "Phasing", folder: Path, title: str) -> Path:
 
 
 def _files(folder: Path) -> list[str]:
-    from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
+    from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
 
     return [str(folder / name) for name in (DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION)]
 

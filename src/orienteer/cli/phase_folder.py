@@ -6,7 +6,8 @@ from pathlib import Path
 
 from orienteer.compute.atomic import unwritable
 from orienteer.errors import FileError
-from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, Phasing
+from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, DESCRIPTION
+from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.directory import RunDirectory
 from orienteer.run.intensity import Intensity

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from orienteer.cli.live_display import angle_in_words, temperature_in_words
 from orienteer.compute.words import time_in_words
 from orienteer.run.coarse_agreement import coarse_agreement_in_words
+from orienteer.run.files import INTENSITY_H5, ORIENTATIONS
 from orienteer.run.frame_use import frame_use
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.pose_agreement import pose_agreement_deg
@@ -14,7 +15,7 @@ from orienteer.run.states import missing_models_in_words, states_in_words
 if TYPE_CHECKING:
     from orienteer.run.run import Run
 
-RESULTS = ("intensity*.mrc", "intensity.h5", "orientations.h5")
+RESULTS = ("intensity*.mrc", INTENSITY_H5, ORIENTATIONS)
 # Of the last step: the log's own words, curves, and what is told of the run as a whole.
 NOT_TOLD = ("event", "time", "radial", "seconds_left", "finished", "reason")
 

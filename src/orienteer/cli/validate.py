@@ -77,7 +77,8 @@ def validate(
 
 def _check_density(run: Path) -> None:
     """Refuse a density of the run that cannot be read, before the long work of the halves."""
-    from orienteer.phase.result import DESCRIPTION, Phasing
+    from orienteer.phase.files import DESCRIPTION
+    from orienteer.phase.result import Phasing
 
     if not (run / DESCRIPTION).exists():
         return
@@ -117,7 +118,7 @@ def _reconstruct(halves: "Halves") -> None:
 def _phase_whole(run: "Run", settings: "PhaseSettings", device: DeviceName) -> None:
     """The density of all frames, to which the claim belongs; one that is there is left alone."""
     from orienteer.cli.phase_folder import to_oneself
-    from orienteer.phase.result import DESCRIPTION
+    from orienteer.phase.files import DESCRIPTION
     from orienteer.validate.half_phasing import phase_run
 
     if (run.path / DESCRIPTION).exists():
@@ -127,9 +128,9 @@ def _phase_whole(run: "Run", settings: "PhaseSettings", device: DeviceName) -> N
 
 
 def _tell(found: "Validation", run: "Run", seconds: float, as_json: bool) -> None:
-    from orienteer.validate.half_runs import FOLDER
+    from orienteer.run.files import VALIDATION
 
-    folder = run.path / FOLDER
+    folder = run.path / VALIDATION
     if as_json:
         print_json({"path": str(folder), "seconds": seconds, **found.describe()})
         return

@@ -25,6 +25,7 @@ from orienteer.dashboard.state import State
 from orienteer.errors import FileError
 from orienteer.report.plain_values import as_words, at
 from orienteer.run.directory import RunDirectory
+from orienteer.run.files import ORIENTATIONS
 from orienteer.source.base import Source
 
 # A place of the picture where there is no pixel that may be used.
@@ -184,7 +185,7 @@ def _oriented(state: State, entry: Entry, first: int, n: int) -> tuple[int, dict
     """Columns of some rows of ``orientations.h5``."""
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
 
-    file = entry.path / "orientations.h5"
+    file = entry.path / ORIENTATIONS
     if not file.exists():
         raise Refused(404, "Nothing is known of single frames yet; that comes with the first step.")
     with open_hdf5(state.links.file(file), "table of orientations") as opened:

@@ -18,6 +18,7 @@ from orienteer.dashboard.cache import Stamp, stamp
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots, name_of_run
 from orienteer.dashboard.rows import LIVE, RUN, read_row
+from orienteer.run.files import EVENTS, VALIDATION, VALIDATION_DESCRIPTION
 
 MOST_FOLDERS, MOST_RUNS, DEEPEST = 100_000, 20_000, 8
 # A file system may count time in whole seconds: what has changed just now is looked at once more.
@@ -25,7 +26,7 @@ _JUST_NOW_S = 2.0
 _NEVER = -float("inf")
 # Looks after which a run that is gone is forgotten.
 _REMEMBERED = 1000
-_GROWING = ("events.jsonl", "counters.json", "dashboard.json", "validation/validation.json")
+_GROWING = (EVENTS, "counters.json", "dashboard.json", f"{VALIDATION}/{VALIDATION_DESCRIPTION}")
 
 
 @dataclass

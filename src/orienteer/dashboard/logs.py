@@ -9,8 +9,9 @@ from typing import Any
 from orienteer.dashboard.refusal import Refused
 from orienteer.dashboard.roots import Roots
 from orienteer.report.plain_values import as_number
+from orienteer.run.files import EVENTS
 
-EVENTS, PRINTED = "events.jsonl", "dashboard.log"
+PRINTED = "dashboard.log"
 PIECE_BYTES = 64 << 10
 _TOLD = ("log_likelihood", "agrees_to_A", "sentinel_agreement_deg", "perplexity", "seconds")
 

@@ -17,8 +17,10 @@ from orienteer.dashboard.rows import VALIDATION, read_json
 from orienteer.dashboard.runs import RunId
 from orienteer.dashboard.state import State
 from orienteer.orientation.point_group import PointGroup, as_point_group
+from orienteer.phase.files import DESCRIPTION as PHASING
 from orienteer.plot.coverage import bands_for, direction_density, viewing_directions
 from orienteer.report.plain_values import as_words, at
+from orienteer.run.files import EVENTS, ORIENTATIONS, REPORT
 
 _MOST_REPORT_BYTES = 64 << 20
 _MOST_DIRECTIONS, _MOST_ROWS = 1_000_000, 4_000_000
@@ -40,14 +42,14 @@ def result_routes(state: State) -> APIRouter:
     @routes.get("/fsc")
     def fsc(run_id: RunId) -> Response:
         path = state.index.find(run_id).path
-        last = state.steps.columns(path / "events.jsonl", after=2**62)["last"]
-        said = [read_json(state.roots, path / name) for name in (VALIDATION, "phasing.json")]
+        last = state.steps.columns(path / EVENTS, after=2**62)["last"]
+        said = [read_json(state.roots, path / name) for name in (VALIDATION, PHASING)]
         return PlainAnswer(agreement(said[0], said[1], last))
 
     @routes.get("/coverage")
     def coverage(run_id: RunId) -> Response:
         entry = state.index.find(run_id)
-        file = entry.path / "orientations.h5"
+        file = entry.path / ORIENTATIONS
         if not file.exists():
             raise Refused(404, "No frame has an orientation yet; they come with the first step.")
         return PlainAnswer(state.facts.get(("coverage", file), [file], lambda: _coverage(state, entry)))
@@ -71,7 +73,7 @@ def result_routes(state: State) -> APIRouter:
 
     @routes.get("/report")
     def report(run_id: RunId) -> Response:
-        file = state.index.find(run_id).path / "report.html"
+        file = state.index.find(run_id).path / REPORT
         if not file.exists():
             raise Refused(404, "There is no report yet.", "Write one with: orienteer report RUN")
         content = state.roots.read(file, _MOST_REPORT_BYTES)
@@ -84,7 +86,7 @@ def _coverage(state: State, entry: Entry) -> dict[str, Any]:
     """Beam directions in the frame of the particle, on a map of equal areas, relative to even coverage."""
     from orienteer.compute.hdf5_reading import get_dataset, open_hdf5
 
-    file = state.links.file(entry.path / "orientations.h5")
+    file = state.links.file(entry.path / ORIENTATIONS)
     with open_hdf5(file, "table of orientations") as opened:
         stored = get_dataset(opened, "quaternion", "f", (None, 4))
         if len(stored) > _MOST_ROWS:
@@ -106,7 +108,7 @@ def _coverage(state: State, entry: Entry) -> dict[str, Any]:
 
 def _symmetry(state: State, entry: Entry) -> PointGroup:
     """The point group of the intensity, by its last step or its settings; none where nobody says one."""
-    last = state.steps.columns(entry.path / "events.jsonl", after=2**62)["last"]
+    last = state.steps.columns(entry.path / EVENTS, after=2**62)["last"]
     name = as_words(at(last or {}, "symmetry"))
     name = name or as_words(at(state.settings(entry), str(entry.row["kind"]), "symmetry"))
     try:

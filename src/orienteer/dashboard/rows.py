@@ -10,11 +10,12 @@ from orienteer.compute.words import counted
 from orienteer.dashboard.roots import Roots
 from orienteer.errors import FileError, OrienteerError
 from orienteer.report.plain_values import as_count, as_number, as_texts, as_words, at
+from orienteer.run import files
 from orienteer.run.standing import Standing, read_standing, working_host
 from orienteer.source.frame_tags import FRAME_TAGS
 
-RUN, LIVE, MARKS = "run.json", "live.json", "dashboard.json"
-VALIDATION = "validation/validation.json"
+RUN, LIVE, MARKS = files.DESCRIPTION, "live.json", "dashboard.json"
+VALIDATION = f"{files.VALIDATION}/{files.VALIDATION_DESCRIPTION}"
 DAMAGED = "damaged"
 _LONGEST_WORDS = 400
 _LONGEST_NAME, _LONGEST_NOTE, _MOST_TAGS = 200, 10_000, 100
@@ -56,7 +57,7 @@ def _damaged(why: str) -> dict[str, Any]:
 
 def _run_row(roots: Roots, path: Path) -> dict[str, Any]:
     described = read_json(roots, path / RUN)
-    for name in ("events.jsonl", "lock"):
+    for name in (files.EVENTS, "lock"):
         if (path / name).exists():
             roots.file(path / name)
     standing = read_standing(path)

@@ -16,6 +16,8 @@ from orienteer.dashboard.rows import LIVE, RUN, VALIDATION, read_json
 from orienteer.dashboard.state import State
 from orienteer.dashboard.volumes import Kind, file_of, read_small
 from orienteer.errors import OrienteerError
+from orienteer.phase.files import DENSITY_MRC
+from orienteer.run.files import EVENTS, INTENSITY_H5, ORIENTATIONS, REPORT
 
 RunId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 _SORTABLE = (
@@ -79,7 +81,7 @@ def run_routes(state: State) -> APIRouter:
 
     @routes.get("/{run_id}/steps")
     def steps(run_id: RunId, after: Annotated[int, Query(ge=0, le=10**9)] = 0) -> Response:
-        return PlainAnswer(state.steps.columns(state.index.find(run_id).path / "events.jsonl", after))
+        return PlainAnswer(state.steps.columns(state.index.find(run_id).path / EVENTS, after))
 
     @routes.get("/{run_id}/volume")
     def volume(
@@ -156,17 +158,17 @@ def _n_models(entry: Entry) -> int:
 def _has(entry: Entry) -> dict[str, bool]:
     """Which parts of a run there are to look at."""
     path = entry.path
-    logs = ("events.jsonl", "slurm", "dashboard.log")
+    logs = (EVENTS, "slurm", "dashboard.log")
     return {
-        "steps": (path / "events.jsonl").exists() and not entry.is_live,
-        "volume": (path / "intensity.h5").exists(),
-        "density": (path / "density.mrc").exists(),
+        "steps": (path / EVENTS).exists() and not entry.is_live,
+        "volume": (path / INTENSITY_H5).exists(),
+        "density": (path / DENSITY_MRC).exists(),
         "density_loop": any((path / name).exists() for name in ("density_loop.mrc", "density_loop_1.mrc")),
-        "fsc": (path / VALIDATION).exists() or ((path / "events.jsonl").exists() and not entry.is_live),
-        "orientations": (path / "orientations.h5").exists(),
+        "fsc": (path / VALIDATION).exists() or ((path / EVENTS).exists() and not entry.is_live),
+        "orientations": (path / ORIENTATIONS).exists(),
         "weather": (path / "events_rank_000.jsonl").exists(),
         "live": entry.is_live,
         "map": (path / "map" / RUN).exists(),
-        "report": (path / "report.html").exists(),
+        "report": (path / REPORT).exists(),
         "log": any((path / name).exists() for name in logs),
     }

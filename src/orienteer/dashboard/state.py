@@ -21,6 +21,7 @@ from orienteer.dashboard.steps import StepLogs
 from orienteer.detector.detector import Detector
 from orienteer.errors import OrienteerError
 from orienteer.run.directory import RunDirectory
+from orienteer.run.files import SETTINGS
 
 ELSEWHERE = "elsewhere"
 _MOST_BYTES_OF_SETTINGS = 1 << 18
@@ -103,7 +104,7 @@ class State:
 
     def settings(self, entry: Entry) -> dict[str, Any]:
         """The sections of ``settings.toml``; none where it cannot be read."""
-        path = entry.path / "settings.toml"
+        path = entry.path / SETTINGS
         try:
             return tomllib.loads(self.roots.read(path, _MOST_BYTES_OF_SETTINGS).decode())
         except (OrienteerError, ValueError, RecursionError):

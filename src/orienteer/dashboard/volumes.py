@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from orienteer.dashboard.link_guard import LinkGuard
 from orienteer.dashboard.refusal import Refused
 from orienteer.errors import FileError
-from orienteer.phase.result import DENSITY_MRC
-from orienteer.run.directory import LOOP_DENSITY
+from orienteer.phase.files import DENSITY_MRC
+from orienteer.run.files import INTENSITY_H5, LOOP_DENSITY
 from orienteer.volume.mrc import read_mrc
 from orienteer.volume.volume import Volume
 
@@ -45,7 +45,7 @@ class SmallVolume:
 def file_of(path: Path, kind: Kind, model: int) -> Path:
     """Where the volume of a model (counted from 1) lies; the file may be missing."""
     if kind == "intensity":
-        return path / "intensity.h5"
+        return path / INTENSITY_H5
     if kind == "density":
         return path / DENSITY_MRC if model == 1 else path / f"phased_model_{model}" / DENSITY_MRC
     one = path / f"{LOOP_DENSITY}.mrc"

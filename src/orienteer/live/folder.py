@@ -29,6 +29,7 @@ from orienteer.compute.nearest import meant_instead
 from orienteer.compute.plain_json import read_described, write_json
 from orienteer.errors import FileError
 from orienteer.run.events import EventLog
+from orienteer.run.files import EVENTS, SETTINGS
 from orienteer.run.settings import Settings
 from orienteer.run.settings_file import read_settings, write_settings
 from orienteer.source.journal import DESCRIPTION, DETECTOR, FORMAT, VERSION
@@ -47,11 +48,11 @@ class LiveFolder:
         self.path = path
         self.description = path / DESCRIPTION
         self.detector = path / DETECTOR
-        self.settings = path / "settings.toml"
+        self.settings = path / SETTINGS
         self.counters = path / "counters.json"
         self.map = path / "map"
         self.children = path / "children"
-        self.log = EventLog(path / "events.jsonl")
+        self.log = EventLog(path / EVENTS)
 
     @property
     def is_begun(self) -> bool:

@@ -17,6 +17,7 @@ from orienteer.compute.plain_json import plain, read_described, write_json
 from orienteer.compute.reading import reading
 from orienteer.compute.words import counted
 from orienteer.phase.ensemble import Cluster, Clusters
+from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
 from orienteer.phase.prtf import Prtf
 from orienteer.phase.r_factor import RFactor
 from orienteer.phase.scale import Scale
@@ -25,7 +26,6 @@ from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
 FORMAT, VERSION = "orienteer-phasing", 2
-DENSITY_MRC, DENSITY_H5, SUPPORT, DESCRIPTION = "density.mrc", "density.h5", "support.mrc", "phasing.json"
 # The agreement of each pair of more starts than this would be a file of megabytes.
 MOST_STARTS_IN_PAIRS = 200
 # A density that is farther off voxels that it has not seen, and so many errors of the data, does not fit.

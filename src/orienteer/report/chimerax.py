@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orienteer.compute.atomic import atomic_path
+from orienteer.run.files import CHIMERAX_SCRIPT
 
-NAME = "open_in_chimerax.cxc"
+NAME = CHIMERAX_SCRIPT
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,21 @@ from numpy.typing import NDArray
 
 from orienteer.detector.detector import Detector
 from orienteer.errors import FileError, OrienteerError
-from orienteer.phase.result import DENSITY_MRC, SUPPORT, read_description
-from orienteer.phase.result import DESCRIPTION as PHASING
+from orienteer.phase.files import DENSITY_MRC, SUPPORT
+from orienteer.phase.files import DESCRIPTION as PHASING
+from orienteer.phase.result import read_description
 from orienteer.reconstruction.settings import AUTO_SYMMETRY, EmcSettings
 from orienteer.report.frames import Frames, look_at_frames
 from orienteer.report.surface import surface_level
 from orienteer.report.words import sentence
-from orienteer.run.directory import LOOP_DENSITY, RunDirectory
+from orienteer.run.directory import RunDirectory
 from orienteer.run.events import STEP, read_events
+from orienteer.run.files import LOOP_DENSITY
+from orienteer.run.files import VALIDATION as FOLDER
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.orientations_file import read_orientations
 from orienteer.run.settings_file import read_settings, with_names_of_today
 from orienteer.validate.half_maps import MAP_FILES
-from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.result import read_validation
 from orienteer.volume.opening import open_volume, open_volumes
 from orienteer.volume.volume import Volume

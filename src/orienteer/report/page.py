@@ -16,7 +16,7 @@ import orienteer
 from orienteer.compute.atomic import atomic_path, unwritable
 from orienteer.compute.progress import steps
 from orienteer.errors import FileError
-from orienteer.phase.result import DENSITY_MRC, SUPPORT
+from orienteer.phase.files import DENSITY_MRC, SUPPORT
 from orienteer.report import chimerax
 from orienteer.report.chimerax import Map
 from orienteer.report.evidence import HALVES, MASK, Evidence, gather
@@ -34,11 +34,12 @@ from orienteer.report.trust import draw_trust
 from orienteer.report.validation_facts import ValidationFacts, validation_facts
 from orienteer.report.words import moment
 from orienteer.run.directory import RunDirectory
+from orienteer.run.files import REPORT
 
 if TYPE_CHECKING:
     from orienteer.run.run import Run
 
-NAME = "report.html"
+NAME = REPORT
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orienteer.compute.words import counted
-from orienteer.phase.result import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
+from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, DESCRIPTION, SUPPORT
 from orienteer.report.evidence import HALVES, MASK, Evidence
 from orienteer.report.figure import facts, missing
 from orienteer.report.markup import Content, Markup, element, joined
@@ -15,25 +15,27 @@ from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.settings_used import UsedSetting, commands, settings_of
 from orienteer.report.validation_facts import ValidationFacts
 from orienteer.report.words import NOT_KNOWN, listed, moment, number
+from orienteer.run import files
+from orienteer.validate.voxel_errors import ERRORS, MERGED
 
 _FILES = {
     DENSITY_MRC: "density",
     DENSITY_H5: "density, with its unit",
     SUPPORT: "support of the density",
     DESCRIPTION: "what phasing found",
-    "density_loop.mrc": "density that was phased in the loop",
-    "intensity.mrc": "intensity",
-    "intensity.h5": "intensity, all models; NaN where nothing was measured",
-    "orientations.h5": "orientation and fluence of every frame",
+    f"{files.LOOP_DENSITY}.mrc": "density that was phased in the loop",
+    files.INTENSITY_MRC: "intensity",
+    files.INTENSITY_H5: "intensity, all models; NaN where nothing was measured",
+    files.ORIENTATIONS: "orientation and fluence of every frame",
     HALVES[0]: "density of half set 1, aligned",
     HALVES[1]: "density of half set 2, aligned",
     MASK: "mask of the comparison",
-    "validation/intensity_merged.h5": "all frames merged once, unfiltered",
-    "validation/intensity_error.h5": "standard deviation of that merge, voxel by voxel",
-    "validation/validation.json": "what the validation found",
-    "settings.toml": "settings",
-    "run.json": "input, seed, versions, machine",
-    "events.jsonl": "log of the run",
+    f"{files.VALIDATION}/{MERGED}": "all frames merged once, unfiltered",
+    f"{files.VALIDATION}/{ERRORS}": "standard deviation of that merge, voxel by voxel",
+    f"{files.VALIDATION}/{files.VALIDATION_DESCRIPTION}": "what the validation found",
+    files.SETTINGS: "settings",
+    files.DESCRIPTION: "input, seed, versions, machine",
+    files.EVENTS: "log of the run",
 }
 
 

@@ -12,6 +12,7 @@ from orienteer.errors import OrienteerError
 from orienteer.report.evidence import Evidence
 from orienteer.report.phasing_facts import PhasingFacts
 from orienteer.report.plain_values import as_number, as_words
+from orienteer.run.files import DETECTOR
 from orienteer.run.method import find_method
 from orienteer.run.settings import Settings
 
@@ -85,7 +86,7 @@ def _reconstruct(evidence: Evidence, run: str) -> list[str]:
     given, described, frames = evidence.input, evidence.described, evidence.frames.value
     words = ["orienteer reconstruct", shlex.quote(as_words(given.get("path")) or "DATA"), "--out", run]
     if frames is not None and frames.needs_geometry:
-        words += ["--geometry", shlex.quote(str(evidence.path / "detector.h5"))]
+        words += ["--geometry", shlex.quote(str(evidence.path / DETECTOR))]
     wavelength_A = as_number(given.get("wavelength_A"))
     if frames is not None and frames.needs_wavelength and wavelength_A is not None:
         words += ["--wavelength-A", repr(wavelength_A)]

@@ -38,12 +38,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orienteer
+from orienteer.cluster.job import SLURM_FOLDER
 from orienteer.compute.arrays import Array
 from orienteer.compute.atomic import unwritable
 from orienteer.compute.machine import memory_GiB, processor_name, usable_cores
 from orienteer.compute.nearest import meant_instead
 from orienteer.compute.plain_json import read_described, write_json
 from orienteer.errors import FileError
+from orienteer.phase.files import DENSITY_H5, DENSITY_MRC, SUPPORT
+from orienteer.phase.files import DESCRIPTION as PHASED
+from orienteer.run import files
 from orienteer.run.checkpoint import LAST, NEW, PREVIOUS
 from orienteer.run.fault import NAME as FAULT
 from orienteer.run.lock import NAME as LOCK
@@ -67,22 +71,20 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "orienteer-run", 1
 _LIBRARIES = ("numpy", "scipy", "numba", "h5py", "finufft", "cupy-cuda13x", "cupy-cuda12x")
 _NEEDED = {"run_id", "method", "seed", "device", "input", "settings_hash"}
-_VALIDATION = "validation"
 _LOCKS = (LOCK, PHASING, VALIDATION)
+_DRAGONFLY = "dragonfly"
 _OWN = {
-    "run.json", "settings.toml", "detector.h5", "events.jsonl", "intensity.h5", "intensity.mrc",
-    "orientations.h5", "dragonfly", "slurm", _VALIDATION, LAST, PREVIOUS, NEW, SHARDS, FAULT, *_LOCKS,
-    "density.mrc", "density.h5", "support.mrc", "phasing.json", "density.png", "report.html",
-    "open_in_chimerax.cxc",
+    files.DESCRIPTION, files.SETTINGS, files.DETECTOR, files.EVENTS, files.INTENSITY_H5, files.INTENSITY_MRC,
+    files.ORIENTATIONS, files.VALIDATION, files.REPORT, files.CHIMERAX_SCRIPT, files.PICTURE, _DRAGONFLY,
+    SLURM_FOLDER, LAST, PREVIOUS, NEW, SHARDS, FAULT, *_LOCKS, DENSITY_MRC, DENSITY_H5, SUPPORT, PHASED,
 }  # fmt: skip
-LOOP_DENSITY = "density_loop"
-_OWN_MODEL = re.compile(rf"(intensity_\d+|{LOOP_DENSITY}(_\d+)?)\.mrc")
+_OWN_MODEL = re.compile(rf"(intensity_\d+|{files.LOOP_DENSITY}(_\d+)?)\.mrc")
 _OWN_RANK = re.compile(r"events_rank_\d{3,}\.jsonl")
 _OWN_SHARD = re.compile(r"\d{6,}_[0-9a-f]{8}_\d{3,}\.h5")
 _OWN_OUTPUT = re.compile(r"output_(\d{3,})\.h5")
 _OWN_PHASING = re.compile(r"phased_model_\d+")
 _OWN_PATTERNS = (_OWN_MODEL, _OWN_RANK, _OWN_SHARD, _OWN_OUTPUT, _OWN_PHASING)
-_FOLDERS = ("dragonfly", SHARDS)
+_FOLDERS = (_DRAGONFLY, SHARDS)
 _PART = re.compile(r"\.(.+)\.\d+\.part")
 
 
@@ -91,12 +93,12 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.events = path / "events.jsonl"
-        self.settings = path / "settings.toml"
-        self.detector = path / "detector.h5"
-        self.orientations = path / "orientations.h5"
-        self.intensity = path / "intensity.h5"
-        self._description = path / "run.json"
+        self.events = path / files.EVENTS
+        self.settings = path / files.SETTINGS
+        self.detector = path / files.DETECTOR
+        self.orientations = path / files.ORIENTATIONS
+        self.intensity = path / files.INTENSITY_H5
+        self._description = path / files.DESCRIPTION
 
     @property
     def is_run(self) -> bool:
@@ -137,8 +139,8 @@ class RunDirectory:
             for entry in [*self.path.iterdir(), *self._outputs()]:
                 if entry.name not in _LOCKS and entry.is_file() and _is_own(entry.name):
                     entry.unlink()
-            if (self.path / _VALIDATION).is_dir():  # of a result that is lost
-                shutil.rmtree(self.path / _VALIDATION)
+            if (self.path / files.VALIDATION).is_dir():  # of a result that is lost
+                shutil.rmtree(self.path / files.VALIDATION)
             for folder in self._folders():
                 with suppress(OSError):  # it holds other things
                     folder.rmdir()
@@ -240,10 +242,12 @@ class RunDirectory:
 
         write_volume(self.intensity, volumes)
         for number, volume in enumerate(volumes, start=1):
-            name = "intensity.mrc" if len(volumes) == 1 else f"intensity_{number}.mrc"
+            name = files.INTENSITY_MRC if len(volumes) == 1 else f"intensity_{number}.mrc"
             write_volume(self.path / name, volume)
         for number, density in enumerate(densities, start=1):
-            name = f"{LOOP_DENSITY}.mrc" if len(densities) == 1 else f"{LOOP_DENSITY}_{number}.mrc"
+            name = (
+                f"{files.LOOP_DENSITY}.mrc" if len(densities) == 1 else f"{files.LOOP_DENSITY}_{number}.mrc"
+            )
             write_volume(self.path / name, density)
         self._forget_other_numbers(len(volumes))
         write_orientations(self.orientations, orientations, iteration)
@@ -252,7 +256,7 @@ class RunDirectory:
         """Remove maps of a time when there were more or fewer models."""
         for entry in self.path.iterdir():
             stem, _, number = entry.stem.rpartition("_")
-            names = ("intensity", LOOP_DENSITY)
+            names = ("intensity", files.LOOP_DENSITY)
             is_single = entry.stem in names and n_models > 1
             is_numbered = stem in names and number.isdigit() and not 1 < n_models >= int(number)
             if entry.suffix == ".mrc" and (is_single or is_numbered):
@@ -260,7 +264,7 @@ class RunDirectory:
 
     def dragonfly_output(self, iteration: int) -> Path:
         """The path of Dragonfly's output after an iteration; its folder is there."""
-        folder = self.path / "dragonfly"
+        folder = self.path / _DRAGONFLY
         try:
             folder.mkdir(exist_ok=True)
         except OSError as error:

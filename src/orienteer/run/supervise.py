@@ -19,6 +19,7 @@ from orienteer.errors import FileError
 from orienteer.run.checkpoint import saved_iteration
 from orienteer.run.events import EventLog
 from orienteer.run.fault import Fault, forget_fault, read_fault
+from orienteer.run.files import EVENTS
 from orienteer.run.launch import Ending, Lost
 
 RESTARTS = 3
@@ -126,7 +127,7 @@ def _fault_of_lost(lost: Lost, first: tuple[int, str] | None) -> Fault:
 
 def _note(folder: Path, fault: Fault) -> None:
     """Put a death into the log, which nobody else could."""
-    log = EventLog(folder / "events.jsonl")
+    log = EventLog(folder / EVENTS)
     if log.path.exists():
         with suppress(FileError):
             log.append("failed", iteration=saved_iteration(folder), reason=fault.message, rank=fault.rank)

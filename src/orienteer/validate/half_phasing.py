@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orienteer.compute.progress import tell
+from orienteer.phase.files import DESCRIPTION
 from orienteer.phase.phasing import phase
-from orienteer.phase.result import DESCRIPTION, Phasing, read_description
+from orienteer.phase.result import Phasing, read_description
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.intensity import Intensity, open_intensity
 from orienteer.validate.half_runs import half_seed

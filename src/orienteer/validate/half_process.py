@@ -19,11 +19,11 @@ from typing import Any
 from orienteer.compute.arrays import import_cupy
 from orienteer.compute.machine import limit_cores
 from orienteer.phase.settings import PhaseSettings
+from orienteer.run.files import VALIDATION
 from orienteer.run.method import Method
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import half_phase_seed, phase_half
-from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.half_sets import split
 from orienteer.validate.halves import said_at_end
 from orienteer.validate.kept_models import kept_model
@@ -43,7 +43,7 @@ def work_on_half(
     """
     whole = Run.open(path)
     parts = split(whole.source, settings.sentinels)
-    run = Run.open(whole.path / FOLDER / f"half_{half}", parts[half - 1])
+    run = Run.open(whole.path / VALIDATION / f"half_{half}", parts[half - 1])
     run.device = device
 
     def ask(method: Method) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from orienteer.run.files import VALIDATION
 from orienteer.run.run import Run
 from orienteer.validate.half_sets import Parts
 from orienteer.validate.independence import check_independence, facts_of
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from orienteer.compute.arrays import DeviceName
     from orienteer.run.method import Step
 
-FOLDER = "validation"
 # "half" in ASCII: sets these seeds apart from all others that are drawn from the seed of a run.
 _SPAWN_KEY = 0x68616C66
 
@@ -59,7 +59,7 @@ def half_runs(
     device : where they are worked on; by default where the run was.
     restart : begin anew, and lose what the halves have done.
     """
-    place = run.path / FOLDER if folder is None else folder
+    place = run.path / VALIDATION if folder is None else folder
     section = run.settings
     if getattr(section, "models", 1) == "auto":  # a half looks for as many states as all frames have shown
         section = section.model_copy(update={"models": len(run.volumes())})

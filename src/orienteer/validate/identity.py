@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orienteer.errors import OrienteerError
-from orienteer.phase.result import DENSITY_H5
+from orienteer.phase.files import DENSITY_H5
 from orienteer.run.directory import RunDirectory
 from orienteer.volume.checksum import checksum
 from orienteer.volume.opening import open_volume, open_volumes

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 import orienteer
 from orienteer.compute.atomic import unwritable
 from orienteer.compute.plain_json import plain, read_described, write_json
+from orienteer.run.files import VALIDATION
+from orienteer.run.files import VALIDATION_DESCRIPTION as DESCRIPTION
 from orienteer.validate.coverage import Coverage
 from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
-from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
 from orienteer.validate.remarks import is_doubt, is_trouble, words_of_coverage, words_of_phasing
@@ -26,7 +27,6 @@ from orienteer.validate.states import StateAgreement
 from orienteer.volume.opening import write_volume
 
 FORMAT, VERSION = "orienteer-validation", 1
-DESCRIPTION = "validation.json"
 CRITERION = "0.143"
 # What both halves were given, in the words of a remark.
 KNOWN_ORIENTATIONS = "known orientations"
@@ -295,7 +295,7 @@ def read_validation(run: str | os.PathLike[str]) -> dict[str, Any] | None:
 
     Of a run that has changed since, the statement says so first.
     """
-    path = Path(run) / FOLDER / DESCRIPTION
+    path = Path(run) / VALIDATION / DESCRIPTION
     if not path.exists():
         return None
     told = read_described(path, "validation", FORMAT, VERSION)

@@ -19,6 +19,7 @@ from orienteer.phase.result import Phasing
 from orienteer.phase.settings import PhaseSettings
 from orienteer.reconstruction.frames.pixels import pixel_table
 from orienteer.reconstruction.stopwatch import part
+from orienteer.run.files import VALIDATION
 from orienteer.run.known_orientations import known_orientations_in_words
 from orienteer.run.measured_intensity import measured_intensity
 from orienteer.run.run import Run
@@ -26,7 +27,7 @@ from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.coverage import Coverage, coverage
 from orienteer.validate.half_maps import HalfMaps, compare_half_maps
 from orienteer.validate.half_phasing import half_phase_seed, phase_half, phase_run, phase_settings_for
-from orienteer.validate.half_runs import FOLDER, iterate_halves
+from orienteer.validate.half_runs import iterate_halves
 from orienteer.validate.halves import (
     Halves,
     begin_halves,
@@ -86,7 +87,7 @@ def validate(
     settings, device = settings or ValidationSettings(), whole.device if device is None else device
     refuse_unfinished(whole)
     halves = halves or (at_work.halves if at_work else None) or begin_halves(whole, settings, device)
-    folder = whole.path / FOLDER
+    folder = whole.path / VALIDATION
     if at_work is None or not at_work.is_on_whole:
         with part("voxel errors"):  # first, while others may be at work on the halves
             errors = voxel_errors(whole, settings, device)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from orienteer.reconstruction.frames.pixels import PixelTable, pixel_table
 from orienteer.run.checkpoint import load_checkpoint
+from orienteer.run.files import VALIDATION
 from orienteer.validate.bootstrap import bootstrap_intensity, relative_error
-from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.result import VoxelErrors
 from orienteer.validate.states import only_state
 from orienteer.volume.opening import open_volume, write_volume
@@ -33,7 +33,7 @@ def voxel_errors(run: Run, settings: ValidationSettings, device: DeviceName) -> 
         "replicates": settings.replicates, "seed": run.seed, "run_id": run.described["run_id"],
         "iteration": run.iteration,
     }  # fmt: skip
-    places = run.path / FOLDER / MERGED, run.path / FOLDER / ERRORS
+    places = run.path / VALIDATION / MERGED, run.path / VALIDATION / ERRORS
     kept = [open_volume(place) for place in places if place.exists()]
     if len(kept) < 2 or any(dict(volume.metadata) != made_from for volume in kept):
         pixels = pixel_table(run.source)

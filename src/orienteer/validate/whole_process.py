@@ -19,11 +19,11 @@ from orienteer.compute.machine import limit_cores
 from orienteer.phase.phasing import phase
 from orienteer.phase.settings import PhaseSettings
 from orienteer.run.directory import RunDirectory
+from orienteer.run.files import VALIDATION
 from orienteer.run.run import Run
 from orienteer.run.validation_settings import ValidationSettings
 from orienteer.validate.half_phasing import phase_run
 from orienteer.validate.half_process import end_with_the_other, say_done
-from orienteer.validate.half_runs import FOLDER
 from orienteer.validate.voxel_errors import voxel_errors
 from orienteer.volume.volume import Volume
 
@@ -35,7 +35,7 @@ def main() -> None:
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     limit_cores(int(order["cores"]))
     if order["device"] != "cpu":
-        _let_halves_begin(Path(order["path"]) / FOLDER)
+        _let_halves_begin(Path(order["path"]) / VALIDATION)
     device = choose_device(order["device"])
     if device == "cuda":
         _warm_up()
