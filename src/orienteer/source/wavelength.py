@@ -11,7 +11,7 @@ WAVELENGTH = "wavelength_A"
 def known_wavelengths(column: ArrayLike | None) -> NDArray[np.float64]:
     """The wavelengths of a column that are known: an event without one says nan or 0."""
     told: NDArray[Any] = np.asarray([] if column is None else column, dtype=np.float64)
-    return told[np.isfinite(told) & (told > 0)]
+    return np.asarray(told[np.isfinite(told) & (told > 0)], dtype=np.float64)
 
 
 def usual_wavelength(column: ArrayLike | None) -> float | None:
