@@ -65,7 +65,7 @@ FIGURES = [
         lambda r: _worst(r, "resolution_A"),
         _WHOLE_WAY,
         remark=lambda r: _runs(r["runs"]),
-        plain="Resolution of these densities (2 000 photons per frame) against the atoms, the worst of five",
+        plain="Resolution of these densities (2 000 photons per frame) against the atoms, the worst run",
         published="SpiniFEL: 13.7 Å (Shah et al.)",
     ),
     Figure(
