@@ -105,7 +105,7 @@ def runnable_pages() -> list[Any]:
 
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the pages speak of, small: a structure, a geometry, hits in CXI, a stack in plain HDF5."""
+    """The files that pages speak of, small: a structure, a geometry, hits in CXI, a stack in plain HDF5."""
     folder = tmp_path_factory.mktemp("samples")
     with contextlib.chdir(folder):
         write_structure(Path("particle.pdb"))

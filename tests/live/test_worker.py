@@ -300,7 +300,7 @@ def test_a_run_that_was_killed_while_it_was_begun_can_be_begun(
         with monkeypatch.context() as patched:
             patched.setattr("orienteer.live.folder.write_settings", killed)
             if n_writes == 1:
-                patched.setattr(LiveFolder, "_write", killed)
+                patched.setattr("orienteer.live.folder.write_json", killed)
             with pytest.raises(KeyboardInterrupt):
                 live.begin({"sources": {"list": "list"}}, Settings())
     live.make()

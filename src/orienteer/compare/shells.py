@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
 from orienteer.compute.grouped_sums import Groups
 from orienteer.errors import OrienteerError
@@ -73,16 +74,10 @@ def shell_index(n: int, width: float = 1.0) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=4)
 def _shell_index(n: int, width: float) -> NDArray[np.int32]:
-    index = np.floor(_radius(n) / width + 0.5).astype(np.int32)
+    index = np.floor(distances(centred_axis(n)) / width + 0.5).astype(np.int32)
     index[index >= n_shells(n, width)] = OUTSIDE
     index.setflags(write=False)
     return index
-
-
-def _radius(n: int) -> NDArray[np.float64]:
-    """Distance of every voxel from the centre voxel, in voxels, (n, n, n)."""
-    square = (np.arange(n) - n // 2).astype(np.float64) ** 2
-    return np.asarray(np.sqrt(square[:, None, None] + square[:, None] + square))
 
 
 def radial_mean(values: Array, width: float = 1.0) -> NDArray[np.float64]:
@@ -128,7 +123,7 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
 @lru_cache(maxsize=4)
 def _depth(n: int, width: float, on_gpu: bool) -> Array:
     """Distance of every voxel from the middle of its shell, in widths from -0.5 to 0.5, (n, n, n)."""
-    radius = _radius(n) / width
+    radius = distances(centred_axis(n)) / width
     depth = radius - np.floor(radius + 0.5)
     depth.setflags(write=False)
     return to_device(depth, "cuda") if on_gpu else depth

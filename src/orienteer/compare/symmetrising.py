@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, squared_distances
 from orienteer.compare.turning import CUBIC, LINEAR, filled, sample, spline_coefficients
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.orientation.point_group import PointGroup
@@ -97,8 +98,7 @@ def _equivalents(
     xp, n = array_namespace(cube), len(cube)
     largest = n // 2 - 1
     radius = largest if radius is None else min(radius, largest)
-    axis = np.arange(n) - n // 2
-    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
+    square = squared_distances(centred_axis(n))
     inside = np.flatnonzero(square.ravel()[: None if last_place is None else last_place + 1] <= radius**2)
     matrices = xp.asarray(to_matrix(group.quaternions))
     for first in range(0, len(inside), at_once):

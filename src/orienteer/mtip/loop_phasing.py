@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, array_namespace, to_device, to_numpy
 from orienteer.compute.fast_length import fast_length
 from orienteer.mtip.relative_grid import RelativeGrid
 from orienteer.phase.course import LAST_BLUR, Course
 from orienteer.phase.data import PhasingData, phasing_data
-from orienteer.phase.half_grid import frequencies, transform_of
+from orienteer.phase.half_grid import radii, transform_of
 from orienteer.phase.schedule import parse_schedule
 from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.state import PhaseState
@@ -146,8 +147,7 @@ class LoopPhasing:
     def _known(self) -> PhasingData:
         """What does not change: where there are pixels, and the shape of the first autocorrelation."""
         coarse = self.coarse
-        axis = (np.arange(coarse.edge) - coarse.edge // 2) * coarse.voxel_inv_A
-        length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+        length = distances(centred_axis(coarse.edge, coarse.voxel_inv_A))
         intensity = to_numpy(coarse.intensity(self.first)).clip(0, _BRIGHTEST) * self.envelope(length)
         low, high = self.measured_inv_A
         half = coarse.voxel_inv_A / 2  # a pixel speaks for voxels up to half a voxel away
@@ -167,8 +167,7 @@ class LoopPhasing:
 
     def _envelope(self, grid: RelativeGrid) -> Array:
         """The envelope (m, m, m // 2 + 1) on the box of a grid, in the order of a real FFT."""
-        whole, half = frequencies(grid.box)
-        length = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2) * grid.voxel_inv_A
+        length = radii(grid.box) * grid.voxel_inv_A
         return to_device(self.envelope(length), self.grid.device)
 
 

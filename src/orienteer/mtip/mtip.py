@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, DeviceName, to_numpy
 from orienteer.compute.ranks.mesh import SERIAL_MESH, Mesh
 from orienteer.compute.stage_log import logged
@@ -228,8 +229,8 @@ class Mtip(Emc):
         self._grid = RelativeGrid(
             work.edge_voxels, work.stage.voxel_inv_A, self.diameter_A, self.device
         )  # fmt: skip
-        axis = (np.arange(work.edge_voxels) - work.edge_voxels // 2) * work.stage.voxel_inv_A
-        self._roundness = self._round_at(np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2))
+        length = distances(centred_axis(work.edge_voxels, work.stage.voxel_inv_A))
+        self._roundness = self._round_at(length)
         self._phasings = {}
 
     def take_models(self, found: Compressed) -> None:

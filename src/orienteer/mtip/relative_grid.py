@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, to_device
 from orienteer.compute.fast_length import fast_length
 from orienteer.mtip.normal_equations import NormalEquations
@@ -66,8 +67,7 @@ class RelativeGrid:
         Distances r are as frequent in a ball as its overlap with itself after a shift by r, and so many
         products of random densities add up in a voxel.
         """
-        axis = (np.arange(self.n) - self.n // 2) * self.voxel_A / self.reach_A
-        x = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+        x = distances(centred_axis(self.n, self.voxel_A) / self.reach_A)
         overlap = np.maximum(1 - 1.5 * x + 0.5 * x**3, 0)
         return to_device(np.sqrt(overlap), self.device) * self.support
 

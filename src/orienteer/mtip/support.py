@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, squared_distances
 from orienteer.errors import OrienteerError
 
 
@@ -24,12 +25,12 @@ def autocorrelation_support(
     """
     if n < 2 or not 0 < voxel_A < np.inf:
         raise OrienteerError(f"{n} voxels of {voxel_A:g} A are no box for an autocorrelation.")
-    axis = np.arange(n) - n // 2
+    axis = centred_axis(n)
     has_mate: NDArray[Any] = np.abs(axis) <= (n - 1) // 2
     support: NDArray[np.bool_] = has_mate[:, None, None] & has_mate[:, None] & has_mate
     if diameter_A is None:
         return support
     if not diameter_A > 0:
         raise OrienteerError(f"the diameter is {diameter_A:g} A; it must be positive.")
-    square = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2
+    square = squared_distances(axis)
     return np.asarray(support & (square <= (diameter_A / voxel_A * (1 + 1e-9)) ** 2))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from orienteer.compare.distances import squared_distances
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_device
 from orienteer.compute.fast_length import fast_length
 from orienteer.compute.machine import usable_cores
@@ -104,8 +105,7 @@ class ToeplitzProduct:
 def beyond(m: int, radius: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Frequencies of a box with m voxels beyond a radius in periods per voxel, (m, m, m // 2 + 1) bool."""
     whole, half = np.fft.fftfreq(m), np.fft.rfftfreq(m)
-    square = whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2
-    return np.asarray(square > radius**2 * (1 + 1e-9))
+    return np.asarray(squared_distances(whole, half) > radius**2 * (1 + 1e-9))
 
 
 def _wrapped(kernel: Array, m: int) -> Array:

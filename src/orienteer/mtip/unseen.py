@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compute.arrays import Array, to_device
 from orienteer.reconstruction.model.autocorrelation import WienerFilter
 from orienteer.reconstruction.model.relative_intensity import both_friedel
@@ -45,8 +46,7 @@ def unseen_correlation(mtip: "Mtip", roundness: Array) -> NDArray[np.float64]:
     work, pixels, found = mtip.work, mtip.pixels, mtip.table.state()
     width_inv_A = max(_FEWEST_VOXELS * work.stage.voxel_inv_A, 1 / mtip.diameter_A)
     ring = rings(pixels.length_inv_A, width_inv_A)
-    axis = (np.arange(work.edge_voxels) - work.edge_voxels // 2) * work.stage.voxel_inv_A
-    length = np.sqrt(axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2)
+    length = distances(centred_axis(work.edge_voxels, work.stage.voxel_inv_A))
     ring_of_voxel = to_device(rings(length, width_inv_A), mtip.device)
     unseen = [[_Unseen.like(ring_of_voxel) for _ in range(mtip.n_halves)] for _ in range(mtip.n_models)]
     work.let_go()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import distances
 from orienteer.errors import OrienteerError
 from orienteer.phase.half_grid import density_of, frequencies, rounded_radii, transform_of
 
@@ -118,7 +119,7 @@ def _levels(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray
 def _distances(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Distance from the first voxel in voxels around the box, (n, n, n), and the same rounded."""
     whole, _ = frequencies(n)
-    distance = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + whole**2)
+    distance = distances(whole)
     return distance, np.rint(distance).astype(np.int64)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, squared_distances
 from orienteer.compare.symmetrising import symmetrised
 from orienteer.compute.arrays import Array, DeviceName, array_namespace, choose_device, to_device, to_numpy
 from orienteer.compute.fast_length import fast_length
@@ -244,8 +245,7 @@ def _cut_at(cube: NDArray[np.float64], edge: float, resolution_A: float) -> NDAr
             "Ask for a finer resolution.",
         )
     cube = _trimmed(cube, 2 * half + 1)
-    axis = np.arange(-half, half + 1)
-    beyond = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 > edge**2
+    beyond = squared_distances(centred_axis(2 * half + 1)) > edge**2
     return np.where(beyond, np.nan, cube)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compare.shells import radial_mean
 from orienteer.compute.machine import usable_cores
 
@@ -52,17 +53,16 @@ def with_fewer_voxels(cube: NDArray[np.float64], voxel_inv_A: float, diameter_A:
     if m >= _WORTHWHILE * n:
         return None
     measured = np.isfinite(cube)
-    axis = np.arange(n) - n // 2
-    radius = np.sqrt(axis[:, None, None] ** 2.0 + axis[:, None] ** 2 + axis**2)
+    radius = distances(centred_axis(n))
     profile = _Envelope(cube, _ENVELOPE / (diameter_A * voxel_inv_A))
     relative = np.where(measured, cube / profile(radius) - 1, 0.0)
     window = _window(m, diameter_A * n * voxel_inv_A)
     with ThreadPoolExecutor() as pool:
         smaller = pool.map(_in_smaller_box, (relative, measured.astype(np.float64)), (window, window))
         mean, known = smaller
-    new_axis = (np.arange(m) - m // 2) * (n / m)
-    new_radius = np.sqrt(new_axis[:, None, None] ** 2 + new_axis[:, None] ** 2 + new_axis**2)
-    values = profile(new_radius) * np.maximum(1 + mean / np.maximum(known, _MEASURED), 0.0)
+    values = profile(distances(centred_axis(m, n / m))) * np.maximum(
+        1 + mean / np.maximum(known, _MEASURED), 0.0
+    )
     values[known <= _MEASURED] = np.nan
     return Fewer(values, voxel_inv_A * n / m, float(np.sqrt((window**2).sum() / n**3)))
 
@@ -92,8 +92,7 @@ class _Envelope:
 
 def _window(m: int, diameter: float) -> NDArray[np.float64]:
     """(m, m, m) what is kept of the autocorrelation, its origin in the middle; diameter in its voxels."""
-    axis = np.arange(m) - m // 2
-    distance = np.sqrt(axis[:, None, None] ** 2.0 + axis[:, None] ** 2 + axis**2) / diameter
+    distance = distances(centred_axis(m)) / diameter
     return np.asarray(0.5 + 0.5 * np.cos(np.pi * np.clip((distance - _KEPT) / _FALL, 0, 1)))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import distances
 from orienteer.compare.shells import OUTSIDE, n_shells
 from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 from orienteer.compute.grouped_sums import Groups
@@ -61,8 +62,7 @@ def frequencies(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 @lru_cache(maxsize=2)
 def radii(n: int) -> NDArray[np.float64]:
     """Distance of each voxel of the half-grid from q = 0 in voxels, (n, n, n // 2 + 1)."""
-    whole, half = frequencies(n)
-    radius = np.sqrt(whole[:, None, None] ** 2 + whole[:, None] ** 2 + half**2)
+    radius = distances(*frequencies(n))
     radius.setflags(write=False)
     return radius
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, squared_distances
 from orienteer.compare.symmetrising import symmetrised
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.orientation.point_group import PointGroup
@@ -46,8 +47,7 @@ def choose_held_out(
     n = len(measured)
     inner = min(_SPARED_SPECKLES * speckle, float(np.quantile(radii(n)[measured], _MOST_SPARED)))
     candidates = measured & (radii(n) > inner)
-    axis = np.arange(n) - n // 2
-    inside = axis[:, None, None] ** 2 + axis[:, None] ** 2 + axis**2 <= (n / speckle / 2) ** 2
+    inside = squared_distances(centred_axis(n)) <= (n / speckle / 2) ** 2
     n_out = min(round(share * measured.sum()), int(candidates.sum()) // 2) // 2
     sets = []
     for number in (1, 4):  # of the random draws; others belong to the starts

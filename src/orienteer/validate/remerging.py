@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orienteer.compare.distances import centred_axis, distances
 from orienteer.compare.shells import radial_mean
 from orienteer.compute.arrays import Array, DeviceName, choose_device, namespace_of_device, to_numpy
 from orienteer.compute.progress import steps
@@ -75,8 +76,7 @@ class Remerging:
             """The radial mean at a distance in voxels; it is steep, so that logarithms are joined."""
             return np.exp(np.interp(radius, shells[good], np.log(mean[good])))
 
-        axis = (np.arange(self.n) - self.n // 2).astype(np.float64)
-        radius = np.sqrt(sum(a**2 for a in np.meshgrid(axis, axis, axis, indexing="ij", sparse=True)))
+        radius = distances(centred_axis(self.n))
         level = profile(radius)
         inside = radius <= shells[good][-1] + 1
         self.scale = np.where(inside, level, np.nan)

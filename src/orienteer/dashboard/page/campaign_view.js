@@ -26,7 +26,9 @@ export class CampaignView {
     this.numbers = new BigNumbers();
     this.missing = element("p", { class: "missing", hidden: true });
     this.shots = new ShotHistogram();
-    const [samples, shots, jobs, rules] = [card("Samples"), card("Shots"), card("Jobs"), card("Rules")];
+    const [samples, shots] = [card("Samples"), card("Shots")];
+    // Their rows have many words.
+    const [jobs, rules] = [card("Jobs", { wide: true }), card("Rules", { wide: true })];
     Object.assign(this, { samples, jobs, rules });
     shots.body.append(this.shots.whole);
     shots.aside.append(this.shots.controls);
