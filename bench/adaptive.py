@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from machine import describe_machine, report
 from orienteer.compute.arrays import to_numpy
@@ -53,11 +54,11 @@ class GridStudy(Emc):
         self.stages = [replace(stage, level=level, in_two_passes=False) for level in levels]
         self.stages[-1] = replace(self.stages[-1], in_two_passes=coarse_to_fine)
         self.course = Course(len(levels), 1, self.settings.iterations)
-        self._begin_start(0)
+        self.begin_start(0)
 
-    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+    def progress(self, work: Workspace, judging: NDArray[np.bool_], change: float) -> Progress:
         # A finer grid comes at the same resolution, so noise at its edge is no reason to stop.
-        return replace(super()._progress(work, log_likelihood, change), agreement_at_edge=None)
+        return replace(super().progress(work, judging, change), agreement_at_edge=None)
 
 
 def frames_of(n_frames: int, photons: float, pixels: int, edge_A: float) -> Source:

@@ -90,7 +90,7 @@ def nearness_of_speckles(data: Any, emc: Any) -> float:
 def tried(data: Any, noise: float) -> Any:
     """A run with symmetric models on trial, whose first stage has settled before."""
     emc = settled(data, noise)
-    words = emc._turn("next stage")
+    words = emc.take_turn("next stage")
     assert words == "The intensity looks alike after the rotations of I: is that its symmetry?"
     return emc
 
@@ -113,7 +113,7 @@ def test_the_symmetry_of_a_virus_is_found_tried_and_kept(frames_of_a_virus: Any)
     assert (step.symmetry, step.n_rotations) == ("I", poses)
     assert step.half_correlation > 0.9
     settle(emc)
-    assert emc._turn("next stage").startswith(
+    assert emc.take_turn("next stage").startswith(
         "The intensity has the symmetry I: with it frames that no model has seen gain"
     )
     assert (emc.group.name, emc.course.stage, emc.course.tries_symmetry) == ("I", 1, False)
@@ -160,7 +160,7 @@ def test_an_object_without_symmetry_is_left_as_it_is(simulated: Any) -> None:
     emc = settled(data, 0.1)
     assert not seeks_symmetry(emc)
     assert look_for_symmetry(emc) is None
-    assert emc._turn("next stage") == ""
+    assert emc.take_turn("next stage") == ""
     assert (emc.course.stage, emc.course.n_starts) == (1, 1)
 
 
@@ -214,7 +214,7 @@ def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     monkeypatch.setattr("orienteer.reconstruction.found_symmetry.look_for_symmetry", lambda emc: None)
     emc = settled(frames_of_a_virus, 0.3)
     assert emc.course.n_starts == 1
-    assert emc._turn("next stage") == (
+    assert emc.take_turn("next stage") == (
         "A nearly round particle may have ended beside the truth: there will be up to 4 starts, and the next "
         "begins with the inverse of this one."
     )
@@ -225,7 +225,7 @@ def test_a_nearly_round_particle_that_shows_no_symmetry_gets_other_starts(
     np.testing.assert_array_equal(emc.models, np.stack([emc.full] * 2))
     # Whoever says how many starts there are gets as many.
     emc = settled(frames_of_a_virus, 0.3, starts=1)
-    emc._turn("next stage")
+    emc.take_turn("next stage")
     assert (emc.course.n_starts, emc.course.stage) == (1, 1)
 
 
@@ -256,7 +256,7 @@ def test_every_second_start_of_a_nearly_round_particle_is_the_inverse_of_the_one
         models, full = emc.models, emc.full
         for start in (1, 2, 3):
             emc.models, emc.full = models, full  # every start comes to the same
-            assert emc._turn("next start") == ""
+            assert emc.take_turn("next start") == ""
             assert emc.course.start == start
             is_inverse = np.array_equal(emc.full[0], inverse_start(full[0]))
             assert is_inverse == (is_round and start != 2)
@@ -270,8 +270,8 @@ def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(
     )
     emc = settled(frames_of_a_virus, 0.3)
     models, emc.course.last_log_likelihood = emc.models, -7.0
-    emc._turn("next stage")
-    assert emc._turn("next stage").startswith("It has not. A nearly round particle may")
+    emc.take_turn("next stage")
+    assert emc.take_turn("next stage").startswith("It has not. A nearly round particle may")
     assert (emc.course.n_starts, emc.course.start, emc.group.name) == (4, 1, "C1")
     assert [each["log_likelihood"] for each in emc.candidates] == [-7.0]
     np.testing.assert_array_equal(emc.candidates[0]["models"], models)
@@ -280,9 +280,9 @@ def test_a_symmetry_that_is_not_kept_leaves_everything_as_it_was(
 def test_a_start_that_shows_the_symmetry_is_the_last(frames_of_a_virus: Any) -> None:
     emc = settled(frames_of_a_virus, 0.3)
     emc.course.n_starts, emc.course.start, emc.candidates = 4, 1, [{"log_likelihood": 0.0}]
-    assert "is that its symmetry?" in emc._turn("next start")
+    assert "is that its symmetry?" in emc.take_turn("next start")
     settle(emc)
-    assert emc._turn("next start").startswith("The intensity has the symmetry I")
+    assert emc.take_turn("next start").startswith("The intensity has the symmetry I")
     assert (emc.course.start, emc.course.stage, emc.candidates) == (1, 1, [])
     assert emc.course.has_start
 
@@ -290,10 +290,10 @@ def test_a_start_that_shows_the_symmetry_is_the_last(frames_of_a_virus: Any) -> 
 def test_starts_that_were_asked_for_are_made_and_the_best_is_looked_at(frames_of_a_virus: Any) -> None:
     emc = settled(frames_of_a_virus, 0.3, starts=2)
     emc.course.last_log_likelihood = -1.0
-    assert emc._turn("next start") == ""
+    assert emc.take_turn("next start") == ""
     assert (emc.course.start, len(emc.candidates)) == (1, 1)
     emc.course.last_log_likelihood = -2.0
-    assert "is that its symmetry?" in emc._turn("best start")
+    assert "is that its symmetry?" in emc.take_turn("best start")
     assert (emc.course.start, emc.course.stage, emc.group.name) == (0, 0, "I")
 
 
@@ -313,7 +313,7 @@ def test_a_first_stage_that_would_end_the_run_is_looked_at_too(
 
     monkeypatch.setattr(emc.course, "judge", judge)
     # One iteration from a random start makes no sentinel likelier, and the stage would just go on.
-    monkeypatch.setattr("orienteer.reconstruction.emc.watch_sentinels", lambda *_: None)
+    monkeypatch.setattr("orienteer.reconstruction.course.turns.watch_sentinels", lambda *_: None)
     step = emc.step()
     assert "is that its symmetry?" in step.note
     assert (step.finished, step.reason, emc.group.name) == (False, "", "I")
@@ -374,7 +374,7 @@ def test_a_checkpoint_keeps_what_is_tried(frames_of_a_virus: Any) -> None:
     ours, theirs = emc.step(), again.step()
     assert ours.log_likelihood == theirs.log_likelihood
     np.testing.assert_array_equal(emc.models, again.models)
-    assert emc._turn("next stage") == again._turn("next stage")
+    assert emc.take_turn("next stage") == again.take_turn("next stage")
     assert again.course.stage == 1
 
 
@@ -386,13 +386,13 @@ def test_a_trial_on_the_gpu_is_that_on_the_cpu(frames_of_a_virus: Any) -> None:
     gpu.models, gpu.full = gpu.xp.asarray(cpu.models), gpu.xp.asarray(cpu.full)
     gpu.half_correlation = cpu.half_correlation
     assert seeks_symmetry(gpu)
-    assert gpu._turn("next stage") == cpu._turn("next stage")
+    assert gpu.take_turn("next stage") == cpu.take_turn("next stage")
     assert isinstance(gpu.models, gpu.xp.ndarray)
     np.testing.assert_allclose(to_numpy(gpu.models), cpu.models, atol=2e-3)
     np.testing.assert_allclose(gpu.candidates[0]["evidence"], cpu.candidates[0]["evidence"], atol=0.1)
     settle(gpu)
     assert gpu.group.name == "I"
-    assert gpu._turn("next stage").startswith("The intensity has the symmetry I")
+    assert gpu.take_turn("next stage").startswith("The intensity has the symmetry I")
 
 
 @pytest.mark.slow

@@ -217,11 +217,11 @@ class Mtip(Emc):
 
     # Stages and states ------------------------------------------------------------------------------------
 
-    def _begin_start(self, start: int) -> None:
+    def begin_start(self, start: int) -> None:
         if start == 0:
             self._radial_mean = self.profile
             self.profile = self._first_envelope = envelope_of(self.profile, self.diameter_A)
-        super()._begin_start(start)
+        super().begin_start(start)
 
     def enter(self, stage: int, *, is_new: bool = True) -> None:
         super().enter(stage, is_new=is_new)
@@ -262,16 +262,16 @@ class Mtip(Emc):
             )
         return self._phasings[half, model]
 
-    def _learnt(self) -> dict[str, Any]:
+    def learnt(self) -> dict[str, Any]:
         densities = {
             f"phasing/{half}/{model}/{name}": value
             for (half, model), phasing in self._phasings.items()
             for name, value in phasing.arrays().items()
         }
-        return {**super()._learnt(), **densities}
+        return {**super().learnt(), **densities}
 
-    def _take(self, learnt: Mapping[str, Any]) -> None:
-        super()._take(learnt)
+    def take_learnt(self, learnt: Mapping[str, Any]) -> None:
+        super().take_learnt(learnt)
         found: dict[tuple[int, int], dict[str, Any]] = {}
         for path, value in learnt.items():
             if path.startswith("phasing/"):

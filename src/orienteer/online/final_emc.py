@@ -26,11 +26,11 @@ class FinalEmc(Emc):
         if learnt is not None and tries_both:
             self._from_map = self.course.n_starts
             self.course.n_starts += 1
-            self._begin_start(0)
+            self.begin_start(0)
         elif learnt is not None:
             self.course.n_starts, self.course.has_start = 1, True
 
-    def _begin_start(self, start: int) -> None:
-        super()._begin_start(start)
+    def begin_start(self, start: int) -> None:
+        super().begin_start(start)
         if self._learnt_map is not None and start == self._from_map:
             begin_from(self, self._learnt_map)

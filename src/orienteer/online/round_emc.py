@@ -65,11 +65,11 @@ class RoundEmc(Emc):
         solved = solve_deposits(deposits, self.group, prior)
         return filter_halves(self.memory.joined(solved, prior), self.group, prior)
 
-    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
-        now = super()._progress(work, log_likelihood, change)
+    def progress(self, work: Workspace, judging: NDArray[np.bool_], change: float) -> Progress:
+        now = super().progress(work, judging, change)
         return replace(now, iterations_done=_SETTLED) if now.iterations_done >= self.most_rounds else now
 
-    def _turn(self, turn: Turn) -> str:
+    def take_turn(self, turn: Turn) -> str:
         self.turn = turn
         return ""
 

@@ -89,7 +89,7 @@ class Carried(Preparation):
         self.work: Workspace
         self.annealing: Annealing
         self.watch: SentinelWatch | None = None
-        self._begin_start(0)
+        self.begin_start(0)
 
     # Models -----------------------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Carried(Preparation):
 
     # Stages -----------------------------------------------------------------------------------------------
 
-    def _begin_start(self, start: int) -> None:
+    def begin_start(self, start: int) -> None:
         self.course.start, self.course.has_asked_symmetry, self.models = start, False, None
         self.table.weight = self.first_weight.copy()
         self.fluence = self.first_fluence()
@@ -281,7 +281,7 @@ class Carried(Preparation):
             for name, value in candidate.items()
         }
         return {
-            **self._learnt(),
+            **self.learnt(),
             **candidates,
             "group": self.group.name,
             "n_candidates": len(self.candidates),
@@ -297,7 +297,7 @@ class Carried(Preparation):
             **self.momentum.state(),
         }
 
-    def _learnt(self) -> dict[str, Any]:
+    def learnt(self) -> dict[str, Any]:
         """What the frames have taught so far: models and their agreement, junk, fluences, noise."""
         return {
             "models": to_numpy(self.models),
@@ -311,7 +311,7 @@ class Carried(Preparation):
             **state_of_ratios(self.ratios),
         }
 
-    def _take(self, learnt: Mapping[str, Any]) -> None:
+    def take_learnt(self, learnt: Mapping[str, Any]) -> None:
         xp = self.xp
         self.momentum.forget()
         self.models, self.full = (xp.asarray(learnt[name], dtype=np.float32) for name in ("models", "full"))
@@ -347,7 +347,7 @@ class Carried(Preparation):
         self.noise.restore(state)
         self.models, self.n_models = None, len(state["full"])
         self.enter(int(state["course/stage"]))
-        self._take(state)
+        self.take_learnt(state)
         self.watch = watch_of(state)
         log_prior = np.asarray(state["log_prior"], dtype=np.float32)
         if len(log_prior) == len(self.work.rows):  # else another version had another grid

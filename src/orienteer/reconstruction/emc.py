@@ -9,7 +9,8 @@ the grid can hold.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,9 @@ from orienteer.compute.arrays import Array
 from orienteer.compute.progress import steps
 from orienteer.compute.stage_log import awaited, logged
 from orienteer.likelihood.base import Likelihood
-from orienteer.reconstruction.carried import MOST_STARTS, Carried
-from orienteer.reconstruction.course.course import Progress, Turn, chosen_start, first_edge_shell
-from orienteer.reconstruction.course.time_left import seconds_left
-from orienteer.reconstruction.found_symmetry import seeks_symmetry, settle_symmetry, try_symmetry
+from orienteer.reconstruction.carried import Carried
+from orienteer.reconstruction.course.course import Progress, Turn, first_edge_shell
+from orienteer.reconstruction.course.turns import decide, next_turn, take_turn
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.model.compression import Compressed, compress
 from orienteer.reconstruction.model.nearness import Halves, gain_in_nearness
@@ -33,15 +33,10 @@ from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.known_poses import KnownPoses
 from orienteer.reconstruction.orienting.search import N_SAMPLE, Grid, Search, choose_search
-from orienteer.reconstruction.orienting.sentinels import is_watched, watch_sentinels
-from orienteer.reconstruction.orienting.temperature import Annealing
-from orienteer.reconstruction.results import agreement_A, radial_summary
-from orienteer.reconstruction.states.number_of_states import ask_sentinels
 from orienteer.reconstruction.states.posterior import StatePosterior
-from orienteer.reconstruction.states.splitting import drop_state, likeliest_split, split_state
-from orienteer.reconstruction.states.summary import occupancy, state_summaries
 from orienteer.reconstruction.step import Step
 from orienteer.reconstruction.stopwatch import batch_stage
+from orienteer.reconstruction.telling import told
 from orienteer.reconstruction.workspace import Workspace
 from orienteer.slicing.sums import make_sums
 
@@ -87,89 +82,29 @@ class Emc(Carried):
             update_nuisances(self, deposits)
             if course.stage == 0:  # while frames still change their states
                 self.learn_ratios()
-        merged = table.merged & ~self.sentinel
-        if (merged & (self.first_weight > 0)).any():
-            # What looks like something else has no say in how well the others fit.  What is left out later
-            # has: likelihoods of the same frames can be compared, from step to step and start to start.
-            merged &= self.first_weight > 0
-        now = self._progress(work, float(table.log_evidence[merged].mean()), change)
+        judging = self._judging
+        now = self.progress(work, judging, change)
         if self.annealing.is_followed and now.agreement is not None:
             self.annealing.follow(now.agreement)
-        stage, start = course.stage, course.start
-        turn, words = self._next_turn(now, likelihood, beta)
+        turn, words = next_turn(self, now, likelihood, beta)
         if turn == "end" and not course.after_limit and self.settings.refine:
             with logged("refine"):
                 refine_all(self, likelihood)
-            now = self._progress(work, float(table.log_evidence[merged].mean()), change)
-        watch = self.watch if self.watch is not None and self.watch.is_by_halves else None
-        radial = radial_summary(
-            self.half_correlation, self.profile, work.stage.voxel_inv_A, work.stage.merged_inv_A
-        )
-        if self.n_halves < 2:  # one model agrees with itself, which is nothing to be shown
-            del radial["half_correlation"]
-        seconds, given = time.monotonic() - began, self.settings.given_group
-        left = seconds_left(
-            seconds, course, self.annealing, self.stages, self.pixels, given.order, self._spread,
-            self.n_models, self.growth.expected(self.n_models),
-        )  # fmt: skip
-        note = self._chosen(turn)
-        states, group = state_summaries(self), self.group.name
-        perplexity = table.mean_perplexity(merged)
-        sent = self.mesh.all.sum(self.mesh.sent_bytes - sent_before)
-        note = " ".join(said for said in (note, words, self._turn(turn)) if said)
-        return Step(
-            iteration=course.iteration,
-            log_likelihood=now.log_likelihood,
-            change=change,
-            inverse_temperature=min(beta, 1.0),
-            perplexity=perplexity,
-            grid_level=work.stage.level,
-            n_rotations=work.n_poses,
-            resolution_A=now.resolution_A,
-            sentinel_agreement_deg=None if watch is None else watch.agreement_deg,
-            sentinel_gain_nats=None if watch is None else watch.gain_nats,
-            half_correlation=now.agreement,
-            seconds=seconds,
-            seconds_left=left,
-            photons_merged=float(self.frames.photons[merged].sum()),
-            stage=stage + 1,
-            n_stages=course.n_stages,
-            start=start + 1,
-            finished=course.finished,
-            reason=course.reason,
-            note=note,
-            states=states,
-            radial=radial,
-            sent_bytes=sent,
-            symmetry=group,
-            agrees_to_A=agreement_A(radial) if self.n_halves == 2 and not course.found_nothing else None,
-        )
+            now = self.progress(work, judging, change)
+        step = told(self, work, judging, now, beta, began, sent_before)
+        notes = decide(self, turn), words, self.take_turn(turn)
+        return replace(step, note=" ".join(note for note in notes if note))
 
-    def _next_turn(self, now: Progress, likelihood: Likelihood, beta: float) -> tuple[Turn, str]:
-        """What comes after an iteration, and a sentence where a symmetry is tried instead of the end."""
-        course, words = self.course, ""
-        turn = course.judge(now)
-        if is_watched(course, turn):
-            with logged("sentinels"):
-                self.watch = watch_sentinels(self, likelihood, beta)
-            if (watch := self.watch) is not None:
-                turn = course.heed_sentinels(
-                    turn, now.iterations_done, is_no_better=watch.is_no_better, is_worse=watch.is_worse
-                )
-        if turn == "end" and course.stage == 0:
-            turn, words = self._before_end()
-        return course.heed_limit(turn), words
+    @property
+    def _judging(self) -> NDArray[np.bool_]:
+        """(N,) the frames that say how likely the models are.
 
-    def _chosen(self, turn: Turn) -> str:
-        """Say which start goes on, or decide about the number of states, where that comes next."""
-        turn = cast(Turn, self.course.after_limit or turn)
-        if turn == "best start":
-            nats = [each["log_likelihood"] for each in self.candidates] + [self.course.last_log_likelihood]
-            return chosen_start(nats)
-        if turn == "judge states":
-            asked = ask_sentinels(self) if self.settings.models == "auto" else None
-            return self.growth.judge(asked, occupancy(self), lambda: likeliest_split(self).gain)
-        return ""
+        What looks like something else has no say in how well the others fit.  What is left out later has:
+        likelihoods of the same frames can be compared, from step to step and start to start.
+        """
+        merged = self.table.merged & ~self.sentinel
+        particles = merged & (self.first_weight > 0)
+        return particles if particles.any() else merged
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
         """What the frames of each half leave behind, and the models that it makes."""
@@ -318,7 +253,8 @@ class Emc(Carried):
         """(P,) float32, every slice of a round particle: relative to the radial mean it is 1."""
         return self.xp.ones(len(self.work.places), dtype=np.float32)
 
-    def _progress(self, work: Workspace, log_likelihood: float, change: float) -> Progress:
+    def progress(self, work: Workspace, judging: NDArray[np.bool_], change: float) -> Progress:
+        """What an iteration has come to.  judging : (N,) the frames whose likelihood counts."""
         radius = int(work.stage.scored_inv_A / work.stage.voxel_inv_A)
         agreement = at_edge = None
         if self.n_halves == 2:
@@ -328,85 +264,16 @@ class Emc(Carried):
                 first = first_edge_shell(radius, self.speckle, self.group.order)
                 at_edge = float(self.half_correlation[first : max(3, radius)].mean())
         return Progress(
-            log_likelihood, change, agreement, at_edge, 1 / work.stage.scored_inv_A,
-            self.annealing.iterations_done, self._spread,
+            float(self.table.log_evidence[judging].mean()), change, agreement, at_edge,
+            1 / work.stage.scored_inv_A, self.annealing.iterations_done, self._spread,
         )  # fmt: skip
 
-    def _turn(self, turn: Turn) -> str:
+    def take_turn(self, turn: Turn) -> str:
         """Make ready for what comes next; one sentence where there is something to be said of it."""
-        words, is_left = "", False
-        if self.course.tries_symmetry and turn not in ("go on", "end"):
-            is_kept, words = settle_symmetry(self)
-            turn, is_left = "next stage" if is_kept else turn, not is_kept
-        # Whoever says how many starts there are gets as many, of which the best is looked at.
-        is_asked = turn == "next stage" or (turn == "next start" and not self.settings.starts)
-        if not words and is_asked and seeks_symmetry(self):
-            if words := try_symmetry(self):
-                return words
-            is_left = True
-        is_settled = self.course.n_starts > 1 or self.course.has_start or self.settings.starts
-        if is_left and not is_settled:
-            self.course.n_starts, turn = MOST_STARTS, "next start"
-            words += (
-                " A nearly round particle may have ended beside the truth: there will be up to "
-                f"{MOST_STARTS} starts, and the next begins with the inverse of this one."
-            )
-        if turn == "next stage":
-            self.enter(self.course.stage + 1)
-        elif turn in ("next start", "best start"):
-            found = self._learnt()
-            self.candidates.append({**found, "log_likelihood": self.course.last_log_likelihood})
-            if turn == "next start":
-                self._begin_start(self.course.start + 1)
-                return words.strip()
-            best = int(np.argmax([candidate["log_likelihood"] for candidate in self.candidates]))
-            self.course.start = best
-            self.course.has_start = True
-            self._take(self.candidates[best])
-            self.candidates = []
-            if seeks_symmetry(self) and (words := try_symmetry(self)):
-                return words
-            self.enter(0 if self.course.grows else 1, is_new=False)
-        elif turn == "judge states":
-            self._grow()
-        return words.strip()
-
-    def _before_end(self) -> tuple[Turn, str]:
-        """What comes after a first stage that would end the run, and a sentence about it."""
-        words = ""
-        if self.course.is_at_limit and (self.course.tries_symmetry or seeks_symmetry(self)):
-            return self.course.take_back_the_end(), ""  # a higher limit comes here once more
-        if self.course.tries_symmetry:
-            is_kept, words = settle_symmetry(self)
-            if is_kept:
-                return "end", words
-        elif not (seeks_symmetry(self) and (words := try_symmetry(self))):
-            return "end", ""
-        return self.course.take_back_the_end(), words
-
-    def _grow(self) -> None:
-        """Do what was decided about the number of models."""
-        growth = self.growth
-        if growth.verdict in ("split", "begin again"):
-            if growth.verdict == "begin again":
-                growth.n_tries += 1
-                drop_state(self, int(occupancy(self).argmin()))
-            else:
-                growth.n_tries = 0
-                growth.before = {**self._learnt(), **self.table.state(), "evidence": growth.evidence}
-            split_state(self)
-            self.momentum.forget()
-            self.course.enter(0)
-            self.annealing = Annealing(len(self.work.poses), after_split=True)
-            return
-        if growth.verdict == "take back":
-            self._take(growth.before)
-            self.table.restore(growth.before)
-        growth.before, self.course.grows = {}, False
-        self.enter(1)
+        return take_turn(self, turn)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a state of the same run, bit for bit where the plan is the same; else it is told."""
         super().restore(state)
-        if words := self._turn(self.course.reopen()):
+        if words := self.take_turn(self.course.reopen()):
             self.remarks.append(words)

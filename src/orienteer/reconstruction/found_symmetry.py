@@ -75,7 +75,7 @@ def try_symmetry(emc: "Emc") -> str:
         axes = look_for_symmetry(emc)
         if axes is None:
             return ""
-        found = {**emc._learnt(), "log_likelihood": emc.course.last_log_likelihood}
+        found = {**emc.learnt(), "log_likelihood": emc.course.last_log_likelihood}
         emc.candidates.append({**found, "evidence": ask_sentinels(emc).evidence})
         emc.table.quaternion = np.asarray(compose(emc.table.quaternion, axes.quaternion))
         emc.models = emc.xp.stack([symmetric_models(half, axes) for half in emc.models])
@@ -98,7 +98,7 @@ def settle_symmetry(emc: "Emc") -> tuple[bool, str]:
     else:
         emc.take_group(PointGroup())
         emc.enter(0, is_new=False)
-        emc._take(before)
+        emc.take_learnt(before)
         emc.course.last_log_likelihood = float(before["log_likelihood"])
     return is_kept, words
 

@@ -19,7 +19,7 @@ def stage_of(data: Any, level: int, in_two_passes: bool, **settings: Any) -> Emc
     first, last = emc.stages[0], emc.stages[-1]
     emc.stages = [replace(first, level=4), replace(last, level=level, in_two_passes=in_two_passes)]
     emc.course.n_stages = 2
-    emc._begin_start(0)
+    emc.begin_start(0)
     return emc
 
 
@@ -40,7 +40,7 @@ def known(data: Any) -> dict[str, Any]:
 
 def enter_last(data: Any, known: dict[str, Any], in_two_passes: bool) -> Emc:
     emc = stage_of(data, LEVEL, in_two_passes)
-    emc._take(known)
+    emc.take_learnt(known)
     emc.half_correlation = known["half_correlation"]
     emc.enter(1)
     return emc

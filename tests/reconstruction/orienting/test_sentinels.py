@@ -20,7 +20,7 @@ def test_they_are_looked_at_every_fifth_iteration_and_at_the_end_of_a_stage() ->
 
 def test_steps_between_tell_the_last_agreement(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "orienteer.reconstruction.emc.is_watched", lambda course, _: course.iteration in (1, 4)
+        "orienteer.reconstruction.course.turns.is_watched", lambda course, _: course.iteration in (1, 4)
     )
     emc = tiny.emc(symmetry="I", sentinels=0.3)
     told = [emc.step().sentinel_agreement_deg for _ in range(6)]
