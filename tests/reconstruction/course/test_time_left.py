@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orienteer.reconstruction.course.course import Course
@@ -36,6 +37,19 @@ def test_later_stages_with_more_poses_take_longer(tiny: Any) -> None:
     last = estimate(tiny, Course(0, 1, 400, stage=n - 1), iterations_done=2)
     assert last == pytest.approx(2 * 2.0)
     assert estimate(tiny, Course(0, 1, 400), target=8.0) > 10 * last
+
+
+def test_a_stage_whose_changes_hardly_shrink_goes_on_for_long(tiny: Any) -> None:
+    """A change of 0.01 that shrinks to 0.99 each time is below a tenth in all after 230 more."""
+    course = Course(0, 1, 4000, last_change=0.01, log_ratio=np.log(0.99))
+    slow = estimate(tiny, course, target=8.0, iterations_done=20)
+    course = Course(0, 1, 4000, last_change=0.01, log_ratio=np.log(0.5))
+    quick = estimate(tiny, course, target=8.0, iterations_done=20)
+    # The stage is given up 60 iterations after annealing; the other has little to come, and ends.
+    assert slow - quick == pytest.approx(2.0 * (60 - 20 - 1))
+    course = Course(0, 1, 4000, last_change=0.01, log_ratio=np.log(0.9))
+    # 0.01 * 0.9 / (1 - 0.9) is below 0.1 already.
+    assert estimate(tiny, course, target=8.0, iterations_done=20) == quick
 
 
 def test_more_starts_take_longer_and_a_limit_bounds_it(tiny: Any) -> None:

@@ -171,7 +171,7 @@ class Course:
         is_better = (
             gain >= _SMALL_GAIN
             or agreement - self.last_agreement >= _SMALL_AGREEMENT
-            or (rest >= _SMALL_REST and not self._moves_noise(now))
+            or (rest >= _SMALL_REST and not self._moves_noise(now.perplexity))
         )
         self.last_log_likelihood, self.last_agreement = now.log_likelihood, agreement
         out_of_patience = now.iterations_done >= self.patience
@@ -219,13 +219,28 @@ class Course:
         ratio = now.change / self.last_change
         return ratio < 1 and now.change * ratio / (1 - ratio) < _SMALL_REST
 
-    def _moves_noise(self, now: Progress) -> bool:
+    def iterations_to_settle(self, iterations_done: int, perplexity: float) -> int:
+        """Further iterations that the stage will take, at least 1, if its changes shrink as they did.
+
+        iterations_done, perplexity : as in :class:`Progress`.
+        """
+        fewest = fewest_iterations(perplexity)
+        if iterations_done <= fewest or self._moves_noise(perplexity) or not self.last_change > 0:
+            return max(1, fewest + 1 - iterations_done)
+        most = max(1, self.patience - iterations_done)
+        if not self.log_ratio < 0:
+            return most
+        # After k iterations the change still to come is smaller by the factor exp(k log_ratio).
+        to_come = self.last_change / np.expm1(-self.log_ratio)
+        return int(np.clip(np.ceil(np.log(_SMALL_REST / to_come) / self.log_ratio), 1, most))
+
+    def _moves_noise(self, perplexity: float) -> bool:
         """Whether nothing but noise moves a model, if neither likelihood nor agreement gain.
 
         At full resolution frames that know their poses have brought what they have within a few iterations.
         Voxels of few photons go on to change for dozens more.
         """
-        return self.is_last_stage and now.perplexity <= _FEW_POSES
+        return self.is_last_stage and perplexity <= _FEW_POSES
 
     def _change_to_come(self, change: float) -> float:
         """The sum of all later changes, if each is smaller than the one before by the same ratio.

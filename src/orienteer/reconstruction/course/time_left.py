@@ -39,7 +39,8 @@ def seconds_left(
         for n, stage in zip(n_poses, stages, strict=True)
     ]
     fewest = fewest_iterations(perplexity)
-    here = annealing.iterations_left + max(1, fewest + 1 - annealing.iterations_done)
+    settling = course.iterations_to_settle(annealing.iterations_done, perplexity)
+    here = annealing.iterations_left + settling
     last = max(n_models, most_models) if course.grows else n_models
     work = here * cost[course.stage] * n_models + _ITERATIONS_OF_STAGE * sum(cost[course.stage + 1 :]) * last
     if course.stage == 0:
