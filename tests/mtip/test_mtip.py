@@ -9,6 +9,7 @@ import pytest
 import orienteer
 from orienteer.compare.alignment import align_intensities
 from orienteer.compare.comparison import compare
+from orienteer.compare.shells import shell_index
 from orienteer.compute.arrays import DeviceName, to_numpy
 from orienteer.mtip.mtip import Mtip
 from orienteer.mtip.settings import MtipSettings
@@ -48,6 +49,21 @@ def test_an_object_is_found_from_a_random_start(
     assert mtip.orientations()["quaternion"].shape == (80, 4)
     # Phasing took part in it, with one density for each volume and half.
     assert sorted(mtip._phasings) == [(0, 0), (1, 0)]
+
+
+@pytest.mark.timeout(600)
+def test_the_radial_mean_that_is_shown_has_the_rings_of_the_intensity(
+    blind: tuple[Mtip, list[Any]],
+) -> None:
+    mtip, steps = blind
+    values = np.asarray(mtip.volumes()[0].values, np.float64)
+    shell = shell_index(len(values))
+    shown = np.array(steps[-1].radial["intensity"])
+    shells = np.arange(1, len(shown) + 1)  # the first radius is one voxel
+    mean = np.array([np.nanmean(values[shell == radius]) for radius in shells])
+    error = np.log(shown / mean)
+    envelope = np.log(mtip.profile(np.array(steps[-1].radial["q_inv_A"])) / mean)
+    assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(envelope**2))
 
 
 @pytest.mark.timeout(600)

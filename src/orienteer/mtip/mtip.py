@@ -109,7 +109,9 @@ class Mtip(Emc):
         self.half_correlation = np.average(by_model, axis=0, weights=photons)
         self._found = replace(self._found, half_correlation=self.half_correlation, by_model=by_model)
         stage = self.work.stage
-        radial = radial_summary(self.half_correlation, self.profile, stage.voxel_inv_A, stage.merged_inv_A)
+        radial = radial_summary(
+            self.half_correlation, self.radial_mean, stage.voxel_inv_A, stage.merged_inv_A
+        )
         last = max(3, int(stage.scored_inv_A / stage.voxel_inv_A))
         return replace(
             step,
@@ -211,15 +213,21 @@ class Mtip(Emc):
         """(P,) float32, every slice of a round particle: its radial mean over the envelope."""
         return self._round_at(self.work.length_inv_A).astype(np.float32)
 
+    def radial_mean(self, length_inv_A: NDArray[Any]) -> NDArray[np.float64]:
+        """The radial mean of the intensity, dark rings and all: models are relative to an envelope."""
+        return self.profile(length_inv_A) * self._mean_over_envelope(length_inv_A)
+
     def _round_at(self, length_inv_A: NDArray[np.float64]) -> Array:
-        ratio = self._radial_mean(length_inv_A) / self._first_envelope(length_inv_A)
-        return self.xp.asarray(np.maximum(ratio, _LEAST_ROUNDNESS))
+        return self.xp.asarray(np.maximum(self._mean_over_envelope(length_inv_A), _LEAST_ROUNDNESS))
+
+    def _mean_over_envelope(self, length_inv_A: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._mean_of_frames(length_inv_A) / self._first_envelope(length_inv_A)
 
     # Stages and states ------------------------------------------------------------------------------------
 
     def begin_start(self, start: int) -> None:
         if start == 0:
-            self._radial_mean = self.profile
+            self._mean_of_frames = self.profile
             self.profile = self._first_envelope = envelope_of(self.profile, self.diameter_A)
         super().begin_start(start)
 

@@ -247,6 +247,10 @@ class Carried(Preparation):
 
     # Results ----------------------------------------------------------------------------------------------
 
+    def radial_mean(self, length_inv_A: NDArray[Any]) -> NDArray[np.float64]:
+        """The radial mean of the intensity at distances from the centre, in photons per pixel."""
+        return self.profile(length_inv_A)
+
     def volumes(self) -> list[Volume]:
         """The intensity of each model, in photons per pixel of mean correction at mean fluence."""
         stage = self.work.stage

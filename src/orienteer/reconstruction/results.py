@@ -1,6 +1,7 @@
 """What a reconstruction shows of its intensity: volumes for files, a radial summary for a small plot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +41,18 @@ def intensity_volumes(
 
 
 def radial_summary(
-    half_correlation: NDArray[np.float64], profile: RadialProfile, voxel_inv_A: float, merged_inv_A: float
-) -> dict[str, list[float]]:
-    """Radius, radial mean and half correlation of every merged shell."""
+    half_correlation: NDArray[np.float64], radial_mean: Callable[[NDArray[Any]], NDArray[np.float64]],
+    voxel_inv_A: float, merged_inv_A: float,
+) -> dict[str, list[float]]:  # fmt: skip
+    """Radius, radial mean and half correlation of every merged shell.
+
+    radial_mean : of the intensity, photons per pixel at distances from the centre in 1/Å.
+    """
     radius = np.arange(len(half_correlation)) * voxel_inv_A
     inside = (radius > 0) & (radius <= merged_inv_A)
     return {
         "q_inv_A": radius[inside].tolist(),
-        "intensity": profile(radius[inside]).tolist(),
+        "intensity": radial_mean(radius[inside]).tolist(),
         "half_correlation": half_correlation[inside].tolist(),
     }
 

@@ -31,7 +31,7 @@ def told(
     """
     course, annealing, stage = emc.course, emc.annealing, work.stage
     seconds = time.monotonic() - began
-    radial = radial_summary(emc.half_correlation, emc.profile, stage.voxel_inv_A, stage.merged_inv_A)
+    radial = radial_summary(emc.half_correlation, emc.radial_mean, stage.voxel_inv_A, stage.merged_inv_A)
     has_halves = emc.n_halves == 2
     if not has_halves:  # one model agrees with itself, which is nothing to be shown
         del radial["half_correlation"]

@@ -26,7 +26,7 @@ def state_summaries(emc: "Carried") -> list[dict[str, float | None]]:
     stage = emc.work.stage
     found = []
     for m, share in enumerate(occupancy(emc)):
-        radial = radial_summary(emc.correlation_of(m), emc.profile, stage.voxel_inv_A, stage.merged_inv_A)
+        radial = radial_summary(emc.correlation_of(m), emc.radial_mean, stage.voxel_inv_A, stage.merged_inv_A)
         agrees = agreement_A(radial) if emc.n_halves == 2 else None
         found.append({"occupancy": float(share), "agrees_to_A": agrees})
     return found
