@@ -195,6 +195,21 @@ def test_a_run_that_does_not_show_what_its_halves_agree_on_is_told_everywhere(
     assert any("shows other speckles" in words for words in said)
 
 
+def test_halves_that_are_alike_on_too_few_speckles_are_not_called_round(
+    run_folder: Path, edit: Callable[..., None]
+) -> None:
+    file = run_folder / "validation/validation.json"
+    edit(file, resolution_A=None, speckles_A=None, too_few_speckles=True)
+    evidence = gather(run_folder)
+    assert evidence.validation.value is not None
+    facts = validation_facts(evidence.validation.value)
+    drawn = str(draw_trust(evidence, facts, None))
+    assert ", on too few speckles" in drawn
+    assert "radial mean only" not in drawn
+    said, _ = methods(evidence, None, facts)
+    assert any("agree, but on too few speckles to rule out chance" in words for words in said)
+
+
 def test_halves_that_agree_on_no_structure_of_the_particle_are_told(bare_folder: Path) -> None:
     log = bare_folder / "events.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]

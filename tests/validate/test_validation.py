@@ -226,6 +226,20 @@ def test_a_claim_needs_speckles_and_not_a_radial_mean_alone(good: Validation) ->
     assert "radial mean only, and show no structure" in none.statement
 
 
+def test_what_is_alike_on_few_speckles_is_neither_claimed_nor_called_a_radial_mean(good: Validation) -> None:
+    assert not good.too_few_speckles
+    few = replace(good, intensity=replace(good.intensity, order=2000))
+    assert few.intensity.resolution_A == good.intensity.resolution_A
+    assert few.resolution_A is None
+    assert few.too_few_speckles
+    assert few.describe()["too_few_speckles"]
+    assert few.statement.endswith("A, but on too few speckles to tell structure from chance.")
+    assert any("a symmetry of order 2000" in remark for remark in few.remarks)
+    rows = dict(in_rows(few, 1.0))
+    assert rows["densities agree to"].split()[1] == "A"
+    assert rows["intensities agree to"].endswith("A (0.5, about their radial mean, as chance might have it)")
+
+
 def test_phases_that_do_not_repeat_so_far_are_told(good: Validation) -> None:
     assert good.halves[0].phasing_remarks
     unsure = replace(good, halves=(replace(good.halves[0], phases_repeat_to_A=150.0), good.halves[1]))

@@ -151,11 +151,14 @@ def in_rows(found: "Validation", seconds: float) -> list[tuple[str, str]]:
         )
         # Densities of noise agree, too: those that are phased from the same radial mean.
         is_round = found.resolution_A is None and found.densities_agree_to_A is not None
+        is_round &= not found.too_few_speckles
         rows.append(("densities agree to", f"nothing but their radial mean: {told}" if is_round else told))
     # What turning one onto the other brings about by itself is no agreement.
-    alike_A = None if found.speckles_agree_to_A is None else found.intensity.resolution_A
+    is_alike = found.too_few_speckles or found.speckles_agree_to_A is not None
+    alike_A = found.intensity.resolution_A if is_alike else None
+    doubt = ", as chance might have it" if found.too_few_speckles else ""
     rows += [
-        ("intensities agree to", _reach(alike_A, "0.5, about their radial mean")),
+        ("intensities agree to", _reach(alike_A, f"0.5, about their radial mean{doubt}")),
         ("the run agrees with them to", _reach(found.whole_agrees_to_A, "speckles")),
     ]
     if found.states:  # each by itself: of what stands above only the first

@@ -232,7 +232,11 @@ def _validation(validation: ValidationFacts, knows: bool) -> tuple[list[str], li
         "For the resolution the patterns were parted into two half sets by a hash of their event numbers, "
         f"and each was {done} and phased by itself, with its own random start and support.",
     ]
-    if validation.resolution_A is None:
+    if validation.too_few_speckles:
+        said.append(
+            "The half sets agree, but on too few speckles to rule out chance, so no resolution is claimed."
+        )
+    elif validation.resolution_A is None:
         said.append("The half sets do not agree, so no resolution is claimed.")
     else:
         by = validation.criterion

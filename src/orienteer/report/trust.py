@@ -53,7 +53,9 @@ def _rows(facts: ValidationFacts) -> list[tuple[str, Content]]:
         words = "the halves agree nowhere" if resolution_A is None else f"{number(resolution_A)} Å"
         if resolution_A is not None and edge and 1 / resolution_A >= edge * (1 - 1e-6):
             words += " or better (edge of the data)"
-        if resolution_A is not None and facts.resolution_A is None:  # as the densities of noise do
+        if resolution_A is not None and facts.too_few_speckles:
+            words += ", on too few speckles"
+        elif resolution_A is not None and facts.resolution_A is None:  # as the densities of noise do
             words += ", in the radial mean only"
         rows.append((f"Resolution by FSC {name}" if name[:1] == "0" else f"Resolution by {name}", words))
     if facts.half_frames:

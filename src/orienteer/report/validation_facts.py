@@ -29,6 +29,7 @@ class ValidationFacts:
     run_id, iteration : of the run that was validated.
     resolution_A : to which the halves agree by ``criterion``; None where they agree nowhere.
     reaches_edge : whether the curve never falls below it.
+    too_few_speckles : whether they are alike, but not by more than chance might do.
     resolutions_A : by criterion.
     q_inv_A : of the curves ``fsc`` by name.
     intensity_q_inv_A, intensity_correlation : agreement of the two intensities, shell means taken off;
@@ -49,6 +50,7 @@ class ValidationFacts:
     resolution_A: float | None = None
     criterion: str = "0.143"
     reaches_edge: bool = False
+    too_few_speckles: bool = False
     resolutions_A: dict[str, float | None] = field(default_factory=dict)
     q_inv_A: list[float | None] = field(default_factory=list)
     fsc: dict[str, list[float | None]] = field(default_factory=dict)
@@ -101,6 +103,7 @@ def validation_facts(said: dict[str, Any]) -> ValidationFacts:
         resolution_A=_positive(said.get("resolution_A")),
         criterion=str(criterion) if isinstance(criterion, (str, float)) and criterion else "0.143",
         reaches_edge=said.get("reaches_edge") is True,
+        too_few_speckles=said.get("too_few_speckles") is True,
         resolutions_A=(
             {str(name): _positive(value) for name, value in resolutions.items()}
             if isinstance(resolutions, Mapping)

@@ -22,6 +22,19 @@ def words_of_phasing(densities_A: float | None, speckles_A: float | None) -> lis
     ]
 
 
+def words_of_few_speckles(order: int) -> str:
+    """A sentence where intensities are alike, but on so few speckles that this is no evidence.
+
+    order : of the symmetry that both halves were given; speckles that it repeats count once.
+    """
+    why = f", of which a symmetry of order {order} leaves one in {order}" if order > 1 else ""
+    return (
+        f"A claim rests on speckles{why}, and these are too few: turning one intensity onto the other might "
+        "make any two as alike. Finer data would tell: reconstruct with a smaller --resolution-A, if the "
+        "detector reaches so far."
+    )
+
+
 def words_of_coverage(coverage: Coverage) -> list[str]:
     """A sentence about directions with few data, where there are any."""
     if coverage.largest_gap_deg <= coverage.cell_deg and coverage.worst_density >= _THIN:

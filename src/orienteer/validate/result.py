@@ -21,7 +21,13 @@ from orienteer.validate.coverage import Coverage
 from orienteer.validate.half_maps import MAP_FILES, NO_MAPS, HalfMaps
 from orienteer.validate.identity import outdated
 from orienteer.validate.intensities import IntensityAgreement
-from orienteer.validate.remarks import is_doubt, is_trouble, words_of_coverage, words_of_phasing
+from orienteer.validate.remarks import (
+    is_doubt,
+    is_trouble,
+    words_of_coverage,
+    words_of_few_speckles,
+    words_of_phasing,
+)
 from orienteer.validate.sentinel_poses import PoseAgreement
 from orienteer.validate.states import StateAgreement
 from orienteer.volume.opening import write_volume
@@ -138,6 +144,17 @@ class Validation:
         return at_edge and found is not None and found <= _COARSER * (densities_A or 0.0)
 
     @property
+    def too_few_speckles(self) -> bool:
+        """Whether the intensities are alike as far as the densities are, but chance might do the same.
+
+        A symmetric particle of few speckles has so few numbers to show: that is not to have shown nothing.
+        """
+        densities_A, alike_A = self.densities_agree_to_A, self.intensity.resolution_A
+        if densities_A is None or alike_A is None or self.speckles_agree_to_A is not None:
+            return False
+        return alike_A <= _COARSER * densities_A
+
+    @property
     def statement(self) -> str:
         """The claim in one sentence."""
         sizes = " and ".join(f"{half.frames:,}" for half in self.halves)
@@ -150,6 +167,10 @@ class Validation:
             count = f"{n} states" if n_found == n else f"{n_found or 'none'} of {n} states"
             return f"{who} agree on {count} by themselves: {each} (FSC {CRITERION})."
         found, densities_A, whole_A = self.resolution_A, self.densities_agree_to_A, self.whole_agrees_to_A
+        if self.too_few_speckles:
+            return (
+                f"{who} agree to {densities_A:.3g} A, but on too few speckles to tell structure from chance."
+            )
         if found is None and densities_A is not None:
             return f"{who} agree in their radial mean only, and show no structure to any resolution."
         if found is None:
@@ -202,6 +223,8 @@ class Validation:
             )
         if self.maps is not None:
             told += words_of_phasing(self.densities_agree_to_A, self.speckles_agree_to_A)
+        if self.too_few_speckles:
+            told.append(words_of_few_speckles(self.intensity.order))
         if self.coverage is not None:
             told += words_of_coverage(self.coverage)
         for half in self.halves:
@@ -229,6 +252,7 @@ class Validation:
             "resolution_A": self.resolution_A,
             "densities_A": self.densities_agree_to_A,
             "speckles_A": self.speckles_agree_to_A,
+            "too_few_speckles": self.too_few_speckles,
             "criterion": CRITERION,
             "reaches_edge": self.reaches_edge,
             **(NO_MAPS if self.maps is None else self.maps.describe()),
