@@ -101,6 +101,7 @@ class FakeStep:
     n_rotations: int = 3240
     resolution_A: float = 25.0
     agrees_to_A: float | None = 31.0
+    symmetry: str = "I"
     sentinel_agreement_deg: float | None = 4.0
     half_correlation: float = 0.8
     seconds: float = 0.01

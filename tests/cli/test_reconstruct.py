@@ -25,6 +25,7 @@ def test_a_run_ends_with_a_summary_and_names_the_next_command(run: Any, frames: 
     rows = [line.strip().split(maxsplit=3) for line in result.output.splitlines()]
     assert ["halves", "agree", "to", "31 A (0.5)"] in rows
     assert ["data", "to", "25", "A"] in rows
+    assert ["symmetry", "I"] in rows
     assert "halves agree on poses to" in result.output
     assert result.output.strip().endswith("orienteer plot 'a run'")
     assert orienteer.open_volume("a run/intensity.mrc").shape == (5, 5, 5)

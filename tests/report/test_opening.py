@@ -72,7 +72,7 @@ def test_what_was_imposed_simulated_or_cut_off_is_said(run_folder: Path) -> None
     said = known_first(run_folder)
     assert "The frames are simulated." in said
     assert "The symmetry I was imposed on the intensity" in said
-    assert "The limit of 4 iterations was reached before the end." in said
+    assert "The limit of 4 iterations was reached before the end" in said
     assert "60 frames are few" in said
     assert "changed" not in said
 

@@ -69,6 +69,7 @@ def in_rows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         "frames": "{:,}".format,
         "frames_left_out": "{:,} as showing something else than the particle, or nothing".format,
         "states": states_in_words,
+        "symmetry": str,
         "log_likelihood": "{:,.2f} per frame".format,
         "inverse_temperature": temperature_in_words,
         "agrees_to_A": "{:.3g} A (0.5)".format,

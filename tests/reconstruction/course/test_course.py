@@ -151,7 +151,8 @@ def test_every_start_has_its_turn_and_the_best_goes_on() -> None:
 def test_the_limit_of_iterations_ends_a_run() -> None:
     course = Course(3, 1, 4)
     assert turns(course, *[progress(-9.0 + i) for i in range(4)])[-1] == "end"
-    assert course.reason == "The limit of 4 iterations was reached before the end."
+    limit = "The limit of 4 iterations was reached before the end"
+    assert course.reason == f"{limit}; a higher --iterations goes on from there."
 
 
 def test_a_course_goes_on_from_its_state() -> None:

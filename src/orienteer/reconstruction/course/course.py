@@ -147,7 +147,8 @@ class Course:
             return turn
         self.after_limit = turn
         return self._end(
-            f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end."
+            f"The limit of {counted(self.most_iterations, 'iteration')} was reached before the end; a higher "
+            "--iterations goes on from there."
         )
 
     def take_back_the_end(self) -> Turn:
