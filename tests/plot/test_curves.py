@@ -112,3 +112,19 @@ def test_every_fluence_is_counted_and_a_wide_spread_has_a_log_scale() -> None:
     axes = Figure().add_subplot()
     draw_fluence(axes, np.zeros(0))
     assert not axes.patches
+
+
+def test_a_resolution_that_hardly_changes_looks_like_it() -> None:
+    axes = Figure().subplots(1, 5)
+    draw_curves(axes, [step | {"agrees_to_A": 50.0035, "resolution_A": 50.0} for step in steps(6)])
+    low, high = axes[3].get_ylim()
+    assert low < 48 < 52 < high
+    axes[3].figure.canvas.draw()
+    assert axes[3].yaxis.get_offset_text().get_text() == ""
+
+
+def test_axes_without_a_curve_have_no_names() -> None:
+    axes = Figure().add_subplot()
+    draw_fluence(axes, np.ones(500))
+    assert not axes.get_xlabel()
+    assert not axes.get_ylabel()

@@ -12,7 +12,7 @@ from orienteer.phase.r_factor import RFactor
 from orienteer.phase.result import Phasing
 from orienteer.phase.scale import ABSOLUTE, ARBITRARY, Scale
 from orienteer.phase.weak_modes import WeakModes
-from orienteer.plot.density import plot_density
+from orienteer.plot.density import draw_transfer, plot_density
 from orienteer.volume.volume import Volume
 
 N, VOXEL_A = 16, 5.0
@@ -94,10 +94,16 @@ def test_whatever_comes_out_is_drawn(phasing: Phasing) -> None:
     assert png(plot_density(phasing)).startswith(b"\x89PNG")
 
 
+def test_a_transfer_above_1_stays_in_the_picture() -> None:
+    axes = Figure().subplots()
+    draw_transfer(axes, Prtf(Q, np.linspace(1.2, 0.9, 10), np.arange(10, 20), 5))
+    assert axes.get_ylim()[1] > 1.2
+
+
 def test_words_and_legend_of_the_transfer_stand_in_nobodys_way() -> None:
     figure = plot_density(make_phasing(n_starts=7, n_averaged=6))
     figure.draw_without_rendering()
-    axes = next(a for a in figure.axes if a.get_xlabel().startswith("q = 1/d"))
+    axes = next(a for a in figure.axes if a.get_xlabel().startswith("q (1/Å)"))
     words = [text.get_window_extent() for text in axes.texts]
     assert len(words) == 2
     assert not words[0].overlaps(words[1])

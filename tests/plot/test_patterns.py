@@ -44,6 +44,25 @@ def test_frames_without_geometry_are_drawn_as_stored() -> None:
     assert as_image(COUNTS[0].astype(float), source).shape == (32, 8)
 
 
+def test_a_list_of_pixels_is_no_picture() -> None:
+    """A thousand pixels in one row would be a line too thin to see."""
+    source = orienteer.open(Patterns(COUNTS))
+    figure = plot_summary(summarise(source, source.batches()))
+    assert not any(axes.images for axes in figure.axes)
+    said = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert said == ["no geometry: give --geometry FILE"] * 6
+
+
+def test_frames_without_photons_say_so() -> None:
+    source = orienteer.open(Patterns(COUNTS * 0), geometry=DETECTOR)
+    figure = plot_summary(summarise(source, source.batches(), 2.5))
+    assert [text.get_text() for axes in figure.axes for text in axes.texts] == ["no photons"] * 6
+    figure.canvas.draw()
+    photons = next(axes for axes in figure.axes if axes.get_title() == "photons per frame")
+    numbers = [label.get_text() for label in photons.get_xticklabels()]
+    assert len(set(numbers)) == len(numbers)
+
+
 @pytest.mark.parametrize("space", ["real", "reciprocal"])
 @pytest.mark.parametrize("values", [np.random.default_rng(2).random((5, 6, 7)), np.zeros((5, 6, 7))])
 def test_volumes_are_drawn_with_their_own_axes(space: str, values: np.ndarray) -> None:

@@ -56,7 +56,7 @@ def draw_coverage(
 ) -> None:
     """The map of viewing directions at a place (subplot specification) of a figure."""
     axes = figure.add_subplot(place, projection="mollweide")
-    axes.set_title("directions of the beam in the particle (1: even)", fontsize=10)
+    axes.set_title("directions of the beam in the particle", fontsize=10)
     directions = viewing_directions(quaternions, group)
     directions = directions[np.isfinite(directions).all(axis=1)]
     if not len(directions):
@@ -77,4 +77,4 @@ def draw_coverage(
     axes.set_yticks(np.radians([-60, -30, 0, 30, 60]))
     axes.tick_params(labelsize=7)
     axes.grid(alpha=0.3)
-    figure.colorbar(shown, ax=axes, shrink=0.6)
+    figure.colorbar(shown, ax=axes, shrink=0.6, label="frames (1: even)")

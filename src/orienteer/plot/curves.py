@@ -1,6 +1,5 @@
 """How a reconstruction went: curves over its iterations, and the radial curves of one of them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orienteer.compute.words import counted
+from orienteer.plot.ticks import log_ticks
 from orienteer.run.pose_agreement import pose_agreement_deg
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # A step as the event log keeps it: names and numbers.
 StepRecord = Mapping[str, Any]
+# Height of an axis of resolutions, at least, as a share of its largest value.
+_LEAST_ROOM = 0.1
 
 
 def series(steps: Sequence[StepRecord], name: str) -> NDArray[np.float64]:
@@ -57,6 +59,15 @@ def draw_curves(axes: "Sequence[Axes]", steps: Sequence[StepRecord]) -> None:
     if np.isfinite(reach).any():
         axes[3].plot(iteration, reach, color="0.6", lw=1.0, ls="--", label="data to")
         axes[3].legend(frameon=False, fontsize=8)
+    _give_room(axes[3])
+
+
+def _give_room(axes: "Axes") -> None:
+    """At least a share of its value for the height of an axis: what hardly changes must look so."""
+    low, high = axes.get_ylim()
+    lacking = _LEAST_ROOM * max(abs(low), abs(high)) - (high - low)
+    if axes.lines and lacking > 0:
+        axes.set_ylim(low - lacking / 2, high + lacking / 2)
 
 
 def _poses_deg(step: StepRecord) -> float | None:
@@ -102,24 +113,6 @@ def set_log_scale(axes: "Axes", values: NDArray[np.float64]) -> None:
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most so many round numbers between two others, evenly spread on a logarithmic scale.
-
-    >>> log_ticks(0.9, 60), log_ticks(0.001, 1e5), log_ticks(1.4, 3.2), log_ticks(3.11, 3.14)
-    ([1.0, 2.0, 5.0, 10.0, 20.0, 50.0], [0.001, 0.1, 10.0, 1000.0, 100000.0], [1.5, 2.0, 3.0], [3.11, 3.14])
-    """
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks: list[float] = []
-    for steps in ((1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1,)):
-        round_ones = [float(f"{step}e{decade}") for decade in decades for step in steps]
-        ticks = [tick for tick in round_ones if low <= tick <= high]
-        if 3 <= len(ticks) <= most:
-            return ticks
-    if len(ticks) > 1:
-        return ticks[:: -(-len(ticks) // most)]
-    return [float(f"{low * (high / low) ** share:.3g}") for share in (0.1, 0.9)]
-
-
 def new_beginnings(steps: Sequence[StepRecord]) -> list[float]:
     """Between which iterations another random start, stage or grid of orientations began."""
     return [
@@ -158,7 +151,8 @@ def draw_radial(
         set_log_scale(axes, intensity[seen])
     else:
         say_instead(axes, "nothing yet")
-    axes.set_ylabel("mean intensity", color="C3", fontsize=9)
+    axes.set_ylabel("mean intensity (photons per pixel)", color="C3", fontsize=9)
+    axes.locator_params(axis="x", nbins=6)
     correlation = numbers(radial.get("half_correlation") or ())
     seen = np.isfinite(correlation)
     if seen.any():
@@ -176,8 +170,6 @@ def draw_radial(
 def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
     """How the pulses' fluence was distributed, as found; its mean is 1."""
     axes.set_title("fluence of the frames (mean 1)", fontsize=10)
-    axes.set_xlabel("fluence", fontsize=9)
-    axes.set_ylabel("frames", fontsize=9)
     axes.tick_params(labelsize=8)
     fluence = fluence[np.isfinite(fluence) & (fluence >= 0)]
     if not len(fluence):
@@ -186,6 +178,8 @@ def draw_fluence(axes: "Axes", fluence: NDArray[np.floating[Any]]) -> None:
     if np.ptp(fluence) <= 1e-6 * fluence.max():
         say_instead(axes, f"all {counted(len(fluence), 'frame')} have the same fluence")
         return
+    axes.set_xlabel("fluence", fontsize=9)
+    axes.set_ylabel("frames", fontsize=9)
     n_bins = min(60, max(10, len(fluence) // 10))
     if spans_decades(fluence):
         axes.set_xscale("log")

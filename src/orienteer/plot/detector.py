@@ -52,8 +52,8 @@ def plot_detector(detector: Detector, wavelength_A: float | None = None) -> "Fig
     if wavelength_A is not None:
         _draw_rings(axes, detector, wavelength_A)
     axes.set_aspect("equal")
-    axes.set_xlabel("x / mm (view against the beam)")
-    axes.set_ylabel("y / mm")
+    axes.set_xlabel("x (mm), seen against the beam")
+    axes.set_ylabel("y (mm)")
     figure.suptitle(_title(detector, wavelength_A), fontsize="medium")
     return figure
 
@@ -92,7 +92,7 @@ def _draw_uses(axes: "Axes", detector: Detector) -> None:
     )
     counts = {use: int((detector.mask[detector.covered] == use).sum()) for use in PixelUse}
     handles: list[Patch | Line2D] = [
-        Patch(facecolor=USE_COLOURS[use], label=f"{USE_WORDS[use]}: {count:,}".replace(",", " "))
+        Patch(facecolor=USE_COLOURS[use], label=f"{USE_WORDS[use]}: {count:,}")
         for use, count in counts.items()
         if count
     ]

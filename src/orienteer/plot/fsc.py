@@ -94,6 +94,7 @@ def draw_fsc(axes: "Axes", fsc: Fsc, label: str = "") -> None:
     axes.set_xlabel("q (1/Å)")
     axes.set_ylabel("correlation")
     axes.grid(alpha=0.25)
+    axes.locator_params(axis="x", nbins=6)
     above = axes.secondary_xaxis("top")
     ticks = [float(q) for q in axes.get_xticks() if 0 < q <= edge]
     above.set_xticks(ticks, [f"{1 / q:.3g}" for q in ticks])

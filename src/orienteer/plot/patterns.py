@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from orienteer.compute.words import counted
 from orienteer.detector.masks import PixelUse
+from orienteer.plot.curves import say_instead
 from orienteer.plot.words import plain_text
 from orienteer.source.base import Source
 from orienteer.source.summary import Summary, radial_profile
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 N_EXAMPLES = 4
 COLOURS = "magma"
 MASKED = "0.35"
+NO_PLACES = "no geometry: give --geometry FILE"
 
 
 def plot_summary(summary: Summary) -> "Figure":
@@ -34,9 +36,8 @@ def plot_summary(summary: Summary) -> "Figure":
     halves: Any = figure.subfigures(2, 1, height_ratios=[1.25, 1])
     top, bottom = halves
     total_axes, profile_axes, photons_axes = top.subplots(1, 3, width_ratios=[1, 1.15, 1])
-    _draw_image(
-        total_axes, as_image(summary.total / max(len(summary.photons), 1), source), "mean of the frames"
-    )
+    mean = summary.total / max(len(summary.photons), 1)
+    _draw_frame(total_axes, mean, source, "mean of the frames")
     _draw_profile(profile_axes, summary)
     _draw_photons(photons_axes, summary)
     _draw_examples(bottom, summary)
@@ -55,6 +56,15 @@ def as_image(frames: NDArray[Any], source: Source) -> NDArray[Any]:
     return frames.reshape(*frames.shape[:-1], rows, shape[-1])
 
 
+def _draw_frame(axes: "Axes", frame: NDArray[Any], source: Source, title: str) -> None:
+    """A frame (P,), or words where it is a list of pixels of which nobody knows the places."""
+    if source.detector is None and len(source.frame_shape) == 1:
+        axes.set_title(title, fontsize=10)
+        say_instead(axes, NO_PLACES)
+        return
+    _draw_image(axes, as_image(frame, source), title)
+
+
 def _draw_image(axes: "Axes", image: NDArray[Any], title: str) -> None:
     """A log-scaled image with its colour bar; masked pixels grey."""
     import matplotlib
@@ -62,9 +72,9 @@ def _draw_image(axes: "Axes", image: NDArray[Any], title: str) -> None:
 
     colours = matplotlib.colormaps[COLOURS].with_extremes(bad=MASKED)
     positive = image[np.isfinite(image) & (image > 0)]
+    axes.set_title(title, fontsize=10)
     if not len(positive):
-        axes.set_title(f"{title} (no photons)", fontsize=10)
-        axes.set_axis_off()
+        say_instead(axes, "no photons")
         return
     low, high = np.percentile(positive, [1, 100])
     # Zero has no logarithm: show it as the darkest colour, not as masked, and one photon as clearly more.
@@ -78,7 +88,6 @@ def _draw_image(axes: "Axes", image: NDArray[Any], title: str) -> None:
         interpolation="nearest",
     )
     axes.figure.colorbar(shown, ax=axes, shrink=0.8, label="photons per pixel")
-    axes.set_title(title, fontsize=10)
     axes.set_xticks([])
     axes.set_yticks([])
 
@@ -87,15 +96,14 @@ def _draw_profile(axes: "Axes", summary: Summary) -> None:
     detector = summary.source.detector
     axes.set_title("radial profile of the mean", fontsize=10)
     if detector is None:
-        axes.text(
-            0.5, 0.5, "no geometry: give --geometry FILE", ha="center", va="center", transform=axes.transAxes
-        )
-        axes.set_axis_off()
+        say_instead(axes, NO_PLACES)
         return
     q, mean = radial_profile(summary.total / max(len(summary.photons), 1), detector, summary.wavelength_A)
     seen = np.isfinite(mean) & (mean > 0)
-    if seen.any():
-        axes.semilogy(q[seen], mean[seen], color="C3", lw=1.5)
+    if not seen.any():
+        say_instead(axes, "no photons")
+        return
+    axes.semilogy(q[seen], mean[seen], color="C3", lw=1.5)
     axes.set_xlabel("q (1/Å)" if summary.wavelength_A else "2 sin θ (no wavelength known)")
     axes.set_ylabel("photons per pixel and frame")
     axes.grid(alpha=0.25)
@@ -114,7 +122,7 @@ def _draw_photons(axes: "Axes", summary: Summary) -> None:
 
     axes.set_title("photons per frame", fontsize=10)
     axes.set_xlabel("photons on used pixels")
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylabel("frames")
     if not len(summary.photons):
@@ -134,8 +142,9 @@ def _draw_examples(figure: Any, summary: Summary) -> None:
     examples = summary.examples[: min(N_EXAMPLES, len(summary.examples))]
     if not len(examples):
         return
-    images = as_image(np.asarray(examples.dense(), np.float64), summary.source)
-    for number, (axes, image) in enumerate(zip(figure.subplots(1, N_EXAMPLES), images, strict=False)):
-        _draw_image(axes, image, f"frame {number}, {np.nansum(image):,.0f} photons")
-    for axes in figure.axes[len(images) : N_EXAMPLES]:
+    frames = np.asarray(examples.dense(), np.float64)
+    for number, (axes, frame) in enumerate(zip(figure.subplots(1, N_EXAMPLES), frames, strict=False)):
+        photons = summary.photons[number]
+        _draw_frame(axes, frame, summary.source, f"frame {number}, {photons:,.0f} photons")
+    for axes in figure.axes[len(frames) : N_EXAMPLES]:
         axes.set_axis_off()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orienteer.plot.curves import log_ticks
+from orienteer.plot.ticks import linear_ticks, log_ticks
 from orienteer.report.markup import Content, Markup, element
 
 # A palette that colour-blind readers can tell apart, on white; the page has its own for dark.
@@ -63,25 +63,6 @@ class Scale:
             if self.logarithmic
             else linear_ticks(self.low, self.high, most)
         )
-
-
-def linear_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most so many round numbers between two others, evenly spaced.
-
-    >>> linear_ticks(0, 1), linear_ticks(-3.1, 12, 4), linear_ticks(0.01, 0.037)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 5.0, 10.0], [0.01, 0.015, 0.02, 0.025, 0.03, 0.035])
-    """
-    rough = (high - low) / max(1, most - 1)
-    decade = 10.0 ** math.floor(math.log10(rough))
-    step = next(
-        step * decade
-        for step in (1, 2, 2.5, 5, 10, 20)
-        if math.floor(high / (step * decade) + 1e-9) - math.ceil(low / (step * decade) - 1e-9) < most
-    )
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    # A step has two digits at most.
-    decimals = 1 - math.floor(math.log10(step))
-    return [round(index * step, decimals) for index in range(first, last + 1)]
 
 
 def tick_words(ticks: Sequence[float]) -> list[str]:
