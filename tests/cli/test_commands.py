@@ -21,9 +21,9 @@ def test_rotations_reports_the_600_cell_and_writes_it(run: Any) -> None:
     report = run("rotations", "--level", 4, "--out", "grid.dat", "--json").json
     assert report["rotations"] == 10 * (5 * 4**3 + 4)
     assert Path("grid.dat").read_text().splitlines()[0] == "3240"
-    assert run("rotations", "--resolution-A", 30, "--diameter-A", 100, "--group", "I").status == 0
+    assert run("rotations", "--resolution-A", 30, "--diameter-A", 100, "--symmetry", "I").status == 0
     assert run("rotations").status == 2
-    assert run("rotations", "--level", 2, "--group", "Q7").status == 2
+    assert run("rotations", "--level", 2, "--symmetry", "Q7").status == 2
 
 
 def test_simulate_is_reproducible_and_flags_win_over_set_and_file(run: Any) -> None:

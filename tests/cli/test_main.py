@@ -25,6 +25,8 @@ def test_every_command_has_help(run: Any, command: str) -> None:
     assert result.status == 0
     assert "--json" in result.output
     assert "<bool>" not in result.output  # a flag takes no value
+    assert "range>" not in result.output  # values of options are called what those of settings are
+    assert "<str>" not in result.output.partition("Options")[2]
 
 
 def test_the_help_is_a_table_of_contents_in_the_order_of_the_work(run: Any) -> None:
@@ -47,7 +49,7 @@ def test_the_version_is_that_of_the_package(run: Any) -> None:
         ["simulat"],
         ["simulate", "--frame", "3"],
         ["rotations", "--level", "many"],
-        ["rotations", "--level", "1", "--group", "X"],
+        ["rotations", "--level", "1", "--symmetry", "X"],
         ["inspect"],
     ],
 )

@@ -34,6 +34,9 @@ def test_options_of_a_cluster_without_one_are_refused(run: Any, frames: Path) ->
     said = run("plan", frames, "--frames", 1000, "--machine", "cores")
     assert said.status == 2
     assert "--frames and --machine are for plans of a cluster" in said.errors
+    said = run("plan", frames, "--method", "mtip")  # a plan of this machine is one of EMC
+    assert said.status == 2
+    assert "--method is for plans of a cluster" in said.errors
     assert "--nodes 2" in said.errors
 
 

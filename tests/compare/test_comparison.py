@@ -142,8 +142,10 @@ def test_what_cannot_be_compared_is_told() -> None:
     density, intensity = density_of(BODY, N, VOXEL_A), intensity_of(BODY, 21, 0.002)
     with pytest.raises(OrienteerError, match="neither of the two is a volume"):
         compare(BODY, BODY)
-    with pytest.raises(OrienteerError, match="a density and the other an intensity"):
+    with pytest.raises(OrienteerError, match="the first is a density and the second an intensity"):
         compare(density, intensity)
+    with pytest.raises(OrienteerError, match="the first is an intensity and the second a density"):
+        compare(intensity, density)
     with pytest.raises(OrienteerError, match="for densities"):
         compare(intensity, intensity, mask=True)
     with pytest.raises(OrienteerError, match="no shell"):

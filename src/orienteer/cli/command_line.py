@@ -1,10 +1,17 @@
-"""How Typer tells of a command line: ``--help`` is a flag, and an option that is a setting is called one."""
+"""How Typer tells of a command line: ``--help`` is a flag, and an option that is a setting is called one.
 
-from typing import Any
+Values of options are named as those of settings are: NUMBER and INTEGER, not the types of Python.
+"""
 
-from typer.core import TyperCommand, TyperGroup
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from orienteer.cli.console import UsageError
+
+_VALUES = {int: "INTEGER", float: "NUMBER", str: "TEXT", Path: "FILE"}
 
 
 class _PlainHelp:
@@ -18,6 +25,13 @@ class _PlainHelp:
 
 class Command(_PlainHelp, TyperCommand):
     """A command whose help shows ``--help`` as the flag that it is, and whose errors are in our words."""
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        hints = get_type_hints(self.callback, include_extras=True) if self.callback else {}
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.metavar is None:
+                option.metavar = _value_in_words(hints.get(str(option.name)))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """What was typed, as Typer understands it."""
@@ -35,6 +49,18 @@ class Command(_PlainHelp, TyperCommand):
 
 class Group(_PlainHelp, TyperGroup):
     """Commands below one name, whose help is as plain."""
+
+
+def _value_in_words(hint: Any) -> str | None:
+    """What the value of an option is called; None where Typer lists its choices.
+
+    >>> _value_in_words(Annotated[float | None, "an option"]), _value_in_words(list[str])
+    ('NUMBER', 'TEXT')
+    """
+    if get_origin(hint) in (Annotated, Union, UnionType, list):
+        inner = [kind for kind in get_args(hint) if kind is not type(None)]
+        return _value_in_words(inner[0])
+    return _VALUES.get(hint)
 
 
 def settings_named(option: str) -> list[str]:

@@ -111,7 +111,12 @@ def plan(
     from orienteer.settings.loading import load_settings
 
     asked = {"--frames": frames, "--gpus-per-node": gpus_per_node, "--latency-us": latency_us}
-    asked |= {"--bandwidth-GBs": bandwidth_GBs, "--machine": machine != "h200", "--network": network != "ndr"}
+    asked |= {
+        "--bandwidth-GBs": bandwidth_GBs,
+        "--method": method != "emc",
+        "--machine": machine != "h200",
+        "--network": network != "ndr",
+    }
     idle = [name for name, value in asked.items() if value]
     if idle and not nodes:
         raise SettingsError(

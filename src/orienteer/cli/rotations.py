@@ -32,7 +32,9 @@ def rotations(
         typer.Option("--diameter-A", help="Largest extent of the particle in angstrom.", min=0.01),
     ] = None,
     kind: Annotated[GridKind, typer.Option(help="How the orientations are laid out.")] = "600-cell",
-    group: Annotated[str, typer.Option(help="The particle's symmetry: C1, Cn, Dn, T, O or I.")] = "C1",
+    symmetry: Annotated[
+        str, typer.Option(metavar="GROUP", help="Of the particle: C1, Cn, Dn, T, O or I.")
+    ] = "C1",
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the grid: .h5, or text that Dragonfly reads."),
@@ -46,15 +48,15 @@ def rotations(
     from orienteer.orientation.point_group import PointGroup
 
     try:
-        PointGroup(group)
+        PointGroup(symmetry)
     except OrienteerError as error:
-        raise SettingsError(f"--group {group}: {error.message}", error.hint) from error
+        raise SettingsError(f"--symmetry {symmetry}: {error.message}", error.hint) from error
     if out is not None:
         refuse_existing(out, overwrite)
     if level is not None and resolution_A is None and diameter_A is None:
-        grid = make_grid(kind, level, group)
+        grid = make_grid(kind, level, symmetry)
     elif level is None and resolution_A is not None and diameter_A is not None:
-        grid = grid_for_resolution(resolution_A, diameter_A, kind, group)
+        grid = grid_for_resolution(resolution_A, diameter_A, kind, symmetry)
     else:
         raise SettingsError(
             "rotations needs either --level, or --resolution-A together with --diameter-A.",
@@ -63,7 +65,7 @@ def rotations(
     report: dict[str, Any] = {
         "kind": grid.kind,
         "level": grid.level,
-        "group": str(grid.point_group),
+        "symmetry": str(grid.point_group),
         "rotations": len(grid),
     }
     measures: dict[str, Callable[[], float]] = {

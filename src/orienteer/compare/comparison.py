@@ -128,8 +128,9 @@ def compare(
         )
     space = volumes[0].space
     if any(volume.space != space for volume in volumes):
+        kinds = ("a density", "an intensity") if space == "real" else ("an intensity", "a density")
         raise OrienteerError(
-            "one of the two is a density and the other an intensity.",
+            f"the first is {kinds[0]} and the second {kinds[1]}.",
             "Phase the intensity first (orienteer phase), or compare the intensities.",
         )
     if space == "reciprocal":
