@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import orienteer
+from orienteer.detector.square import square_detector
+from orienteer.source.opening import writer_for
+from orienteer.source.patterns import Patterns
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(run: Any) -> None:
@@ -96,6 +99,27 @@ def test_inspect_says_what_is_missing_and_takes_it_from_the_command_line(run: An
     assert set(report["missing"]) == {"mask"}
     wrong = run("convert", "photons.emc", "wrong.h5", "--geometry", "photons.emc")
     assert wrong.status == 1
+
+
+def test_inspect_says_that_every_pixel_is_masked(run: Any) -> None:
+    detector = square_detector(8, pixel_size_m=1e-3, distance_m=0.1, beam_stop_radius_pixels=99)
+    with writer_for("masked.h5", detector=detector) as writer:
+        writer.append(Patterns(np.ones((3, 64), np.int32), columns={"wavelength_A": np.full(3, 2.0)}))
+    report = run("inspect", "masked.h5", "--json", "--no-picture").json
+    assert list(report["missing"]) == ["pixels"]
+    assert report["resolution_corner_A"] is None
+    text = run("inspect", "masked.h5").output
+    assert "missing pixels: every pixel is masked" in text
+    assert "inf" not in text
+
+
+def test_a_name_that_is_none_of_a_picture_is_refused_before_anything_is_read(
+    run: Any, frames: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orienteer.cli.inspect.kind_of", lambda path: 1 / 0)
+    refused = run("inspect", frames, "--picture", "frames.xyz")
+    assert refused.status == 1
+    assert "Give a name that ends in .png." in refused.errors
 
 
 def test_inspect_looks_at_a_part_of_a_large_set(run: Any, frames: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_run_stands_for_its_density_or_else_its_intensity(
     ("arguments", "status", "words"),
     [
         (["density.mrc", "absent.mrc"], 1, "absent.mrc"),
-        (["density.mrc", "intensity.h5"], 1, "the other an intensity"),
+        (["density.mrc", "intensity.h5"], 1, "the second an intensity"),
         (["particle.data", "particle.data"], 1, "neither of the two is a volume"),
         (["density.mrc", "density.mrc", "--criterion", "good"], 2, "no criterion"),
         (["density.mrc", "density.mrc", "--aligned", "mirrored.h5"], 1, "not written over"),

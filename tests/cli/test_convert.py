@@ -57,6 +57,17 @@ def test_metadata_and_polarisation_go_along(run: Any) -> None:
     assert orienteer.open(COUNTS, geometry="f.dat").polarisation == "y"
 
 
+def test_a_detector_that_a_format_cannot_hold_is_told_how_to_keep(run: Any) -> None:
+    with writer_for("a b.h5", detector=DETECTOR) as writer:
+        writer.append(Patterns(COUNTS, columns={"wavelength_A": np.full(7, 2.0)}))
+    told = run("convert", "a b.h5", "c.emc")
+    assert told.status == 0
+    assert told.errors.strip().endswith("orienteer convert 'a b.h5' c.geom")
+    assert run("convert", "a b.h5", "c.geom").status == 0
+    assert run("inspect", "c.emc", "--geometry", "c.geom", "--no-picture").status == 0
+    assert "file of its own" not in run("convert", "a b.h5", "d.cxi").errors
+
+
 def test_the_wavelength_reaches_the_writer(run: Any) -> None:
     write_masked_cxi("hits.cxi")
     write_crystfel_geom("a.geom", DETECTOR)

@@ -15,7 +15,7 @@ from orienteer.cli.recognition import kind_of
 from orienteer.compute.arrays import choose_device, to_device, to_numpy
 from orienteer.errors import FileError, OrienteerError, SettingsError
 from orienteer.phase.files import DENSITY_H5, DENSITY_MRC
-from orienteer.plot.saving import save_picture
+from orienteer.plot.saving import refuse_no_picture, save_picture
 from orienteer.run.directory import RunDirectory
 from orienteer.run.files import INTENSITY_H5, INTENSITY_MRC
 
@@ -112,10 +112,8 @@ def open_comparable(path: Path) -> "Volume | Structure":
 
 def _check_names(out: Path | None, aligned: Path | None, overwrite: bool) -> None:
     """Refuse names of results that could not be written in the end."""
-    if out is not None and out.suffix.lower() != ".png":
-        raise FileError(
-            out, "does not end in .png, which is what is drawn.", "Give a name that ends in .png."
-        )
+    if out is not None:
+        refuse_no_picture(out)
     if aligned is not None:
         refuse_existing(aligned, overwrite)
         name = aligned.name.lower().removesuffix(".gz")

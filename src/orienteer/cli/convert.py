@@ -1,11 +1,13 @@
 """``orienteer convert``: patterns, geometries and volumes from one format to another."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from orienteer.cli.console import output, print_json, print_losses
+from orienteer.cli.console import messages, output, print_json, print_losses
 from orienteer.cli.opening import open_given_geometry, open_patterns
 from orienteer.cli.options import (
     AsJson,
@@ -80,6 +82,9 @@ def convert(
         return
     output.print(f"{report['from']} -> {report['to']}: {target}", markup=False, soft_wrap=True)
     print_losses(report.get("lost", ()))
+    if "detector" in report.get("lost", ()):
+        keep = f"orienteer convert {shlex.quote(str(source))} {shlex.quote(str(target.with_suffix('.geom')))}"
+        messages.print(f"The detector has a file of its own: {escape(keep)}", soft_wrap=True)
 
 
 def _check_format(to: str, kind: str, to_detector: bool) -> None:

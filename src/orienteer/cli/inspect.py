@@ -1,5 +1,6 @@
 """``orienteer inspect``: what a file holds, in numbers and as a picture."""
 
+import math
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from orienteer.cli.options import AsJson, DistanceM, Geometry, WavelengthA
 from orienteer.cli.progress import track
 from orienteer.cli.recognition import kind_of
 from orienteer.errors import FileError
-from orienteer.plot.saving import save_picture
+from orienteer.plot.saving import refuse_no_picture, save_picture
 from orienteer.run.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def inspect(
     if RunDirectory(file).is_run:
         look = f"Draw it with: orienteer plot {shlex.quote(str(file))}"
         raise FileError(file, "is the folder of a reconstruction, not a file.", look)
+    to_draw = picture or Path(f"{file.name}.png")
+    if not no_picture:
+        refuse_no_picture(to_draw)
     kind = kind_of(file)
     if kind == "patterns":
         report, draw = look_at_patterns(file, geometry, wavelength_A, distance_m, frames)
@@ -58,7 +62,7 @@ def inspect(
     problem = None
     if draw is not None and not no_picture:
         try:
-            report["picture"] = str(save_picture(draw(), picture or Path(f"{file.name}.png")))
+            report["picture"] = str(save_picture(draw(), to_draw))
         except FileError as error:
             problem = error
     print_result(report, lambda: print_report(report), as_json, problem)
@@ -157,6 +161,8 @@ def in_words(value: Any) -> str:
             if value and isinstance(value[0], int)
             else ", ".join(map(str, value))
         )
+    if isinstance(value, float) and not math.isfinite(value):
+        return ""  # nothing is known, as null says in JSON
     if isinstance(value, bool) or value is None:
         return "" if value is None else str(value).lower()
     if isinstance(value, (int, np.integer)):

@@ -1,4 +1,4 @@
-"""save_picture: a figure as a file, whole or not at all."""
+"""A figure as a file, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ def save_picture(figure: Figure, path: Path, formats: tuple[str, ...] = ("png",)
 
     formats : the endings that the name may have.
     """
-    ending = path.suffix.lower().removeprefix(".")
-    if ending not in formats:
-        endings = " or ".join(f".{each}" for each in formats)
-        raise FileError(
-            path,
-            f"does not end in {endings}, which is what is drawn.",
-            f"Give a name that ends in {endings}.",
-        )
+    refuse_no_picture(path, formats)
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, format=ending)
+        figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
     return path
+
+
+def refuse_no_picture(path: Path, formats: tuple[str, ...] = ("png",)) -> None:
+    """Refuse a name that is not one of a picture, before anything is looked at that takes long."""
+    endings = [f".{each}" for each in formats]
+    if path.suffix.lower() not in endings:
+        known = " or ".join(endings)
+        raise FileError(
+            path, f"does not end in {known}, which is what is drawn.", f"Give a name that ends in {known}."
+        )

@@ -18,6 +18,7 @@ WANTED = {
     "detector": "no geometry in the file; give --geometry FILE",
     "wavelength_A": "no wavelength in the file; give --wavelength-A",
     "mask": "no pixel is masked; is there really no beam stop and no bad pixel?",
+    "pixels": "every pixel is masked; give a geometry whose mask leaves some",
 }
 
 
@@ -101,6 +102,7 @@ def summarise(source: Source, batches: Iterator[Patterns], wavelength_A: float |
         "detector": source.detector is None,
         "wavelength_A": wavelength_A is None,
         "mask": (source.detector is not None or mask is not None) and bool(used.all()),
+        "pixels": not used.any(),
     }
     return Summary(
         source=source,
