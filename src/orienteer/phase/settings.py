@@ -26,7 +26,10 @@ class PhaseSettings(Section):
         default=DEFAULT_SCHEDULE,
         description="Iterations in order: er, hio(b), raar(b), dm(b), as in '400*dm 100*raar(0.87) 100*er'.",
     )
-    symmetry: str = Field(default="C1", description="Symmetry of the particle: C1, Cn, Dn, T, O or I.")
+    symmetry: str = Field(
+        default="C1",
+        description="Symmetry of the particle: C1, Cn, Dn, T, O or I; a run's own where none is given.",
+    )
     diameter_A: float = Field(
         default=0.0,
         ge=0,
