@@ -14,7 +14,7 @@ def test_a_wavelength_other_than_that_of_the_data_is_used_and_noted(run: Any, fr
     told = run("inspect", frames, "--json", "--no-picture", "--wavelength-A", 9)
     assert told.json["wavelength_A"] == 9
     assert told.json["resolution_edge_A"] > 2 * before["resolution_edge_A"]
-    assert "9 A is used, as said" in told.errors
+    assert "9 A is used instead" in told.errors
 
 
 def test_a_distance_other_than_that_of_the_data_is_used_and_noted(run: Any, frames: Path) -> None:
@@ -25,7 +25,7 @@ def test_a_distance_other_than_that_of_the_data_is_used_and_noted(run: Any, fram
     moved = orienteer.open_detector("moved.geom").distance_m
     assert abs(moved / (2 * distance_m) - 1) < 1e-6
     told = run("inspect", frames, "--geometry", frames, "--distance-m", 2 * distance_m, "--no-picture")
-    assert "is used, as said" in told.errors
+    assert "is used instead" in told.errors
     assert run("inspect", frames, "--no-picture", "--distance-m", distance_m).errors == ""
 
 

@@ -150,7 +150,7 @@ def test_a_damaged_last_file_is_an_error_until_the_worker_has_set_it_aside(folde
     spoil(folder, "000000011.h5")
     with pytest.raises(FileError, match=r"000000011\.h5") as refused:
         read_shots(folder)
-    assert "sets it aside" in refused.value.hint
+    assert "sets the file aside" in refused.value.hint
     restored = Journal(folder).restore(())
     assert restored is not None
     assert len(read_shots(folder)["fate"]) == 11 * N

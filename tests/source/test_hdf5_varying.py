@@ -54,9 +54,9 @@ def heap_of(content: bytes) -> int:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda c, at: c[: at + 16] + bytes(4000) + c[at + 4016 :], "where 0 are stored"),
+        (lambda c, at: c[: at + 16] + bytes(4000) + c[at + 4016 :], "but only 0 are stored"),
         (lambda c, at: c.replace(b"GCOL", b"XXXX"), "where none is stored"),
-        (lambda c, at: c[: at + 8] + b"\xff" * 8 + c[at + 16 :], "behind the end"),
+        (lambda c, at: c[: at + 8] + b"\xff" * 8 + c[at + 16 :], "beyond the end"),
         (lambda c, at: c[: at + 24] + b"\xff" * 8 + c[at + 32 :], "refers to"),
     ],
 )

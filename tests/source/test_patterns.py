@@ -169,11 +169,11 @@ def test_patterns_travel_to_the_gpu_and_back(form) -> None:
 
 def test_lists_are_taken_as_arrays_and_rows_of_different_length_are_refused() -> None:
     np.testing.assert_array_equal(Patterns([[1, 2], [3, 0]]).dense(), [[1, 2], [3, 0]])
-    with pytest.raises(OrienteerError, match="frames cannot be made an array"):
+    with pytest.raises(OrienteerError, match="frames cannot be made into an array"):
         Patterns([[1, 2], [3]])
-    with pytest.raises(OrienteerError, match="event ids cannot be made an array"):
+    with pytest.raises(OrienteerError, match="event ids cannot be made into an array"):
         Patterns([[1, 2], [3, 0]], [[1], [1, 2]])
-    with pytest.raises(OrienteerError, match="column 'x' cannot be made an array"):
+    with pytest.raises(OrienteerError, match="column 'x' cannot be made into an array"):
         Patterns([[1, 2], [3, 0]], columns={"x": [[1], [1, 2]]})
     for wrong in (None, 3, "text", [["a", "b"]], [1, 2]):
         with pytest.raises(OrienteerError, match="frames "):

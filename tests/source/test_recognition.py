@@ -95,7 +95,7 @@ def test_words_that_could_be_a_header_are_none_where_the_size_is_another(tmp_pat
 def test_a_cut_emc_file_is_said_to_be_one(tmp_path) -> None:
     write_patterns(tmp_path / "whole", ".emc")
     (tmp_path / "cut.emc").write_bytes((tmp_path / "whole").read_bytes()[:-4])
-    with pytest.raises(FileError, match=r"cut\.emc: has \d+ bytes, where its header and lists ask for"):
+    with pytest.raises(FileError, match=r"cut\.emc: has \d+ bytes, but its header and lists ask for"):
         orienteer.open(tmp_path / "cut.emc")
 
 

@@ -32,7 +32,10 @@ def test_a_foreign_hdf5_file_is_told_by_its_largest_data_sets(tmp_path: Path) ->
     error = told(tmp_path / "stack.h5")
     assert error.reason == "holds nothing that Orienteer knows."
     assert "images (5 x 8 x 6 uint16)" in error.hint
-    assert "time (5 float64), names (2 text) and 1 other: frames can be copied to a NumPy" in error.hint
+    assert (
+        "time (5 float64), names (2 text) and 1 other: if these are frames, copy them to a NumPy"
+        in error.hint
+    )
     assert "CXI" in error.hint
     assert "damaged" not in str(error)
 

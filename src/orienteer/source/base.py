@@ -1,7 +1,7 @@
 """Source: where patterns come from, one interface for files, streams and simulations.
 
-A file format is one module with a ``FileSource`` (``file_source.py``) and a ``PatternWriter`` (``writer.py``)
-that is listed in ``opening.py``, where ``FormatModule`` says what it offers.
+A file format is one module with a ``FileSource`` (``file_source.py``) and a ``PatternWriter``
+(``writer.py``).  It is listed in ``opening.py``, where ``FormatModule`` says what such a module must offer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Source(Protocol):
-    """A set of patterns that is read by batch.  Opening one reads no frames.
+    """A set of patterns that is read in batches.  Opening one reads no frames.
 
     >>> import orienteer
     >>> source = orienteer.open(np.ones((100, 16, 16), dtype=np.uint8))
@@ -40,27 +40,27 @@ class Source(Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The file; None for what has no file."""
+        """The file; None if the data are not in a file."""
         ...
 
     @property
     def detector(self) -> Detector | None:
-        """The pixels, their mask combined with ``mask``; None when nobody has said where they are."""
+        """The pixels, with ``mask`` combined into their mask; None if the geometry is unknown."""
         ...
 
     @property
     def mask(self) -> NDArray[np.uint8] | None:
-        """(P,) levels of ``PixelUse``: what the data themselves forbid; None when they do not say."""
+        """(P,) levels of ``PixelUse`` that the data themselves carry; None if they carry no mask."""
         ...
 
     @property
     def polarisation(self) -> Polarisation | None:
-        """How the beam was polarised; None when the data do not say."""
+        """How the beam was polarised; None if the data do not say."""
         ...
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Constant facts of the whole set (seed, creator, settings)."""
+        """Facts that hold for the whole set (seed, creator, settings)."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class Source(Protocol):
 
     @property
     def n_frames(self) -> int | None:
-        """Frames there are now; None for a source without an end, whose ``len`` is a TypeError."""
+        """Number of frames so far; None for an endless source, whose ``len`` raises a TypeError."""
         ...
 
     @property
@@ -99,30 +99,30 @@ class Source(Protocol):
         ...
 
     def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
-        """The names (n,) of the chosen frames; no frame is read."""
+        """The event ids (n,) of the chosen frames, without reading the frames."""
         ...
 
     def read_columns(
         self, names: Collection[str] | None = None, frames: slice | ArrayLike = slice(None)
     ) -> dict[str, NDArray[Any]]:
-        """Columns (n, ...) of the chosen frames by name, by default all of them; no frame is read."""
+        """Columns (n, ...) of the chosen frames by name, by default all columns; no frame is read."""
         ...
 
     def refresh(self) -> int:
-        """Look again for new frames; how many there are now."""
+        """Look again for new frames; returns how many there are now."""
         ...
 
     def with_detector(self, detector: Detector) -> Source:
-        """The same data with this detector, whose mask is combined with that of the data by maximum."""
+        """The same data with this detector; its mask and that of the data are combined by maximum."""
         ...
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
         ...
 
 
 def shapes_fit(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether two shapes number the same pixels in the same order: one is flat, or rows have one length.
+    """Whether two shapes count the same pixels in the same order: one is flat, or rows are equally long.
 
     >>> shapes_fit((16, 512, 128), (8192, 128)), shapes_fit((20000,), (100, 200))
     (True, True)

@@ -1,7 +1,7 @@
 """CXI files of hits as XFEL groups write them: frames, masks, geometry, event ids and columns.
 
-What is looked for where is described in ``cxi_layout.py``, ``cxi_masks.py`` and ``cxi_geometry.py``.  A mask
-per frame comes as the column ``frame_mask`` (N, P), three-level.
+``cxi_layout.py``, ``cxi_masks.py`` and ``cxi_geometry.py`` describe where each of these is looked for.  Masks
+of single frames come as the column ``frame_mask`` (N, P) of levels of ``PixelUse``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["EXTENSIONS", "FORMAT_NAME", "CxiSource", "Writer", "open_file", "rec
 
 EXTENSIONS = (".cxi",)
 Writer = CxiWriter
-# A reader may meet a block at the moment in which a live writer replaces it.
+# A reader may meet a block just while a live writer replaces it; it then tries again.
 _LIVE_ATTEMPTS, _LIVE_PAUSE_S = 10, 0.03
 
 
@@ -73,11 +73,11 @@ class CxiSource(FileSource):
 
     @property
     def is_live(self) -> bool:
-        """Whether a writer had the file open, or was killed, when it was last looked at."""
+        """Whether, at the last look, the file was open in a writer or left by one that was killed."""
         return isinstance(self._file, LiveFile)
 
     def refresh(self) -> int:
-        """Look at the file again; how many frames it has now.  Half-written ones are left for later."""
+        """Look at the file again; returns how many complete frames it has now."""
         for attempt in range(_LIVE_ATTEMPTS):
             try:
                 with reading(self.path):
@@ -113,7 +113,7 @@ class CxiSource(FileSource):
         self._is_one_image = len(shape) == 2
         self.n_frames, self.frame_shape = (1, shape) if self._is_one_image else (shape[0], shape[1:])
         if self.n_pixels > LARGEST_N_PIXELS:
-            raise FileError(path, f"declares frames of {self.frame_shape}, more than any detector has.")
+            raise FileError(path, f"declares frames of {self.frame_shape}, larger than any detector.")
         self.bytes_per_value = self._frames.dtype.itemsize
         self.mask, self._frame_mask = find_masks(path, self._file, self.n_frames, self.frame_shape)
         self._columns = find_columns(path, self._file, self.n_frames)
@@ -135,14 +135,14 @@ class CxiSource(FileSource):
             stored = read_array(get_dataset(self._file, POLARISATION, "S", ()))
             self.polarisation = check_polarisation(stored.item().decode())
         self.attach(find_detector(path, self._file, self.frame_shape))
-        # The writer stores a flat list of pixels as one row, and says so.
+        # The writer stores a flat list of pixels as one row, with the true shape in this attribute.
         if "frame_shape" in self._frames.attrs:
             declared = tuple(read_numbers(self._frames, "frame_shape", "iu", (None,)).tolist())
             if math.prod(declared) == self.n_pixels and all(n > 0 for n in declared):
                 self.frame_shape = declared
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _read_event_ids(self, rows: slice) -> Any:
@@ -162,6 +162,6 @@ class CxiSource(FileSource):
         return levels_of(read_array(self._frame_mask, rows).reshape(-1, self.n_pixels))
 
     def _read_frames(self, rows: slice) -> Any:
-        # One image has no axis of frames: an empty range of it is empty all the same.
+        # A single image has no axis of frames; an empty range of frames must still be empty.
         stored = read_array(self._frames, slice(0, len(self._frames)) if self._is_one_image else rows)
         return stored.reshape(-1, self.n_pixels)[: rows.stop - rows.start]

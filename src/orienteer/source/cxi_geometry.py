@@ -1,9 +1,9 @@
-"""Geometry of CXI files: the first that is there counts.
+"""Geometry of CXI files, from the first of these that the file has.
 
-The detector that Orienteer's writer adds; ``xyz_map``, (3, ...) pixel
-centres in metres; CXI's ``corner_positions`` (outer corner of the first pixel) with ``basis_vectors`` (slow,
-then fast).  Where all z are zero, ``distance`` is added.  Pixel sizes and a distance alone do not say where
-the beam goes, so they make no detector.
+The detector that Orienteer's writer adds; ``xyz_map``, (3, ...) pixel centres in metres; CXI's
+``corner_positions`` (outer corner of the first pixel) with ``basis_vectors`` (slow, then fast).  If all z are
+zero, ``distance`` is added.  Pixel sizes and a distance alone do not say where the beam goes, so they make no
+detector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OWN_DETECTOR = "orienteer_detector"
 
 
 def find_detector(path: Path, file: h5py.File, frame_shape: tuple[int, ...]) -> Detector | None:
-    """The detector that the file describes; None where it says too little."""
+    """The detector that the file describes; None if it says too little."""
     if holds_detector(file.get(OWN_DETECTOR)):
         return read_detector(file[OWN_DETECTOR])
     group = file.get(DETECTOR)
@@ -58,7 +58,7 @@ def _from_xyz_map(path: Path, group: h5py.Group, frame_shape: tuple[int, ...]) -
         if distance_m is None:
             return None
         positions_m[:, 2] = distance_m
-    # What has no position is no pixel: no area, and anywhere but in the sample.
+    # An entry without a position is no pixel: it gets no area, and a position away from the sample.
     positions_m[~real] = (0, 0, np.abs(positions_m[real, 2]).max() or 1.0)
     area_m2 = _pixel_area_m2(path, group, positions_m, frame_shape)
     if area_m2 is None:
@@ -78,7 +78,7 @@ def _pixel_area_m2(
         return abs(area) if edge is None and area is not None else edge**2  # type: ignore[operator]
     if len(frame_shape) < 2 or min(frame_shape[-2:]) < 2:
         return None
-    # The middle one of all steps is that inside a panel: gaps and missing pixels are few.
+    # The median of all steps is the step inside a panel, because gaps and missing pixels are few.
     grid = positions_m.reshape(-1, *frame_shape[-2:], 3)
     slow = np.linalg.norm(np.diff(grid, axis=1), axis=-1)
     fast = np.linalg.norm(np.diff(grid, axis=2), axis=-1)
@@ -86,7 +86,7 @@ def _pixel_area_m2(
 
 
 def _from_panels(path: Path, group: h5py.Group, frame_shape: tuple[int, ...]) -> Detector | None:
-    """CXI's own geometry; what is missing of it has the default of the CXI description."""
+    """CXI's own geometry; missing parts get the defaults of the CXI specification."""
     n_panels = 1 if len(frame_shape) == 2 else frame_shape[0]
     if len(frame_shape) not in (2, 3):
         raise FileError(path, f"frames of shape {frame_shape} do not fit CXI's panels.", "Give --geometry.")
@@ -119,7 +119,7 @@ def _from_panels(path: Path, group: h5py.Group, frame_shape: tuple[int, ...]) ->
 def _vectors(
     path: Path, group: h5py.Group, names: tuple[str, ...], shape: tuple[int, ...]
 ) -> NDArray[np.float64] | None:
-    """Vectors per panel; one set for all panels, or one per frame if all are the same, is taken too."""
+    """Vectors per panel; the file may also hold one set for all panels, or one per frame if all are equal."""
     for name in names:
         if name not in group:
             continue
@@ -138,7 +138,7 @@ def _vectors(
 
 
 def _scalar(path: Path, group: h5py.Group, name: str) -> float | None:
-    """A positive number; a list of one per frame must agree."""
+    """A positive number; if there is one per frame, all must agree."""
     if name not in group:
         return None
     values = read_array(get_dataset(group, name, "iuf", foreign=True)).astype(np.float64).reshape(-1)

@@ -28,7 +28,7 @@ FRAME_PATHS = (
     "entry_1/image_1",
     f"{DETECTOR}/data_1",
 )
-# Groups whose datasets of one row per frame become columns, and what in them is something else.
+# Groups whose datasets with one row per frame become columns, and the datasets in them that do not.
 COLUMN_GROUPS = ("entry_1", DETECTOR, SOURCE, "entry_1/result_1", "entry_1/sizing", "LCLS")
 NOT_COLUMNS = {
     "data", "data_1", "mask", "good_pixels", "xyz_map", "corner_positions", "corner_position",
@@ -36,9 +36,9 @@ NOT_COLUMNS = {
     "background", "energy", "photon_energy", "photon_energy_eV", "photon_wavelength", "photon_wavelength_A",
     "wavelength", "event_id",
 }  # fmt: skip
-# What is renamed so that the unit stands in the name.
+# Datasets that are renamed so that the name of the column has the unit.
 UNITS = {"pulse_energy": "pulse_energy_J"}
-# Longer rows are lists (of peaks, say) and no columns.
+# Longer rows are lists (of peaks, say), not columns.
 LONGEST_ROW = 64
 JOULE_PER_EV = 1.602176634e-19
 
@@ -48,7 +48,7 @@ Rows = Callable[[slice], NDArray[Any]]
 def find_frames(path: Path, file: h5py.File, rows: int | None = None) -> h5py.Dataset:
     """The dataset of frames: (frames, slow, fast), (frames, panels, slow, fast) or one image (slow, fast).
 
-    rows : of a file that grows, how many must be stored; by default all.
+    rows : how many must be stored, for a file that grows; by default all.
     """
     for place in FRAME_PATHS:
         found = _get(file, place)
@@ -67,7 +67,7 @@ def find_frames(path: Path, file: h5py.File, rows: int | None = None) -> h5py.Da
 
 
 def check_virtual(path: Path, dataset: h5py.Dataset) -> None:
-    """Refuse a virtual dataset whose parts are gone: HDF5 would fill them with zeros without a word."""
+    """Refuse a virtual dataset whose parts are missing: HDF5 would silently fill them with zeros."""
     if not dataset.is_virtual:
         return
     for part in dataset.virtual_sources():
@@ -77,19 +77,21 @@ def check_virtual(path: Path, dataset: h5py.Dataset) -> None:
             and not (path.parent / part.file_name).exists()
         ):
             raise FileError(
-                path, f"takes frames from '{part.file_name}', which does not exist.", "Copy it beside it."
+                path,
+                f"takes frames from '{part.file_name}', which does not exist.",
+                "Copy that file to the folder of this one.",
             )
 
 
 def rows_of_growing(file: h5py.File) -> int | None:
-    """Frames of a growing file that are whole: rows of its shortest table that can grow; None: none can."""
+    """Complete frames of a growing file: rows of its shortest table that can grow; None if none can."""
     groups = [*COLUMN_GROUPS, COLUMNS, "entry_1/data_1", "entry_1/image_1", f"{DETECTOR}/detector_corrected"]
     tables = [dataset for group in groups for _, dataset in _datasets(_get(file, group))]
     return min((len(table) for table in tables if _can_grow(table)), default=None)
 
 
 def has_rows(dataset: h5py.Dataset, n_frames: int) -> bool:
-    """Whether there is one row per frame, or more of them in a table that can grow ahead of the others."""
+    """Whether there is one row per frame, or more in a table that grows ahead of the others."""
     if not dataset.shape:
         return False
     return len(dataset) == n_frames or (
@@ -98,17 +100,17 @@ def has_rows(dataset: h5py.Dataset, n_frames: int) -> bool:
 
 
 def is_growing(item: h5py.Group | h5py.Dataset) -> bool:
-    """Whether somebody writes to the file, or was killed while writing (see ``compute/hdf5_file.py``)."""
+    """Whether a process is writing to the file, or was killed while writing (see ``compute/hdf5_file.py``)."""
     return bool(item.file.driver == "fileobj")
 
 
 def rows_to_check(item: h5py.Group | h5py.Dataset, n_frames: int) -> int | None:
-    """Rows that must be stored: those of the frames where the file grows, all (None) where it is complete."""
+    """Rows that must be stored: ``n_frames`` if the file grows, all (None) if it is complete."""
     return n_frames if is_growing(item) else None
 
 
 def find_columns(path: Path, file: h5py.File, n_frames: int) -> dict[str, h5py.Dataset]:
-    """Datasets with one row per frame, by column name; Orienteer's own group of columns excludes others."""
+    """Datasets with one row per frame, by column name; if Orienteer's own group exists, only those in it."""
     own = _get(file, COLUMNS)
     if isinstance(own, h5py.Group):
         return {name: _own_column(path, own, name, n_frames) for name in own}
@@ -133,10 +135,10 @@ def _own_column(path: Path, group: h5py.Group, name: str, n_frames: int) -> h5py
 
 
 def find_wavelength(file: h5py.File, n_frames: int) -> Rows | None:
-    """The wavelength in A of each frame, from wherever the file says it; None where it does not.
+    """The wavelength in A of each frame, from the first place in the file that has it; None if none has.
 
-    CXI's ``energy`` is the photon energy in joule; some files hold eV, and some the pulse energy, which is no
-    photon energy and is left alone.
+    CXI's ``energy`` is the photon energy in joule.  Some files hold eV there, which is recognised, and some
+    the pulse energy, which is ignored.
     """
     places: tuple[tuple[str, Callable[[NDArray[Any]], NDArray[Any]]], ...] = (
         (f"{SOURCE}/photon_wavelength", _from_metres),
@@ -167,11 +169,12 @@ def find_wavelength(file: h5py.File, n_frames: int) -> Rows | None:
 
 
 def find_event_ids(file: h5py.File, n_frames: int) -> Rows | None:
-    """A stable 64-bit name of each shot; None where nothing names them.
+    """A stable 64-bit id of each shot; None if the file has nothing to make one from.
 
-    The first that is there counts: ``entry_1/event_id`` as it is; the train and the pulse (or memory cell) as
-    trainId * 2^16 + pulseId; machine time as seconds * 2^32 + nanoseconds; ``experiment_identifier`` as it is
-    when a whole number, else the first 8 bytes of the BLAKE2b hash of its text.
+    The first of these that the file has is used: ``entry_1/event_id`` as it is; the train and the pulse (or
+    memory cell) as trainId * 2^16 + pulseId; machine time as seconds * 2^32 + nanoseconds;
+    ``experiment_identifier`` as it is if it is a whole number, else the first 8 bytes of the BLAKE2b hash of
+    its text.
     """
 
     def per_frame(*places: str, kinds: str = "iu") -> h5py.Dataset | None:
@@ -208,7 +211,7 @@ def find_event_ids(file: h5py.File, n_frames: int) -> Rows | None:
 
 
 def hash_text(text: str) -> int:
-    """A stable 64-bit number for a text: a whole number that is written out stays what it is.
+    """A stable 64-bit number for a text; a text of digits gives that number if it is below 2^64.
 
     >>> hash_text("1234")
     1234
@@ -219,7 +222,7 @@ def hash_text(text: str) -> int:
 
 
 def _get(file: Any, place: str) -> Any:
-    """What is at the place; None for nothing and for a broken link."""
+    """The object at this place; None if there is none or the link is broken."""
     try:
         return file.get(place)
     except (KeyError, OSError, RuntimeError):
@@ -252,12 +255,12 @@ def _whole(dataset: h5py.Dataset, rows: slice) -> NDArray[np.uint64]:
 
 
 def _from_metres(wavelength_m: NDArray[Any]) -> NDArray[np.float64]:
-    """A, from metres; what cannot be a wavelength of X-rays in metres becomes NaN."""
+    """Wavelengths in A, from metres; what cannot be a wavelength of X-rays in metres becomes NaN."""
     return np.where((wavelength_m > 1e-12) & (wavelength_m < 1e-7), wavelength_m * 1e10, np.nan)
 
 
 def _from_energy(energy: NDArray[Any]) -> NDArray[np.float64]:
-    """A, from joule or eV, which are 18 orders of magnitude apart; anything between becomes NaN."""
+    """Wavelengths in A, from joule or eV, 18 orders of magnitude apart; anything else becomes NaN."""
     joule = (energy > 1e-18) & (energy < 1e-13)
     electronvolt = (energy > 20) & (energy < 1e6)
     energy_eV = np.where(joule, energy / JOULE_PER_EV, np.where(electronvolt, energy, np.nan))

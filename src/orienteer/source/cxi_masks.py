@@ -1,4 +1,4 @@
-"""Masks of CXI files: bits that say what a pixel suffers from, and what that allows.
+"""Masks of CXI files: what each bit says about a pixel, and how the pixel may then be used.
 
 A whole-number ``mask`` holds bits, and 0 is a perfect pixel (F. R. N. C. Maia, Nature Methods 9, 854 (2012);
 bit for bit as Cheetah, Condor and Owl use them):
@@ -23,9 +23,9 @@ bit    meaning                        use
 0x4000 photon background corrected    as if unset
 ====== ============================== ===========
 
-Higher bits are not CXI's: Cheetah marks the jet with 0x8000, facilities their own defects; they mean "never".
-A *boolean* ``mask`` comes from analysis scripts and is true where a pixel is good, as ``good_pixels`` is.  A
-mask holds for all frames or each.
+CXI does not define higher bits: Cheetah marks the jet with 0x8000, facilities their own defects; they mean
+"never".  A *boolean* ``mask`` comes from analysis scripts and, like ``good_pixels``, is true where a pixel is
+good.  There is one mask for all frames, or one for each frame.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ PIXEL_IS_BAD, PIXEL_IS_OUT_OF_RESOLUTION = 0x80, 0x100
 _STATUS = 0x20 | 0x800 | 0x1000 | 0x2000 | 0x4000
 _NEVER = ~(_STATUS | PIXEL_IS_OUT_OF_RESOLUTION)
 MASK_PATHS = (f"{DETECTOR}/mask", "entry_1/data_1/mask", "entry_1/image_1/mask")
-# The three levels of a mask for all frames, which Orienteer adds where it writes no detector.
+# The three levels of a mask for all frames, which Orienteer adds if it writes no detector.
 PIXEL_USE = f"{DETECTOR}/pixel_use"
 
 
 def levels_of(mask: NDArray[Any]) -> NDArray[np.uint8]:
-    """Three-level mask from a CXI mask: true is good in a boolean one, bits are weighed in any other.
+    """Three-level mask from a CXI mask: a boolean mask is true for good pixels, any other holds bits.
 
     >>> levels_of(np.array([0, 0x4, 0x20, 0x100, 0x104]))
     array([0, 2, 0, 1, 2], dtype=uint8)
@@ -72,7 +72,7 @@ def bits_of(levels: NDArray[np.uint8]) -> NDArray[np.uint16]:
 def find_masks(
     path: Path, file: h5py.File, n_frames: int, frame_shape: tuple[int, ...]
 ) -> tuple[NDArray[np.uint8] | None, h5py.Dataset | None]:
-    """The mask (P,) of the whole file, and the dataset of one mask per frame; None for what is not there."""
+    """The mask (P,) for the whole file, and the dataset with a mask for each frame; None if missing."""
     constant: list[NDArray[np.uint8]] = []
     per_frame = None
     for place in MASK_PATHS:

@@ -30,7 +30,7 @@ from orienteer.source.patterns import FRAME_MASK, Patterns
 
 FORMAT_NAME = "CXI"
 METADATA = "entry_1/orienteer_metadata"
-# CXI has no field for it; "x", "y" or "none".
+# "x", "y" or "none"; CXI has no field for the polarisation.
 POLARISATION = f"{SOURCE}/orienteer_polarisation"
 CXI_VERSION = 160
 
@@ -51,7 +51,7 @@ class CxiWriter(Hdf5PatternWriter):
         file["cxi_version"] = CXI_VERSION
         file["number_of_entries"] = 1
         shape = self.frame_shape or (first.n_pixels,)
-        # A flat list of pixels is one row, so that it is not taken for one image.
+        # A flat list of pixels is stored as one row, so that the data are not taken for a single image.
         stored = shape if len(shape) > 1 else (1, *shape)
         dtype = np.dtype(np.int32) if first.is_sparse else first.dense().dtype
         group = file.create_group(DETECTOR)
@@ -77,7 +77,7 @@ class CxiWriter(Hdf5PatternWriter):
             write_detector(file.create_group(OWN_DETECTOR), self.detector)
 
     def _start_masks(self, group: Any, stored: tuple[int, ...], each_frame: bool) -> None:
-        """CXI's mask, for every frame where frames have masks; exact levels where no detector has them."""
+        """Start CXI's mask, one for each frame if frames have masks; without a detector also exact levels."""
         self._levels = np.zeros(stored, np.uint8) if self.mask is None else self.mask.reshape(stored)
         if each_frame:
             create_rows(group, "mask", np.uint16, stored, rows_per_chunk=1)
@@ -106,7 +106,7 @@ class CxiWriter(Hdf5PatternWriter):
 
 
 def _write_geometry(group: Any, detector: Detector, stored: tuple[int, ...]) -> None:
-    """CXI's fields and the local ones that analysis programs look for."""
+    """Write CXI's fields of geometry, and those beyond CXI that analysis programs look for."""
     group.create_dataset("xyz_map", data=detector.positions_m.T.reshape(3, *stored), **PACKED)
     group["distance"] = detector.distance_m
     if detector.panels:

@@ -1,9 +1,9 @@
 """Dragonfly's binary ``.emc`` files: photon lists, or dense frames of int32 or float64.
 
 A header of 256 little-endian int32 holds the number of frames N, the number of pixels P and the frame type;
-its other words are anyone's.  Type 0 (photon lists) goes on with ones[N], multi[N], place_ones, place_multi
-and count_multi; types 1 and 2 with N x P int32 or float64.  The format has no place for event ids (frames are
-numbered), columns, frame shape or geometry: give the detector as ``geometry=``.
+its other words may hold anything.  After it, type 0 (photon lists) has ones[N], multi[N], place_ones,
+place_multi and count_multi; types 1 and 2 have N x P int32 or float64.  The format cannot store event ids
+(frames are numbered), columns, frame shape or geometry: give the detector as ``geometry=``.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ LOST = ("event ids", "columns", "detector", "mask", "frame shape", "polarisation
 
 
 def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
-    """Whether the first words are N >= 0, P >= 1 and a frame type that the size of the file agrees with.
+    """Whether the file begins with N >= 0, P >= 1 and a frame type, and has the size that they ask for.
 
-    The format has no other signature, and a map of 1 or 2 sections has such words and such a size.  A file
-    that is called ``.emc`` and has another size is a damaged one, and the error then says what is wrong.
+    The format has no other signature.  An MRC map of 1 or 2 sections can begin with such words and have such
+    a size, so it is excluded by its own mark.  A file named ``.emc`` with another size is taken for a damaged
+    one: opening it then says what is wrong.
     """
     if hdf5 is not None or len(head) < HEADER_BYTES or head[208:211] == b"MAP":
         return False
@@ -61,7 +62,7 @@ def open_file(path: Path) -> EmcSource:
 
 
 class EmcSource(FileSource):
-    """Frames of a binary ``.emc`` file; only the photons per frame are read on opening.
+    """Frames of a binary ``.emc`` file; opening reads only how many pixels of each frame are lit.
 
     frame_type : 0 photon lists, 1 dense int32, 2 dense float64.
     """
@@ -98,7 +99,7 @@ class EmcSource(FileSource):
         _check_size(self.path, self._count_multi + 4 * int(self._multi[-1]), size)
 
     def _words(self, dtype: np.dtype[Any], offset: int, count: int) -> NDArray[Any]:
-        """``count`` numbers from byte ``offset`` on; read, because a mapped file that shrinks would crash."""
+        """``count`` numbers from byte ``offset`` on; not mapped: if a mapped file shrinks, we crash."""
         values = np.fromfile(self.path, dtype, count, offset=offset)
         if len(values) != count:
             raise FileError(
@@ -136,7 +137,7 @@ def join_photon_lists(
     """Dragonfly's two lists per frame (single photons, several photons) as one list with ascending pixels.
 
     ones, multi : (N,) entries of each frame in the lists.
-    first : number of the first frame, for the words of an error.
+    first : number of the first frame, for error messages.
     """
     frames = np.arange(len(ones), dtype=np.int64)
     pixel = np.concatenate([place_ones, place_multi])
@@ -154,14 +155,14 @@ def join_photon_lists(
 
 def _check_size(path: Path, expected: int, size: int) -> None:
     if size != expected:
-        raise FileError(path, f"has {size} bytes, where its header and lists ask for {expected}.", COPY_AGAIN)
+        raise FileError(path, f"has {size} bytes, but its header and lists ask for {expected}.", COPY_AGAIN)
 
 
 class Writer(PatternWriter):
     """Writes ``.emc`` files in bounded memory.
 
-    frame_type : "sparse", "integer" or "float"; by default what the first batch needs: float64 for signal,
-        and for counts whichever of lists and dense frames is smaller.
+    frame_type : "sparse", "integer" or "float"; by default what suits the first batch: "float" for signal,
+        "sparse" for lists of photons, and for dense counts whichever of "sparse" and "integer" is smaller.
     """
 
     format: ClassVar[str] = FORMAT_NAME
@@ -192,7 +193,7 @@ class Writer(PatternWriter):
         self._file = temporary.open("wb")
         self._file.write(bytes(HEADER_BYTES))
         if self._type == SPARSE:
-            # The file starts with all counts, which are known last: lists wait in nameless files beside it.
+            # The file starts with sums that are known last, so the lists wait in temporary files beside it.
             names = ("ones", "multi", "place_ones", "place_multi", "count_multi")
             self._spools = {name: tempfile.TemporaryFile(dir=temporary.parent) for name in names}  # noqa: SIM115
 

@@ -1,7 +1,7 @@
 """Dragonfly's sparse HDF5 files: lists of lit pixels as variable-length arrays, one row per frame.
 
 ``num_pix`` int32 (1,); ``place_ones``, ``place_multi`` and ``count_multi`` are (N,) of variable-length int32.
-Event ids, columns, frame shape and geometry have no place in it, as in the binary ``.emc``.
+Like the binary ``.emc``, it cannot store event ids, columns, frame shape and geometry.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class DragonflyHdf5Source(FileSource):
             for name, rows in zip(LISTS, self._lists, strict=True):
                 if rows.shape != (self.n_frames,):
                     raise FileError(
-                        path, f"'{name}' is {rows.shape}, where 'place_ones' has {self.n_frames} frames."
+                        path, f"'{name}' has shape {rows.shape}, but 'place_ones' has {self.n_frames} frames."
                     )
         except BaseException:
             self._file.close()
@@ -75,7 +75,7 @@ class DragonflyHdf5Source(FileSource):
         return rows
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _read_frames(self, rows: slice) -> Any:
@@ -105,12 +105,12 @@ class Writer(Hdf5PatternWriter):
     def _write(self, patterns: Patterns) -> None:
         if not patterns.is_sparse and patterns.frames.dtype.kind == "f":
             raise OrienteerError(
-                f"photon lists hold counts, and these frames are {patterns.frames.dtype} signal.",
+                f"photon lists hold counts, but these frames are {patterns.frames.dtype} signal.",
                 "Write .emc, .cxi or .h5, which hold signal, or turn it into counts first.",
             )
         photons = patterns.sparse()
         several = photons.count > 1
-        # Entries of each kind before entry e, so that a frame's share is a slice.
+        # Entries with several photons before entry e, so that each frame's share of a list is a slice.
         n_several = np.concatenate([[0], np.cumsum(several)])
         multi = n_several[photons.start]
         ones = photons.start - multi
@@ -125,7 +125,7 @@ class Writer(Hdf5PatternWriter):
 
 
 def _append_rows(dataset: h5py.Dataset, first: int, pieces: list[NDArray[Any]]) -> None:
-    """Add variable-length rows.  The high-level interface takes rows of equal length for a 2D array."""
+    """Add variable-length rows.  (h5py's high-level interface takes rows of equal length for a 2D array.)"""
     rows = np.empty(len(pieces), dtype=object)
     for d, piece in enumerate(pieces):
         rows[d] = piece

@@ -1,4 +1,4 @@
-"""FileSource: frames in a file, whose troubles become errors that name it."""
+"""FileSource: frames in a file; every error in reading names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FiniteSource: a set of frames that is read by ranges of frame numbers, in a file or in memory."""
+"""FiniteSource: a set of frames in a file or in memory, read in ranges of frame numbers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ FrameMask = Callable[[slice], NDArray[np.uint8]]
 class Given:
     """What the user or a geometry file adds to the data.
 
-    detector : takes the place of that of the data.
-    wavelength_A : of the events that carry none; with ``wavelength_of_all``, of all events.
-    polarisation, metadata : where the data say nothing.
-    frame_masks : each gives levels (n, P) for a range of frames.
+    detector : replaces the detector of the data.
+    wavelength_A : for events that carry none; with ``wavelength_of_all``, for all events.
+    polarisation, metadata : used if the data carry none.
+    frame_masks : functions, each of which returns levels (n, P) for a range of frames.
     """
 
     detector: Detector | None = None
@@ -51,12 +51,12 @@ class Given:
 
 
 class FiniteSource(ABC):
-    """What all sources of a known number of frames share: choosing frames, batches, geometry and checks.
+    """Base of all sources with a known number of frames: choice of frames, batches, geometry and checks.
 
-    A subclass sets ``format``, ``frame_shape``, ``stored_columns``, ``is_sparse``, ``n_frames`` and, where
-    the data have them, ``mask``, ``polarisation`` and ``metadata``, calls ``attach`` with its own detector,
-    and gives ``_read_frames`` and, where there are any, ``_read_event_ids`` and ``_read_columns``.  Every
-    batch is checked before it is handed out.
+    A subclass sets ``format``, ``frame_shape``, ``stored_columns``, ``is_sparse``, ``n_frames`` and, if the
+    data have them, ``mask``, ``polarisation`` and ``metadata``.  It calls ``attach`` with its own detector
+    and implements ``_read_frames`` and, if the data have them, ``_read_event_ids`` and ``_read_columns``.
+    Every batch is checked before it is returned.
     """
 
     format: str = ""
@@ -69,8 +69,8 @@ class FiniteSource(ABC):
     is_sparse: bool = False
     n_frames: int = 0
     bytes_per_value: int = 4
-    # Frames between two chosen ones that are read, and dropped, rather than left out: a subclass whose frames
-    # are small, and whose every read costs something, asks for some.
+    # At most this many unwanted frames between two chosen ones are read and dropped instead of starting a
+    # second read.  Useful if frames are small and each read is expensive.
     frames_read_across: int = 0
     given: Given = Given()
 
@@ -82,7 +82,7 @@ class FiniteSource(ABC):
         """Frames ``rows.start:rows.stop`` as (n, P) or SparsePhotons; 0 <= start <= stop <= n_frames."""
 
     def _read_event_ids(self, rows: slice) -> Array | None:
-        """The names of these frames; None where frames have none and are numbered."""
+        """The event ids of these frames; None if the data have none, so that frames are numbered."""
         return None
 
     def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
@@ -90,14 +90,14 @@ class FiniteSource(ABC):
         return {}
 
     def _attempt(self, read: Callable[[], Result]) -> Result:
-        """Read, with the errors and the patience of this kind of source."""
+        """Call ``read``; subclasses add their error handling and retries."""
         return read()
 
     def close(self) -> None:  # noqa: B027 - most sources hold nothing open
-        """Let go of what is open; a source made by ``with_detector`` shares it."""
+        """Close what is open, which a source made by ``with_detector`` shares."""
 
     def refresh(self) -> int:
-        """Look again for new frames; how many there are now."""
+        """Look again for new frames; returns how many there are now."""
         return self.n_frames
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class FiniteSource(ABC):
 
     def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
         """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
-        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # loads plot/, which imports source/
 
     @property
     def name(self) -> str:
@@ -141,30 +141,30 @@ class FiniteSource(ABC):
 
     @property
     def frames_per_batch(self) -> int:
-        """Frames that fit in 64 MiB: of their dense form, or for sparse frames of a quarter of it.
+        """Frames that fit in 64 MiB, by their dense size, or a quarter of it for sparse frames.
 
-        Never more than 32 768: frames of a few pixels are outweighed by their columns.
+        At most 32 768, because the columns of frames of few pixels need more memory than the pixels.
         """
         frame_bytes = self.n_pixels * self.bytes_per_value // (4 if self.is_sparse else 1)
         return max(1, min(BATCH_BYTES // max(1, frame_bytes), MOST_FRAMES))
 
     @property
     def never_used(self) -> NDArray[np.bool_] | None:
-        """Pixels that may hold anything, NaN included: (P,) bool; None when every pixel counts."""
+        """(P,) bool, pixels that may hold anything, NaN included; None if every pixel counts."""
         mask = self.mask if self.detector is None else self.detector.mask
         return None if mask is None else np.asarray(mask) == PixelUse.NEVER
 
     def attach(self, detector: Detector | None) -> None:
-        """Take the detector that the data carry; what its mask forbids, the data forbid."""
+        """Set the detector that the data carry, and add its mask to the mask of the data."""
         if detector is None:
             return
         self.detector = self._merged(detector)
-        # Where the detector has no pixel at all, another geometry may have one.
+        # Pixels that this detector does not cover stay allowed: another geometry may cover them.
         forbidden = np.where(detector.covered, detector.mask, np.uint8(0))
         self.mask = forbidden if self.mask is None else combine_masks(self.mask, forbidden)
 
     def with_detector(self, detector: Detector) -> Self:
-        """The same data with this detector, whose mask is combined with that of the data by maximum."""
+        """The same data with this detector; its mask and that of the data are combined by maximum."""
         return self.with_given(replace(self.given, detector=detector))
 
     def with_given(self, given: Given) -> Self:
@@ -175,7 +175,7 @@ class FiniteSource(ABC):
         return other
 
     def apply_given(self) -> None:
-        """Put what was given in place, also after the data have been looked at again."""
+        """Apply what was given; also called each time the data have been looked at again."""
         if self.given.detector is not None:
             self.detector = self._merged(self.given.detector)
         self.polarisation = self.polarisation or self.given.polarisation
@@ -198,7 +198,7 @@ class FiniteSource(ABC):
         return self._choose(frames, self._patterns, concatenate, Patterns.__getitem__)
 
     def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
-        """The names (n,) of the chosen frames; no frame is read."""
+        """The event ids (n,) of the chosen frames, without reading the frames."""
         return self._choose(
             frames, lambda rows: self._named(rows)[0], np.concatenate, lambda ids, order: ids[order]
         )
@@ -206,7 +206,7 @@ class FiniteSource(ABC):
     def read_columns(
         self, names: Collection[str] | None = None, frames: slice | ArrayLike = slice(None)
     ) -> dict[str, NDArray[Any]]:
-        """Columns (n, ...) of the chosen frames by name, by default all of them; no frame is read."""
+        """Columns (n, ...) of the chosen frames by name, by default all columns; no frame is read."""
         wanted = self.column_names if names is None else tuple(names)
         if unknown := [name for name in wanted if name not in self.column_names]:
             known = ", ".join(self.column_names) or "none"
@@ -271,7 +271,7 @@ class FiniteSource(ABC):
         return chosen % len(self) if len(self) else chosen
 
     def _named(self, rows: slice) -> tuple[NDArray[np.uint64], bool]:
-        """The ids of these frames, and whether they are names and not mere numbers."""
+        """The ids of these frames, and whether they are real event ids rather than frame numbers."""
         ids = self._read_event_ids(rows)
         if ids is None:
             return np.arange(rows.start, rows.stop, dtype=np.uint64), False
@@ -298,7 +298,7 @@ class FiniteSource(ABC):
         n = rows.stop - rows.start
         if len(patterns) != n or patterns.n_pixels != self.n_pixels:
             found = f"{counted(len(patterns), 'frame')} of {patterns.n_pixels} pixels"
-            raise FileError(self.name, f"gave {found}, where {n} of {self.n_pixels} were expected.")
+            raise FileError(self.name, f"gave {found}, but {n} of {self.n_pixels} were expected.")
         bad = first_bad_frame(patterns, self.never_used)
         if bad is not None:
             raise FileError(self.name, f"frame {rows.start + bad[0]} {bad[1]}.", _hint(patterns.frames))

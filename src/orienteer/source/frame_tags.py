@@ -1,4 +1,4 @@
-"""Tags of single frames: a small file beside a run that says which events somebody has called what."""
+"""Tags of single frames: a small file beside a run that lists the events of each tag."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ LONGEST_TAG = 64
 
 
 def read_frame_tags(path: str | os.PathLike[str]) -> dict[str, NDArray[np.uint64]]:
-    """The ids (n,) of the events that have each tag, in order and each once; empty where there is no file."""
+    """The event ids (n,) of each tag, sorted and without duplicates; empty if there is no file."""
     if not Path(path).exists():
         return {}
     told: Any = read_described(Path(path), "list of tagged events", FORMAT, VERSION).get("tags")
     if not isinstance(told, dict) or not all(isinstance(ids, list) for ids in told.values()):
-        raise FileError(path, "holds something else than ids of events by tag.", COPY_AGAIN)
+        raise FileError(path, "does not hold a list of event ids for each tag.", COPY_AGAIN)
     if not all(isinstance(one, str) and is_event_id(one) for ids in told.values() for one in ids):
-        raise FileError(path, "holds something else than ids of events.", COPY_AGAIN)
+        raise FileError(path, "holds values that are not event ids.", COPY_AGAIN)
     if not all(map(_is_tag, told)):
-        raise FileError(path, "holds something else than tags.", COPY_AGAIN)
+        raise FileError(path, "holds names that are not tags.", COPY_AGAIN)
     return {tag: as_event_ids(map(int, ids)) for tag, ids in told.items()}
 
 
@@ -42,9 +42,9 @@ def tag_frames(
     add: Iterable[str] = (),
     remove: Iterable[str] = (),
 ) -> dict[str, NDArray[np.uint64]]:
-    """Give events of the run in a folder tags, and take others away; all tags of the run then.
+    """Add tags to events of the run in a folder and remove others; returns all tags of the run.
 
-    A tag that no event has any more is gone.
+    A tag that no event has any more disappears.
     """
     ids, path = as_event_ids(event_ids), Path(folder) / FRAME_TAGS
     added, removed = [checked_tag(tag) for tag in add], [checked_tag(tag) for tag in remove]
@@ -62,7 +62,7 @@ def tag_frames(
 
 
 def checked_tag(tag: str) -> str:
-    """The tag without spaces around it, or a refusal.
+    """The tag without spaces around it; an error if it is not a valid tag.
 
     >>> checked_tag(" bright ")
     'bright'
@@ -81,7 +81,7 @@ def _is_tag(tag: str) -> bool:
 
 
 def _write(path: Path, tags: Mapping[str, NDArray[np.uint64]]) -> None:
-    # Ids as texts: many programs know numbers only up to 2^53.
+    # Ids are written as texts, because many programs handle whole numbers only up to 2^53.
     as_texts = {tag: [str(number) for number in ids.tolist()] for tag, ids in tags.items()}
     told = {"format": FORMAT, "version": VERSION, "tags": as_texts}
     write_json(path, told)

@@ -1,4 +1,4 @@
-"""Data joined with a geometry file: its detector, the masks it places inside the data, and its defaults."""
+"""Join data with a geometry file: its detector, the masks it refers to inside the data, and its defaults."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def with_geometry(source: Source, geometry: GeometryFile) -> Source:
-    """The same data with a detector and what its file tells.
+    """The same data with the detector and the other facts of a geometry file.
 
-    The file's wavelength holds for events that carry none, its polarisation where the data do not say, and
-    its ``adu_per_photon`` is kept in the metadata.
+    The file's wavelength is used for events that carry none, and its polarisation if the data carry none.
+    Its ``adu_per_photon`` goes into the metadata.
     """
     detector, frame_masks = _with_masks_in_data(source, geometry)
     if not isinstance(source, FiniteSource):
@@ -51,13 +51,13 @@ def with_geometry(source: Source, geometry: GeometryFile) -> Source:
 
 
 def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
-    """The same data with this wavelength for all events; what they say themselves is told in a note."""
+    """The same data with this wavelength for all events; warns if the data hold another one."""
     if wavelength_A is None:
         return source
     check_unit(WAVELENGTH, wavelength_A)
     if not isinstance(source, FiniteSource):
         raise OrienteerError(
-            f"these data ({source.format}) have a wavelength of their own, which stays.",
+            f"these data ({source.format}) have a wavelength of their own, which cannot be replaced.",
             "Leave the wavelength out.",
         )
     if WAVELENGTH in source.column_names:
@@ -67,14 +67,14 @@ def with_wavelength(source: Source, wavelength_A: float | None) -> Source:
                 f"{known.min():.6g} A" if np.ptp(known) == 0 else f"{known.min():.6g} to {known.max():.6g} A"
             )
             warnings.warn(
-                f"{source.name}: the data say a wavelength of {said}; {wavelength_A:.6g} A is used, as said.",
+                f"{source.name}: the data say a wavelength of {said}; {wavelength_A:.6g} A is used instead.",
                 stacklevel=3,
             )
     return source.with_given(replace(source.given, wavelength_A=wavelength_A, wavelength_of_all=True))
 
 
 def with_distance(source: Source, distance_m: float | None) -> Source:
-    """The same data with their own detector moved along the beam; where it was is told in a note."""
+    """The same data with their own detector moved along the beam; warns where it was."""
     if distance_m is None:
         return source
     if source.detector is None:
@@ -86,20 +86,20 @@ def with_distance(source: Source, distance_m: float | None) -> Source:
 
 
 def at_distance(detector: Detector, distance_m: float) -> Detector:
-    """The detector moved along the beam to this distance; where it was is told in a note."""
+    """The detector moved along the beam to this distance; warns where it was."""
     check_unit("distance_m", distance_m)
     if np.isclose(detector.distance_m, distance_m, rtol=1e-9, atol=0):
         return detector
     warnings.warn(
-        f"{detector.name or 'the detector'}: it stands at {detector.distance_m:.6g} m by its file; "
-        f"{distance_m:.6g} m is used, as said.",
+        f"{detector.name or 'the detector'}: by its file it stands at {detector.distance_m:.6g} m; "
+        f"{distance_m:.6g} m is used instead.",
         stacklevel=3,
     )
     return detector.moved((0.0, 0.0, distance_m - detector.distance_m))
 
 
 def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detector, list[FrameMask]]:
-    """The detector with every mask that the data file has for all frames, and those it has for each."""
+    """The detector with the masks of the data file for all frames applied, and the masks for each frame."""
     detector = geometry.detector
     each_frame: list[tuple[MaskReference, h5py.Dataset]] = []
     for reference in geometry.masks_in_data:
@@ -107,7 +107,7 @@ def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detecto
         if mask is None:
             where = source.path or "these data"
             warnings.warn(
-                f"{where}: the geometry's mask {reference.location} is not in it, and masks nothing.",
+                f"{where}: the geometry's mask {reference.location} is not in it; it is ignored.",
                 stacklevel=3,
             )
         elif mask.ndim and (len(mask), prod(mask.shape[1:])) == (source.n_frames, detector.n_pixels):
@@ -123,7 +123,7 @@ def _with_masks_in_data(source: Source, geometry: GeometryFile) -> tuple[Detecto
 
 
 def _find(path: Path | None, location: str) -> h5py.Dataset | None:
-    """The dataset of a mask in the data file, which stays open; None where there is none."""
+    """The dataset of a mask in the data file, which stays open; None if there is none."""
     if path is None or not is_hdf5(read_head(path)):
         return None
     with reading(path):

@@ -54,7 +54,7 @@ def create_column(
 
 
 def as_stored(dataset: h5py.Dataset, rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows in the type of the dataset; an OrienteerError where shapes differ or values do not fit."""
+    """The rows in the type of the dataset; an OrienteerError if shapes differ or values do not fit."""
     where = dataset.name.rpartition("/")[2]
     if rows.shape[1:] != dataset.shape[1:]:
         found, wanted = rows.shape[1:], dataset.shape[1:]
@@ -64,7 +64,7 @@ def as_stored(dataset: h5py.Dataset, rows: NDArray[Any]) -> NDArray[Any]:
     if rows.dtype == dataset.dtype:
         return rows
     fits = rows.dtype.kind == dataset.dtype.kind or (rows.dtype.kind + dataset.dtype.kind).strip("biuf") == ""
-    with np.errstate(invalid="ignore", over="ignore"):  # what does not fit is found by comparing
+    with np.errstate(invalid="ignore", over="ignore"):  # the comparison below finds what does not fit
         cast = rows.astype(dataset.dtype) if fits else rows
     if not fits or not np.array_equal(cast, rows, equal_nan=rows.dtype.kind in "fc"):
         values = f"{rows.dtype} values that do not fit"
@@ -82,12 +82,12 @@ def write_rows(dataset: h5py.Dataset, first: int, rows: NDArray[Any]) -> None:
 
 
 def append_rows(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
-    """Add rows behind those that are there; values that the dataset cannot hold are an error."""
+    """Add rows after those that are there; values that the dataset cannot hold are an error."""
     write_rows(dataset, len(dataset), as_stored(dataset, rows))
 
 
 def columns_as_stored(group: h5py.Group, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The columns in the types of the group's tables; they must be the ones it was created with."""
+    """The columns in the types of the group's tables; their names must be those of the tables."""
     if set(columns) != set(group):
         names = ", ".join(sorted(set(columns) ^ set(group)))
         raise OrienteerError(
@@ -127,5 +127,5 @@ def read_metadata(group: h5py.Group, name: str) -> dict[str, Any]:
     """The facts that :func:`write_metadata` stored."""
     facts = json.loads(read_array(get_dataset(group, name, "S", (1,)))[0])
     if not isinstance(facts, dict):
-        raise FileError(group.file.filename, f"has metadata in '{name}' that are no table of facts.")
+        raise FileError(group.file.filename, f"has metadata in '{name}' that are no JSON object.")
     return facts

@@ -1,8 +1,8 @@
-"""HDF5 files whose writer was killed: one lock per writer, and the marks of a dead one cleared.
+"""HDF5 files that are written in place: a lock that admits one writer, and repair after a writer was killed.
 
 HDF5 marks a file as open for writing in its superblock and refuses to write to it again after a crash.  In
 the mode in which Orienteer appends (single writer, multiple readers) the data structures are sound at every
-moment, so only two fields need mending: the marks, and the end of the file, behind which new data go.
+moment, so only two fields need repair: the marks, and the end of the file, after which new data go.
 """
 
 import fcntl
@@ -41,7 +41,7 @@ def only_writer(path: Path) -> Iterator[None]:
 
 
 def clear_marks_of_dead_writer(path: Path) -> bool:
-    """Make a file writable again whose writer was killed; whether anything had to be done.
+    """Make a file writable again after its writer was killed; returns whether anything had to be done.
 
     Call it only while holding :func:`only_writer`.
     """

@@ -1,8 +1,8 @@
-"""A writer that extends a file in place and those who read it take turns, so that nobody reads what moves.
+"""A writer that extends a file in place and its readers take turns, so that nobody reads what is changing.
 
-A turn is a lock on an empty file beside the data; it ends with the process, however that ends.  Nobody waits
-for long: a reader that has stopped does not stop a writer, nor the other way round.  Where there is no such
-file, or no locks on its disk, nobody waits at all.
+A turn is a lock on an empty file beside the data; it ends with the process, however that ends.  Waiting is
+limited, so that a reader that hangs does not stop the writer, nor the other way round.  If there is no such
+file, or its disk has no locks, nobody waits at all.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ _WRITER_WAITS_S, _READER_WAITS_S, _PAUSE_S = 0.2, 2.0, 0.001
 
 
 class WriterTurns:
-    """The turns of the one writer of a file, which is in place until ``close``."""
+    """The turns of the one writer of a file; the file that is locked exists until ``close``."""
 
     def __init__(self, path: Path) -> None:
         self._path = _turn_path(path)
@@ -38,7 +38,7 @@ class WriterTurns:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """There will be no more turns."""
+        """Remove the file that is locked: there will be no more turns."""
         self._path.unlink(missing_ok=True)
         self._file.close()
 
@@ -61,7 +61,7 @@ def _turn_path(path: Path) -> Path:
 
 
 def _lock(file: IO[str] | IO[bytes], kind: int, patience_s: float) -> bool:
-    """Whether the lock was there to be had in this time."""
+    """Wait at most this long for the lock; returns whether it was taken."""
     end = time.monotonic() + patience_s
     while True:
         try:

@@ -1,8 +1,8 @@
 """Rows of variable length in HDF5 files, read with checks that the HDF5 library does not make.
 
 Such a dataset holds references (length, address, number) into "global heaps".  In a damaged file the library
-follows them blindly: it asks for gigabytes, or walks a heap of zeros for ever.  So references and heaps are
-read here, with every length compared with what is really there.
+follows them blindly: it asks for gigabytes, or walks a heap of zeros for ever.  So this module reads
+references and heaps itself, and compares every length with what the file really holds.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Heaps:
             self._objects[address] = self._read(address)
         found = self._objects[address].get(number, b"")
         if n_bytes > len(found):
-            self._refuse(f"a row of {n_bytes} bytes, where {len(found)} are stored")
+            self._refuse(f"a row of {n_bytes} bytes, but only {len(found)} are stored")
         return found[:n_bytes]
 
     def _read(self, address: int) -> dict[int, bytes]:
@@ -82,7 +82,7 @@ class _Heaps:
             self._refuse(f"a row at byte {address}, where none is stored")
         size = int(np.frombuffer(head, _HEAP_HEADER)[0]["size"])
         if size > self._size - self._base - address:
-            self._refuse(f"{size} bytes of rows at byte {address}, behind the end of the file")
+            self._refuse(f"{size} bytes of rows at byte {address}, beyond the end of the file")
         heap = head + self._file.read(size - len(head)) if size > len(head) else head
         objects, at = {}, len(head)
         while at + _OBJECT_HEADER.itemsize <= len(heap):
@@ -101,7 +101,7 @@ class _Heaps:
 def _read_references(path: Path, dataset: h5py.Dataset, rows: slice) -> NDArray[Any]:
     """The references of the rows, straight from where the dataset is stored."""
     if dataset.ndim != 1 or dataset.file.id.get_create_plist().get_sizes() != (8, 8):
-        raise FileError(path, f"keeps '{dataset.name}' in a form that is not read.")
+        raise FileError(path, f"stores '{dataset.name}' in a form that Orienteer does not read.")
     n_rows = rows.stop - rows.start
     if n_rows == 0:
         return np.zeros(0, _REFERENCE)
@@ -115,7 +115,7 @@ def _read_references(path: Path, dataset: h5py.Dataset, rows: slice) -> NDArray[
         chunks = [_read_chunk(path, dataset, place, chunk) for place in range(first, rows.stop, chunk)]
         references = np.concatenate(chunks)[rows.start - first : rows.stop - first]
     else:
-        raise FileError(path, f"keeps '{dataset.name}' in a form that is not read.")
+        raise FileError(path, f"stores '{dataset.name}' in a form that Orienteer does not read.")
     if len(references) != n_rows:
         raise FileError(path, f"ends before row {rows.stop} of '{dataset.name}'.", "The file is incomplete.")
     return references
@@ -138,7 +138,7 @@ def _read_chunk(path: Path, dataset: h5py.Dataset, first: int, n_rows: int) -> N
         else:
             raise FileError(
                 path,
-                f"compresses '{dataset.name}' with filter {code}, which is not read for such rows.",
+                f"compresses '{dataset.name}' with filter {code}, which is not supported for such rows.",
                 "Write it again without this filter: h5repack -f NONE IN OUT",
             )
     if len(content) != n_bytes:

@@ -1,4 +1,4 @@
-"""What the writers of all HDF5 formats share: one new file that is filled, closed or given up."""
+"""Base of the writers of all HDF5 formats: one new file that is filled, then closed or discarded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from orienteer.source.writer import PatternWriter
 
 
 class Hdf5PatternWriter(PatternWriter):
-    """A writer of one HDF5 file, which its format creates as ``_file`` in ``_start``."""
+    """A writer of one HDF5 file, which the subclass creates as ``_file`` in ``_start``."""
 
     _file: Any = None
 
@@ -31,6 +31,6 @@ class Hdf5PatternWriter(PatternWriter):
             try:
                 yield
             finally:
-                # Also in place of an error inside the block, which is then a consequence.
+                # Replaces an error inside the block, which is then only a consequence.
                 if isinstance(self._file, NewHdf5File):
                     self._file.raise_failure()

@@ -1,7 +1,7 @@
 """The journal of a live run: its hits as a source that grows, and its shots as columns.
 
-Rows of shots keep their numbers for ever, also when small files of the journal are joined into larger ones,
-and when a file is damaged: its shots have rows of which nothing is known but their fate.
+A row of the table of shots keeps its number for ever, even if small files of the journal are joined into
+larger ones.  The shots of a damaged file keep their rows, too, but only their fate is known.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from orienteer.source.sparse_photons import SparsePhotons, concatenate_photons
 DESCRIPTION, DETECTOR = "live.json", "detector.h5"
 FORMAT, VERSION = "orienteer-live", 1
 EVENT_ID, FATE = "event_id", "fate"
-# The fate of a shot whose file is damaged; the others are those of the worker.
+# The fate of a shot whose file is damaged; ``Fate`` of ``live/worker.py`` has the others.
 LOST = 3
 _LAST = (
-    "The command of the live run sets it aside and receives its events again; where the stream is gone, move "
-    "the file out of the journal."
+    "Run the command of the live run: it sets the file aside and receives its events again. If the stream "
+    "is gone, move the file out of the journal."
 )
 _PHOTONS = (
-    "Put a copy of it back; or make it empty (truncate -s 0), and its shots count as lost while all others "
-    "are read."
+    "Put a copy of it back; or empty it (truncate -s 0): then its shots count as lost, and all others are "
+    "read."
 )
-# A file that was joined to others while it was looked for is found again under its new name.
+# A file may be joined to others between being listed and being opened; its rows are then under a new name.
 _ATTEMPTS = 5
 
 
@@ -54,7 +54,7 @@ _ATTEMPTS = 5
 class Span:
     """A file of the journal and where its rows begin.
 
-    lost_hits : hits that it had, where it is damaged; None: it is whole.
+    lost_hits : hits that a damaged file had; None if the file is whole.
     """
 
     range: SegmentRange
@@ -75,13 +75,13 @@ class Span:
 
     @property
     def sentence(self) -> str:
-        """What is lost with a file that is damaged."""
+        """Says what is lost with a damaged file."""
         lost = f"{counted(self.n_shots, 'shot')}, {self.lost_hits or 0:,} of them hits, are lost"
         return f"{JOURNAL}/{self.range.name} is damaged: {lost}."
 
 
 class JournalReader:
-    """What the files of a journal hold, side by side; ``refresh`` looks for more."""
+    """Reads the files of a journal as one table; ``refresh`` looks for new files."""
 
     def __init__(self, folder: str | PathLike[str]) -> None:
         self.journal = Path(folder) / JOURNAL
@@ -89,9 +89,9 @@ class JournalReader:
         self._known: dict[SegmentRange, SegmentIndex] = {}
 
     def refresh(self) -> None:
-        """Look for new segments; those that are known are not opened again, but for the last one.
+        """Look for new segments.
 
-        A worker that finds the last one damaged puts another in its place.
+        Known files are not opened again, except the last: a worker that finds it damaged replaces it.
         """
         for attempt in range(_ATTEMPTS):
             ranges = list_ranges(self.journal)
@@ -104,9 +104,9 @@ class JournalReader:
         self._known = {span.range: span.index for span in self.spans[:-1] if span.lost_hits is None}
 
     def _spans(self, ranges: Sequence[SegmentRange]) -> list[Span]:
-        """Files side by side; what was in damaged ones is told by the sums of the next that is whole.
+        """The files in order; the sums in the next whole file show how many rows damaged ones had.
 
-        Damage at the end is an error: the worker sets such a segment aside and receives its events again.
+        A damaged last file is an error: the worker sets it aside and receives its events again.
         """
         spans: list[Span] = []
         damaged: list[tuple[SegmentRange, FileError]] = []
@@ -119,7 +119,7 @@ class JournalReader:
                     raise
                 damaged.append((each, error))
                 continue
-            for gap, _ in damaged:  # the first of them stands for all
+            for gap, _ in damaged:  # the first gets all their rows, the others get none
                 n_shots, n_hits = max(0, sums[0] - shot), max(0, sums[1] - hit - lost_hits)
                 nothing = np.zeros(1, np.int64)
                 lost = SegmentIndex(index.frame_shape, nothing + gap.first, nothing + n_shots, nothing, ())
@@ -134,7 +134,7 @@ class JournalReader:
         return spans
 
     def _index_and_sums(self, each: SegmentRange, with_sums: bool) -> tuple[SegmentIndex, tuple[int, int]]:
-        """What a file holds; and shots and hits of the run before it, where they are asked for."""
+        """The index of a file; ``with_sums`` also shots and hits of the run before it, else zeros."""
         known = self._known.get(each)
         if known is not None and not with_sums:
             return known, (0, 0)
@@ -151,7 +151,7 @@ class JournalReader:
         return tuple(span for span in self.spans if span.lost_hits is not None)
 
     def retrying(self, read: Callable[[], Result]) -> Result:
-        """What ``read`` gives, also when files are joined while it reads."""
+        """The result of ``read``, which is called again if files were joined while it read."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return read()
@@ -178,7 +178,7 @@ class JournalReader:
         return tuple(dict.fromkeys(name for span in self.spans for name in span.index.columns))
 
     def shots(self, names: Collection[str], rows: slice) -> dict[str, NDArray[Any]]:
-        """Columns of these shots; where a column was not recorded it is NaN, 0 or False."""
+        """Columns of these shots; values that were not recorded are NaN, 0 or False."""
         parts = []
         for span, inside in self._pieces(rows, lambda span: (span.first_shot, span.n_shots)):
             if span.lost_hits is not None:
@@ -212,12 +212,12 @@ class JournalReader:
             except FileError as error:
                 if not is_damage(error):
                     raise
-                # Whether photons can be read is seen only by reading them, when hits have their numbers.
+                # Damaged photons show only when they are read; by then the hits have their numbers.
                 raise FileError(error.path, error.reason, _PHOTONS) from error
         return concatenate_photons(parts)
 
     def _pieces(self, rows: slice, extent: Callable[[Span], tuple[int, int]]) -> Iterator[tuple[Span, slice]]:
-        """The files that hold these rows, each with the rows inside of it."""
+        """The files that hold these rows, each with the range of its own rows."""
         start = bisect_right(self.spans, rows.start, key=lambda span: extent(span)[0]) - 1
         for span in self.spans[max(0, start) :]:
             first, n = extent(span)
@@ -243,7 +243,7 @@ def _columns(
 def join_columns(
     parts: Sequence[tuple[int, dict[str, NDArray[Any]]]], names: Collection[str]
 ) -> dict[str, NDArray[Any]]:
-    """The columns of all parts, one after another; where a part of n rows lacks one it is NaN, 0 or False."""
+    """The columns of all parts, joined; a part of n rows that lacks a column gets NaN, 0 or False."""
     joined = {}
     for name in names:
         like = next((columns[name] for _, columns in parts if name in columns), np.zeros(0))
@@ -255,20 +255,22 @@ def join_columns(
 
 
 def blank_rows(like: NDArray[Any], n: int) -> NDArray[Any]:
-    """Rows (n, ...) of a column like this one where nothing was recorded: NaN, 0 or False."""
+    """Rows (n, ...) for a column like this one that was not recorded: NaN, 0 or False."""
     return np.full((n, *like.shape[1:]), np.nan if like.dtype.kind == "f" else like.dtype.type(), like.dtype)
 
 
 class JournalSource(FiniteSource):
-    """The hits of a live run, while it goes on or after it; :meth:`refresh` looks for new ones.
+    """The hits of a live run, during the run or after it; :meth:`refresh` looks for new ones.
 
-    folder : of the live run.  Columns are those of the table of shots: ``hit_score``, ``size_A``, ``kind``
-        and whatever the stream has told of each event.
+    Columns are those of the table of shots: ``hit_score``, ``size_A``, ``kind`` and whatever else the stream
+    gave for each event.
+
+    folder : the folder of the live run.
     """
 
     format = "live"
     is_sparse = True
-    # Single particles are most hits, but not all: files are opened once for a row of them, not for each.
+    # Most hits are single particles: reading the few others between them opens each file less often.
     frames_read_across = 16
 
     def __init__(self, folder: str | PathLike[str]) -> None:
@@ -279,7 +281,7 @@ class JournalSource(FiniteSource):
         self._told: set[SegmentRange] = set()
         self.metadata = {name: described[name] for name in ("run_id", "created") if name in described}
         if not described.get("frame_shape"):
-            wait = "It appears when the source of the live run answers for the first time."
+            wait = "Wait until the source of the live run has answered for the first time."
             raise FileError(self.path, "has not received anything yet.", wait)
         self.frame_shape = tuple(int(n) for n in described["frame_shape"])
         if described.get("polarisation"):
@@ -290,7 +292,7 @@ class JournalSource(FiniteSource):
         self.refresh()
 
     def refresh(self) -> int:
-        """Look for new hits; how many there are now."""
+        """Look for new hits; returns how many there are now."""
         self._reader.refresh()
         self.n_frames = self._reader.n_hits
         for span in self._reader.damaged:
@@ -302,7 +304,7 @@ class JournalSource(FiniteSource):
 
     @property
     def n_lost(self) -> int:
-        """Hits that were in files of the journal that are damaged."""
+        """Hits lost in damaged files of the journal."""
         return sum(span.lost_hits or 0 for span in self._reader.damaged)
 
     def _attempt(self, read: Callable[[], Result]) -> Result:
@@ -323,8 +325,8 @@ def read_shots(
 ) -> dict[str, NDArray[Any]]:
     """Columns (n, ...) of the shots of a live run from number ``first`` on, by default all columns.
 
-    Every event that was received has a row: ``fate`` tells whether it was processed (0), filtered (1),
-    dropped (2), or lost with a file that is damaged (3; nothing else is known of it).
+    Every event that was received has a row.  ``fate`` says whether it was processed (0), filtered (1),
+    dropped (2) or lost in a damaged file (3; nothing else is known about it).
     """
     reader = JournalReader(folder)
     reader.refresh()

@@ -1,7 +1,7 @@
 """The files of a live journal: numbered segments, each put in place whole and never changed.
 
 ``000000123.h5`` is one segment; ``000000064-000000127.h5`` holds several that were joined, row for row, and
-takes their place.  While a join is put in place both are there for a moment: the longer range counts.
+replaces them.  During a join both exist for a moment; then the file with the longer range is used.
 
 A file holds, next to the attributes ``format``, ``format_version`` and ``frame_shape``:
 
@@ -49,15 +49,15 @@ FORMAT_MARK = "orienteer journal"
 FORMAT_VERSION = 1
 JOURNAL = "journal"
 _NAME = re.compile(r"(\d{9})(?:-(\d{9}))?\.h5")
-# What the system says of a file that can be read at another time: too many are open, or its server is away.
+# Errors that pass, so that the file may be read later: too many files are open, or the file server is away.
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR)
-# A folder is not listed in one stroke: what is joined meanwhile is found at the next look.
+# Listing a folder is not atomic: a file that is joined meanwhile may be missed until the next look.
 _LOOKS, _PAUSE_S = 20, 0.02
 
 
 @dataclass(frozen=True, order=True)
 class SegmentRange:
-    """A file of the journal by the segments that it holds, ``first`` to ``last``."""
+    """Identifies a file of the journal by the segments that it holds, ``first`` to ``last``."""
 
     first: int
     last: int
@@ -73,7 +73,7 @@ class SegmentRange:
 
     @classmethod
     def of(cls, name: str) -> SegmentRange | None:
-        """The range that a name tells; None for other files."""
+        """The range that the name of a file states; None for other files."""
         found = _NAME.fullmatch(name)
         if found is None:
             return None
@@ -82,7 +82,7 @@ class SegmentRange:
 
 
 def list_ranges(journal: Path) -> list[SegmentRange]:
-    """The files that make up the journal, in order and without a gap; none where there is no journal."""
+    """The files that make up the journal, in order and without a gap; empty if there is no journal."""
     for look in range(_LOOKS):
         chosen, missing = _cover(journal)
         if missing is None:
@@ -91,13 +91,13 @@ def list_ranges(journal: Path) -> list[SegmentRange]:
             time.sleep(_PAUSE_S)
     raise FileError(
         journal,
-        f"lacks segment {missing}, while later ones are there.",
-        "Put the file back; what has come after it cannot be numbered without it.",
+        f"lacks segment {missing}, although later ones are there.",
+        "Put the file back; without it, the rows after it cannot be numbered.",
     )
 
 
 def _cover(journal: Path) -> tuple[list[SegmentRange], int | None]:
-    """The longest ranges side by side, and the first segment that none of them holds."""
+    """The longest ranges that follow one another, and the first segment missing between them, if any."""
     try:
         names = os.listdir(journal)
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def _cover(journal: Path) -> tuple[list[SegmentRange], int | None]:
 class SegmentIndex:
     """What a file of the journal holds, without its rows.
 
-    number, n_shots, n_hits : (S,) int64 of each segment in it.
+    number, n_shots, n_hits : (S,) int64, for each segment in the file.
     columns : the columns of its shots.
     """
 
@@ -131,7 +131,7 @@ class SegmentIndex:
 
 
 def shots_in(summary: Mapping[str, Any]) -> int:
-    """Shots of the run up to here; the first live runs have told them by minute only."""
+    """Shots of the run up to here; the first live runs recorded them only by minute."""
     return int(summary["shots"]) if "shots" in summary else sum(map(int, summary["minutes"]["shots"]))
 
 
@@ -140,7 +140,7 @@ class UnknownVersion(FileError):  # noqa: N818 - nothing is wrong
 
 
 def is_damage(error: FileError) -> bool:
-    """Whether a file is spoilt, and not merely one that this process cannot read."""
+    """Whether the error means that the file is damaged, and not only that this process cannot read it."""
     cause = error.__cause__
     is_passing = isinstance(cause, OSError) and cause.errno in _PASSING
     is_whole = isinstance(error, UnknownVersion) or isinstance(cause, PermissionError | MemoryError)
@@ -160,7 +160,7 @@ class SegmentFile:
             raise UnknownVersion(path, f"has version {version}; {known}.", "Update Orienteer.")
 
     def index(self) -> SegmentIndex:
-        """What it holds; sums that do not fit the tables are an error."""
+        """The index of this file; an error if its sums do not fit its tables."""
         segments, hits = get_group(self._file, "segments"), get_group(self._file, "hits")
         number, n_shots, n_hits = (
             read_array(get_dataset(segments, name, "i", (None,))) for name in ("number", "n_shots", "n_hits")
@@ -172,7 +172,7 @@ class SegmentFile:
             len(get_dataset(hits, "shot", "i", (None,))),
         ]
         if ends != found or min(len(number), len(n_shots), len(n_hits)) == 0:
-            raise FileError(self.path, f"holds {found} shots and hits, where {ends} were announced.")
+            raise FileError(self.path, f"holds {found} shots and hits, but its segments announce {ends}.")
         shape = tuple(int(n) for n in read_numbers(self._file, "frame_shape", "iu", (None,)))
         return SegmentIndex(shape, number, n_shots, n_hits, tuple(shots))
 
@@ -181,7 +181,7 @@ class SegmentFile:
         return read_column(get_dataset(get_group(self._file, "shots"), name, "biufcS"), rows, False)
 
     def hit_rows(self, hits: slice) -> NDArray[np.int64]:
-        """Which shots these hits are."""
+        """The rows of these hits in the table of shots."""
         return np.asarray(read_array(get_dataset(get_group(self._file, "hits"), "shot", "i", (None,)), hits))
 
     def photons(self, hits: slice, n_pixels: int) -> SparsePhotons:
@@ -208,7 +208,7 @@ class SegmentFile:
         return shots_in(told), int(told["hits"])
 
     def state(self, part: str) -> dict[str, NDArray[Any]]:
-        """A part of the worker's state by name; empty where it has none."""
+        """A part of the worker's state by name; empty if the file has none."""
         state = self._file.get("state")
         group = state.get(part) if isinstance(state, h5py.Group) else None
         if not isinstance(group, h5py.Group):
@@ -218,6 +218,6 @@ class SegmentFile:
 
 @contextmanager
 def open_segment(path: Path) -> Iterator[SegmentFile]:
-    """A file of the journal, open inside the block; trouble is a FileError."""
+    """A file of the journal, open inside the block; errors in reading become a FileError."""
     with open_hdf5(path, "segment of a live journal") as file:
         yield SegmentFile(path, file)

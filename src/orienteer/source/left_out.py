@@ -1,4 +1,4 @@
-"""Events that somebody wants to leave out: the small file that lists them, and a data set without them."""
+"""Excluded events: the small file that lists them, and a data set without them."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _LARGEST = 2**64 - 1
 
 
 def write_excluded(path: str | os.PathLike[str], event_ids: Iterable[int]) -> None:
-    """Put the ids of the events in place, as texts: many programs know numbers only up to 2^53."""
+    """Write the ids of the events, as texts because many programs handle whole numbers only up to 2^53."""
     texts = [str(number) for number in as_event_ids(event_ids).tolist()]
     told = {"format": FORMAT, "version": VERSION, "event_ids": texts}
     write_json(path, told)
 
 
 def read_excluded(path: str | os.PathLike[str]) -> NDArray[np.uint64]:
-    """The ids (n,) of such a file, in order and each once."""
+    """The ids (n,) in such a file, sorted and without duplicates."""
     told: Any = read_described(Path(path), "list of excluded events", FORMAT, VERSION).get("event_ids")
     if not isinstance(told, list) or not all(isinstance(one, str) and is_event_id(one) for one in told):
-        raise FileError(path, "holds something else than ids of events.", COPY_AGAIN)
+        raise FileError(path, "does not hold a list of event ids.", COPY_AGAIN)
     return np.unique(np.array([int(one) for one in told], dtype=np.uint64))
 
 
 class WithoutEvents(PartOfSource):
-    """A data set without some of its events; it keeps the path of the whole.
+    """A data set without some of its events; it keeps the path of the whole data set.
 
-    left_out : (n,) ids of the events that are there and are left out, in order.
+    left_out : (n,) sorted ids of the events of the whole data set that are left out.
     """
 
     left_out: NDArray[np.uint64]
 
     @property
     def path(self) -> Path | None:
-        """The file of the whole."""
+        """The file of the whole data set."""
         return self._whole.path
 
     def with_detector(self, detector: Detector) -> Self:
@@ -60,7 +60,7 @@ class WithoutEvents(PartOfSource):
 
 
 def without_events(source: Source, event_ids: ArrayLike) -> Source:
-    """The data without these events; ids that are not there do not matter."""
+    """The data without these events; ids that do not occur in them are ignored."""
     ids = source.event_ids()
     is_out = np.isin(ids, np.asarray(event_ids, dtype=np.uint64))
     if not is_out.any():
@@ -73,19 +73,19 @@ def without_events(source: Source, event_ids: ArrayLike) -> Source:
 
 
 def as_event_ids(numbers: Iterable[int]) -> NDArray[np.uint64]:
-    """The ids (n,) of events as whole numbers of 64 bits, in order and each once; others are refused."""
+    """Event ids (n,) as uint64, sorted and without duplicates; an error if one is no such number."""
     ids = list(numbers)
     for one in ids:
         if not isinstance(one, (int, np.integer)) or not 0 <= one <= _LARGEST:
             raise OrienteerError(
-                f"{one!r} is no id of an event.",
-                "Give whole numbers from 0 to 2^64 - 1, such as the column event_id holds.",
+                f"{one!r} is not an event id.",
+                "Give whole numbers from 0 to 2^64 - 1, as in the column event_id.",
             )
     return np.unique(np.array(ids, dtype=np.uint64))
 
 
 def is_event_id(text: str) -> bool:
-    """Whether a text is a whole number of 64 bits.
+    """Whether a text is a whole number from 0 to 2^64 - 1.
 
     >>> is_event_id("18446744073709551615"), is_event_id("18446744073709551616"), is_event_id("-1")
     (True, False, False)

@@ -39,7 +39,7 @@ class NpySource(FileSource):
         if len(self._frames.shape) < 2:
             raise FileError(
                 path,
-                f"holds an array of shape {self._frames.shape}, where (n_frames, ...) is needed.",
+                f"holds an array of shape {self._frames.shape}; expected (n_frames, ...).",
                 "Save an array (n_frames, rows, columns).",
             )
         self.frame_shape = self._frames.shape[1:]

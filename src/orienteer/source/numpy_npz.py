@@ -1,9 +1,9 @@
 """Several NumPy arrays in a ``.npz`` file: frames or lists of photons, event ids and columns.
 
 ``frames`` (N, ...), or the photon lists ``start`` (N + 1,), ``pixel`` (L,), ``count`` (L,) and
-``frame_shape``; ``event_id`` (N,) where there are any; ``pixel_use``, the three levels of a mask in the shape
-of a frame; every other array is a column and has N rows.  A file with one array of any name is taken as
-frames.
+``frame_shape``; ``event_id`` (N,) if frames have ids; ``pixel_use``, the three levels of a mask in the shape
+of a frame; every other array is a column and has N rows.  If a file has a single array, of any name, it holds
+the frames.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ def open_file(path: Path) -> NpzSource:
 class NpzSource(FileSource):
     """Frames, ids and columns in a NumPy archive.
 
-    Arrays that are stored as they are (``np.savez``) are read by rows; compressed ones are loaded whole on
-    first use.
+    Uncompressed arrays (``np.savez``) are read by rows; compressed ones are loaded whole on first use.
     """
 
     format = FORMAT_NAME
@@ -89,13 +88,13 @@ class NpzSource(FileSource):
             if len(frames.shape) < 2:
                 raise FileError(
                     path,
-                    f"holds frames of shape {frames.shape}, where (n_frames, ...) is needed.",
+                    f"holds frames of shape {frames.shape}; expected (n_frames, ...).",
                     "Save an array (n_frames, rows, columns).",
                 )
             self.frame_shape, self.n_frames = frames.shape[1:], len(frames)
             self.bytes_per_value = frames.dtype.itemsize
         if not 0 < self.n_pixels < 2**31:
-            raise FileError(path, f"declares frames of shape {self.frame_shape}, which cannot be.")
+            raise FileError(path, f"declares frames of shape {self.frame_shape}, which is impossible.")
         self.stored_columns = tuple(name for name in arrays if name not in _RESERVED)
         for name in (*self.stored_columns, *(["event_id"] if "event_id" in arrays else [])):
             if not arrays[name].shape or len(arrays[name]) != self.n_frames:
@@ -188,7 +187,7 @@ def _list_arrays(path: Path) -> dict[str, StoredArray]:
 
 
 class Writer(PatternWriter):
-    """Writes frames or photon lists, ids and columns; arrays wait in nameless files until the end."""
+    """Writes frames or photon lists, ids and columns; arrays wait in temporary files until the end."""
 
     format: ClassVar[str] = FORMAT_NAME
     lost_on_write: ClassVar[tuple[str, ...]] = ("detector", "metadata", "polarisation")
@@ -220,7 +219,9 @@ class Writer(PatternWriter):
             if not np.can_cast(values.dtype, dtype, "safe") or (
                 name != "frames" and values.shape[1:] != shape
             ):
-                raise OrienteerError(f"{self.path}: '{name}' is {values.dtype} here, but {dtype} before.")
+                raise OrienteerError(
+                    f"{self.path}: '{name}' is {values.dtype} in this batch, but {dtype} in the file."
+                )
             np.ascontiguousarray(values, dtype=dtype).tofile(spool)
         if self._is_sparse:
             self._n_entries += len(rows["pixel"])

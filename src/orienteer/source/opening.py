@@ -1,4 +1,4 @@
-"""Open any file of patterns: the content says what it is, never the name."""
+"""Open any file of patterns: its content decides the format, never its name."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from orienteer.source.writer import PatternWriter
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
 
-# One module per format, asked in this order; each has the names of FormatModule.
+# One module per format, tried in this order; each offers what FormatModule lists.
 FORMATS: tuple[str, ...] = (
     "orienteer.source.cxi",
-    # Their endings .emc.h5 and .spinifel.h5 must be asked before Orienteer's .h5.
+    # Their endings .emc.h5 and .spinifel.h5 must be tried before Orienteer's .h5.
     "orienteer.source.dragonfly_hdf5",
     "orienteer.source.spinifel",
     "orienteer.source.orienteer_hdf5",
     "orienteer.source.numpy_npy",
     "orienteer.source.numpy_npz",
-    # Its binary header is the weakest signature of all.
+    # Last, because its binary header is the weakest signature of all.
     "orienteer.source.dragonfly_emc",
 )
 
@@ -46,7 +46,7 @@ class FormatModule(Protocol):
     """What a format module offers.
 
     FORMAT_NAME : the name that ``recognise`` returns and ``format=`` takes, such as "CXI".
-    EXTENSIONS : the endings that choose the format for a file that is still to be written.
+    EXTENSIONS : the file endings that choose this format for a new file.
     Writer : its :class:`PatternWriter`.
     """
 
@@ -68,13 +68,14 @@ def open(
     geometry: str | PathLike[str] | Detector | GeometryFile | None = None,
     wavelength_A: float | None = None,
 ) -> Source:
-    """The patterns in a file of any known format, in a live run or in an array; nothing is read yet.
+    """The patterns in a file of any known format, in a live run or in an array; no frames are read yet.
 
     Parameters
     ----------
     data : a path, an array of frames (N, ...), :class:`Patterns` or any other source.
-    geometry : a detector or the path of one; it replaces the data's own, whose mask is kept.
-    wavelength_A : of all events; a warning tells when the data say something else.
+    geometry : a detector or the path of a geometry file; it replaces the data's own detector, whose mask is
+        kept.
+    wavelength_A : for all events; a warning is given if the data hold another one.
 
     >>> import numpy as np
     >>> import orienteer
@@ -124,10 +125,10 @@ def writer_for(
     polarisation: Polarisation | None = None,
     **options: Any,
 ) -> PatternWriter:
-    """A writer for a new file; the format is named, or follows from the ending of the path.
+    """A writer for a new file, in the named format or in the one that the ending of the path belongs to.
 
-    like : a source, whose detector, mask, polarisation, frame shape and metadata hold where none are given.
-    options : what only some formats take, such as ``live=True`` of Orienteer's own files.
+    like : a source whose detector, mask, polarisation, frame shape and metadata are used if none are given.
+    options : arguments that only some formats take, such as ``live=True`` of Orienteer's own files.
 
     >>> import orienteer
     >>> source = orienteer.open(np.eye(4, dtype=np.uint8).reshape(2, 2, 4))
@@ -164,7 +165,9 @@ def writer_for(
     known = "; ".join(f"{module.FORMAT_NAME} ({', '.join(module.EXTENSIONS)})" for module in _modules())
     if format is not None:
         raise OrienteerError(f"format '{format}' is not known.", f"Known formats: {known}.")
-    raise FileError(path, "has an ending that no format claims.", f"Known formats: {known}.")
+    raise FileError(
+        path, "has an ending of no known format.", f"Use one of these endings, or name the format: {known}."
+    )
 
 
 def _open_path(path: Path) -> Source:

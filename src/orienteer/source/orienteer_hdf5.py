@@ -37,8 +37,8 @@ __all__ = ["EXTENSIONS", "FORMAT_NAME", "OrienteerHdf5Source", "Writer", "open_f
 
 EXTENSIONS = (".h5", ".hdf5")
 Writer = OrienteerHdf5Writer
-# In its turn a reader needs to look again once, at the file as it is now.  Without turns, which not every
-# disk has, it may also meet a block at the moment in which a live writer replaces it.
+# A reader in its turn needs to look again only once, at the file as it is now.  On a disk without locks there
+# are no turns, and it may also meet a block just while a live writer replaces it.
 _LIVE_ATTEMPTS, _LIVE_PAUSE_S = 20, 0.03
 
 
@@ -55,7 +55,7 @@ def open_file(path: Path) -> OrienteerHdf5Source:
 class OrienteerHdf5Source(FileSource):
     """Patterns in Orienteer's own HDF5 file, complete or still being written.
 
-    Only frames that the writer has committed are there; :meth:`refresh` looks for more.
+    Only frames that the writer has committed are visible; :meth:`refresh` looks for more.
     """
 
     format = FORMAT_NAME
@@ -68,17 +68,17 @@ class OrienteerHdf5Source(FileSource):
 
     @property
     def is_live(self) -> bool:
-        """Whether a writer had the file open, or was killed, when it was last looked at."""
+        """Whether, at the last look, the file was open in a writer or left by one that was killed."""
         return isinstance(self._file, LiveFile)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def refresh(self) -> int:
-        """Look at the file again; how many frames it has now."""
+        """Look at the file again; returns how many frames it has now."""
         with reader_turn(self.path):
             for attempt in range(_LIVE_ATTEMPTS):
                 try:
@@ -104,11 +104,11 @@ class OrienteerHdf5Source(FileSource):
             raise FileError(
                 path,
                 f"has format version {version}; this Orienteer reads up to {FORMAT_VERSION}.",
-                "Update it.",
+                "Update Orienteer.",
             )
         self.frame_shape = tuple(read_numbers(file, "frame_shape", "iu", (None,)).tolist())
         if not self.frame_shape or min(self.frame_shape) < 1 or math.prod(self.frame_shape) >= 2**31:
-            raise FileError(path, f"declares frames of shape {self.frame_shape}, which cannot be.")
+            raise FileError(path, f"declares frames of shape {self.frame_shape}, which is impossible.")
         rows = int(get_dataset(file, "committed", "i", (1,))[0])
         if rows < 0:
             raise FileError(path, f"declares {rows} frames.")

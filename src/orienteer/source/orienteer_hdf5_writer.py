@@ -1,4 +1,4 @@
-"""Writing Orienteer's own HDF5 files: new ones in one stroke, or growing in place for readers to follow."""
+"""Writing Orienteer's own HDF5 files: new ones as a whole, or growing in place while readers follow."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from orienteer.source.stored_ids import first_double, first_stored_id, largest_s
 FORMAT_NAME = "Orienteer"
 FORMAT_MARK = "orienteer patterns"
 FORMAT_VERSION = 1
-# Version 1.10 of the file format: readable by every HDF5 since 2016, with checksums over all metadata and
-# readers beside a writer.
+# Version 1.10 of the file format: every HDF5 library since 2016 reads it, all metadata have checksums, and
+# others may read while one writes.
 _LIBRARY_VERSION = ("v110", "v110")
 _BUFFER_BYTES = 8 * 2**20
 
@@ -48,9 +48,9 @@ _BUFFER_BYTES = 8 * 2**20
 class OrienteerHdf5Writer(Hdf5PatternWriter):
     """Writes Orienteer's own files.
 
-    By default the file takes its place when the block ends.  With ``live`` it appears with its first commit
-    and grows in place while others read it; with ``append`` frames go behind those of an existing file (or
-    start a new one), readable meanwhile too.  A process killed while writing in place leaves a file that
+    By default the file takes its place when the block ends.  With ``live`` it appears with its first batch
+    and grows in place while others read it.  With ``append`` frames go after those of an existing file (or
+    start a new one), also while others read it.  A process killed while writing in place leaves a file that
     opens with every committed frame, and that can be appended to again.
 
     Parameters
@@ -96,14 +96,14 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
             return
         with writing(self.path), self._changing():
             self._write_held()
-            self._file.flush()  # the frames first, and only then the number that vouches for them
+            self._file.flush()  # the frames first, and only then the number that declares them complete
             self._file["committed"][0] = self._n_frames
             self._file.flush()
             if self._room is not None:
                 self._room.release()
         self._committed_at_s = time.monotonic()
 
-    # The steps that PatternWriter asks for.
+    # The steps that PatternWriter calls.
 
     def _place(self, stack: ExitStack) -> Path:
         if not self._in_place:
@@ -200,7 +200,7 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         return None
 
     def _continue(self) -> None:
-        """Take up an existing file where its last commit left it."""
+        """Continue an existing file after its last commit."""
         from orienteer.source.opening import recognise
         from orienteer.source.orienteer_hdf5 import OrienteerHdf5Source
 
@@ -242,8 +242,8 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         if known is not None:
             raise FileError(
                 self.path,
-                f"has a frame with event id {known} already; ids are unique in a file.",
-                "Give the frames ids of their own, or none to have them numbered (convert --renumber).",
+                f"already has a frame with event id {known}; ids must be unique in a file.",
+                "Give the frames other ids, or none to have them numbered (convert --renumber).",
             )
 
     def _as_stored(self, patterns: Patterns) -> Patterns:
@@ -253,7 +253,7 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
         if "photons" in file:
             frames: Any = patterns.frames
             if not isinstance(frames, SparsePhotons):
-                # The batch has been checked: negative counts lie under the mask.
+                # The batch has been checked: only masked pixels can have negative counts.
                 frames = Patterns(np.maximum(frames, 0), columns=patterns.columns).sparse()
         else:
             shape = (len(patterns), *(self.frame_shape or ()))
@@ -283,7 +283,7 @@ class OrienteerHdf5Writer(Hdf5PatternWriter):
 
 
 def _open_in_place(path: Path) -> h5py.File:
-    """Open for writing beside readers, in one step: a file killed at any moment stays readable."""
+    """Open for writing beside readers, in one step: killed at any moment, it leaves a readable file."""
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_libver_bounds(h5py.h5f.LIBVER_V110, h5py.h5f.LIBVER_V110)
     access.set_file_locking(False, True)
@@ -294,7 +294,7 @@ def _open_in_place(path: Path) -> h5py.File:
         if "already open" not in str(error):
             raise
         hint = "Close the source that reads it in this program, then append."
-        raise FileError(path, "is open in this program, and cannot be written too.", hint) from error
+        raise FileError(path, "is being read in this program, so it cannot be written.", hint) from error
 
 
 def _n_bytes(patterns: Patterns) -> int:

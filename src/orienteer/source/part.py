@@ -1,4 +1,4 @@
-"""PartOfSource: some frames of a data set, as a data set."""
+"""PartOfSource: some frames of a data set, as a source of their own."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from orienteer.source.patterns import Patterns, concatenate
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector, Polarisation
 
-# Frames that are read, and dropped, rather than left out between two that are wanted.
+# Wanted frames whose numbers differ by at most this are read together, and those between them dropped.
 _GAP = 8
 _BATCH_BYTES = 64 * 2**20
 
 
 class PartOfSource:
-    """Some frames of another source, as a source: they keep their ids, are read by batch, and are not copied.
+    """Some frames of another source, as a source: they keep their ids, and are read in batches, not copied.
 
-    source : where the frames are.
-    places : (n,) rising frame numbers there.
-    name : which part it is, such as "half 1".
+    source : the source that holds the frames.
+    places : (n,) ascending frame numbers in that source.
+    name : the name of the part, such as "half 1".
     """
 
     def __init__(self, source: Source, places: NDArray[np.int64], name: str) -> None:
@@ -43,16 +43,16 @@ class PartOfSource:
 
     def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
         """The picture of the data set: mean frame, radial profile, photons per frame, a few frames."""
-        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # loads plot/, which imports source/
 
     @property
     def format(self) -> str:
-        """The name of the format of the whole."""
+        """The name of the format of the whole source."""
         return self._whole.format
 
     @property
     def path(self) -> Path | None:
-        """None: the file of the whole is not the file of a part."""
+        """None: the file of the whole source is not the file of a part."""
         return None
 
     @property
@@ -62,7 +62,7 @@ class PartOfSource:
 
     @property
     def mask(self) -> NDArray[np.uint8] | None:
-        """What the data themselves forbid."""
+        """The mask that the data themselves carry."""
         return self._whole.mask
 
     @property
@@ -72,7 +72,7 @@ class PartOfSource:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Those of the whole, with which part this is."""
+        """The metadata of the whole source, and the name of this part."""
         return {**self._whole.metadata, "part": self.name}
 
     @property
@@ -106,7 +106,7 @@ class PartOfSource:
         ordered, back = np.unique(places, return_inverse=True)
         if not len(ordered):
             return self._whole.read(slice(0, 0))
-        # Half of a set is every second frame or so: reading the others, too, is faster than leaving them out.
+        # Half of a set is about every second frame: reading the others too is faster than skipping them.
         spans = np.split(ordered, np.flatnonzero(np.diff(ordered) > _GAP) + 1)
         parts = [self._whole.read(slice(int(one[0]), int(one[-1]) + 1))[one - one[0]] for one in spans]
         return concatenate(parts)[back]
@@ -120,7 +120,7 @@ class PartOfSource:
             yield self.read(slice(first, first + step)).to(device)
 
     def event_ids(self, frames: slice | ArrayLike = slice(None)) -> NDArray[np.uint64]:
-        """The names (n,) of the chosen frames, which are those they have in the whole."""
+        """The event ids (n,) of the chosen frames, the same as in the whole source."""
         places = self._places_of(frames)
         first, end = _span(places)
         return self._whole.event_ids(slice(first, end))[places - first]
@@ -135,7 +135,7 @@ class PartOfSource:
         return {name: column[places - first] for name, column in columns.items()}
 
     def refresh(self) -> int:
-        """A part stays what it was when it was made."""
+        """The number of frames; a part never grows."""
         return len(self)
 
     def with_detector(self, detector: Detector) -> Self:
@@ -143,7 +143,7 @@ class PartOfSource:
         return type(self)(self._whole.with_detector(detector), self.places, self.name)
 
     def close(self) -> None:
-        """Nothing: the whole belongs to whoever opened it."""
+        """Do nothing: whoever opened the whole source closes it."""
 
     def _places_of(self, frames: slice | ArrayLike) -> NDArray[np.int64]:
         chosen = frames if isinstance(frames, slice) else np.atleast_1d(np.asarray(frames))
@@ -156,5 +156,5 @@ class PartOfSource:
 
 
 def _span(places: NDArray[np.int64]) -> tuple[int, int]:
-    """The first of some places and the one behind the last: of a long data set, a batch needs no more."""
+    """The first place and one past the last, so that a batch of a long data set reads only this range."""
     return (int(places.min()), int(places.max()) + 1) if len(places) else (0, 0)

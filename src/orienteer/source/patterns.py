@@ -37,19 +37,20 @@ FRAME_MASK = "frame_mask"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patterns:
-    """N frames of P pixels, in one storage that gives both views.
+    """N frames of P pixels, stored dense or as lists of photons and readable as either.
 
     Counts are integers and never negative; calibrated signal of an integrating detector is float, may be
     negative, and may be NaN only in pixels that the mask never uses.
 
     frames : (N, P) array of counts (integers) or calibrated signal (floats), or :class:`SparsePhotons`.
-    event_id : (N,) uint64, the stable name of each shot; unique in a data set.  It stays in host memory.
-        Where nothing is given the frames are numbered from 0.
-    columns : per-frame metadata, each (N, ...).  Names carry their unit (``wavelength_A``); what only a
-        simulation can know starts with ``truth_`` and is never read by a reconstruction.  ``frame_mask``
-        (N, P) uint8 holds levels of ``PixelUse``: what it forbids counts nowhere, and lists leave it out.
-    has_event_ids : whether ``event_id`` are names; mere numbers are not kept by a writer, which counts on
-        from what it has written.  By default, whether event ids were given.
+    event_id : (N,) uint64, the stable id of each shot, unique in a data set; always in host memory.  If none
+        are given, the frames are numbered from 0.
+    columns : per-frame metadata, each (N, ...).  Names end in the unit (``wavelength_A``).  Names that start
+        with ``truth_`` mark what only a simulation knows; no reconstruction reads it.  ``frame_mask`` (N, P)
+        uint8 holds levels of ``PixelUse``: forbidden pixels never count, and lists of photons omit them.
+    has_event_ids : whether ``event_id`` holds real ids rather than frame numbers.  A writer keeps ids, but
+        replaces frame numbers by its own, which continue from what it has written.  By default, whether
+        event ids were given.
 
     >>> patterns = Patterns(np.array([[0, 2, 0, 1], [0, 0, 0, 0]]))
     >>> patterns.sparse().pixel
@@ -154,7 +155,7 @@ class Patterns:
 
     @property
     def photons(self) -> Array:
-        """Photons (int64) or summed signal (float64, NaN adds nothing) of each frame, masks obeyed: (N,)."""
+        """(N,) photons (int64) or summed signal (float64, NaN counts as 0), ``frame_mask`` applied."""
         frames = self.without_forbidden().frames
         if isinstance(frames, SparsePhotons):
             return frames.photons
@@ -165,12 +166,12 @@ class Patterns:
 
     @property
     def forbidden(self) -> Array | None:
-        """(N, P) bool: what the masks of the frames forbid; None where frames have none."""
+        """(N, P) bool, pixels that ``frame_mask`` forbids; None if there is no such column."""
         mask = self.columns.get(FRAME_MASK)
         return None if mask is None else mask >= PixelUse.NEVER
 
     def without_forbidden(self, never_used: Array | None = None) -> "Patterns":
-        """The patterns with nothing in pixels that a frame's mask, or ``never_used`` (P,) bool, forbids."""
+        """The patterns with 0 in every pixel that ``frame_mask`` or ``never_used`` (P,) bool forbids."""
         forbidden = self.forbidden
         if never_used is not None:
             forbidden = never_used[None, :] if forbidden is None else forbidden | never_used
@@ -187,13 +188,13 @@ class Patterns:
         return dense_from_photons(self.frames) if isinstance(self.frames, SparsePhotons) else self.frames
 
     def sparse(self) -> SparsePhotons:
-        """The frames as lists of photons, without what their masks forbid; they must be counts."""
+        """The frames as lists of photons, without pixels that ``frame_mask`` forbids; they must be counts."""
         frames = self.without_forbidden().frames
         if isinstance(frames, SparsePhotons):
             return frames
         if self.frames.dtype.kind == "f":
             raise OrienteerError(
-                f"frames are {self.frames.dtype} signal, which has no list of photons.",
+                f"frames are {self.frames.dtype} signal; only counts can become lists of photons.",
                 "Turn the signal into counts first: Patterns(np.rint(frames).astype(np.int32)).",
             )
         return photons_from_dense(frames)
@@ -218,15 +219,15 @@ class Patterns:
         return Patterns(self.frames, self.event_id, {**self.columns, **columns}, self.has_event_ids)
 
     def with_event_ids(self, event_id: Array) -> "Patterns":
-        """The same frames under these names."""
+        """The same frames with these event ids."""
         return Patterns(self.frames, event_id, self.columns)
 
 
 def concatenate(parts: Sequence[Patterns]) -> Patterns:
     """The frames of all parts in order; all must have the same pixels and the same columns.
 
-    The result is sparse when every part is, and dense otherwise.  Frames without names that would have the
-    same number twice are numbered anew.
+    The result is sparse if every part is, and dense otherwise.  If some parts have frame numbers instead of
+    event ids and a number would occur twice, all frames are numbered anew from 0.
     """
     if not parts:
         raise OrienteerError("there is nothing to concatenate: the list of patterns is empty.")
@@ -254,9 +255,9 @@ def concatenate(parts: Sequence[Patterns]) -> Patterns:
 
 
 def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tuple[int, str] | None:
-    """The first frame that breaks the rules of :class:`Patterns`, and how; None when all are sound.
+    """The first frame that breaks the rules of :class:`Patterns`, and which rule; None if all are sound.
 
-    never_used : (P,) bool, pixels that may hold anything, NaN included; None when every pixel counts.
+    never_used : (P,) bool, pixels that may hold anything, NaN included; None if every pixel counts.
     """
     if isinstance(patterns.frames, SparsePhotons):
         return check_photons(patterns.frames)
@@ -284,11 +285,11 @@ def first_bad_frame(patterns: Patterns, never_used: Array | None = None) -> tupl
 
 
 def _as_array(name: str, given: Any) -> Array:
-    """The array that lists of numbers stand for; rows of different length stand for none."""
+    """Nested lists of numbers as an array; rows of different length are an error."""
     try:
         return np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise OrienteerError(f"{name} cannot be made an array: its rows differ in length.") from error
+        raise OrienteerError(f"{name} cannot be made into an array: its rows differ in length.") from error
 
 
 def _as_event_ids(event_id: Array) -> Array:
@@ -302,7 +303,7 @@ def _as_event_ids(event_id: Array) -> Array:
 
 
 def _index_for(array: Array, frames: slice | Array) -> slice | Array:
-    """The index in the memory of the array that it chooses from."""
+    """The index in the memory (host or GPU) of the array that it is used on."""
     if isinstance(frames, slice):
         return frames
     on_gpu = is_on_gpu(array.start if isinstance(array, SparsePhotons) else array)

@@ -14,9 +14,9 @@ from orienteer.errors import OrienteerError
 class SparsePhotons:
     """Photon counts of N frames as lists of the lit pixels, in the layout of a CSR matrix.
 
-    Frame d holds the entries ``start[d]:start[d + 1]``; its pixels ascend and no pixel stands twice.
-    Shapes and lengths are checked here; :func:`check_photons` looks at every entry, and readers and writers
-    call it.
+    Frame d holds the entries ``start[d]:start[d + 1]``; its pixels ascend and no pixel occurs twice.
+    Only shapes and lengths are checked here; readers and writers call :func:`check_photons`, which checks
+    every entry.
 
     start : (N + 1,) int64, first entry of each frame.
     pixel : (L,) int32, flat pixel index.
@@ -135,7 +135,7 @@ def concatenate_photons(parts: list[SparsePhotons]) -> SparsePhotons:
 
 
 def check_photons(photons: SparsePhotons) -> tuple[int, str] | None:
-    """The first frame whose list breaks a rule, and which rule; None when all are sound."""
+    """The first frame whose list breaks a rule, and which rule; None if all are sound."""
     xp = array_namespace(photons.start)
     backwards = photons.start[1:] < photons.start[:-1]
     if bool(xp.any(backwards)):
@@ -165,7 +165,7 @@ def check_photons(photons: SparsePhotons) -> tuple[int, str] | None:
 
 
 def repeat_each(values: Array, times: Array) -> Array:
-    """``values[i]`` repeated ``times[i]`` times; CuPy's own repeat wants the times on the host."""
+    """``values[i]`` repeated ``times[i]`` times; CuPy's own repeat needs the times in host memory."""
     if not is_on_gpu(values):
         return np.repeat(values, times)
     xp = array_namespace(values)

@@ -1,11 +1,12 @@
 """SpiniFEL's HDF5 files: intensities, scattering vectors of the pixels, and the truth of a simulation.
 
 The wavelength follows from the curvature of ``pixel_position_reciprocal``: the vectors lie on the Ewald
-sphere.  Where they are flat, ``open_file`` needs it as an argument; without it the source has no detector.
-Truth becomes the columns ``truth_orientation`` (N, 4), or ``truth_orientations`` (N, M, 4) where a shot has M
-particles, ``truth_class``, ``truth_fluence``, which is relative to the mean that the metadata keep as
-``mean_fluence``, and ``truth_beam_offset_pixels``.  The writer adds ``event_id`` and the attributes
-``wavelength_A`` and, of the fluences, ``mean``, which SpiniFEL ignores; without ids frames are numbered.
+sphere.  If they are flat, ``open_file`` needs it as an argument; without it the source has no detector.
+
+Truth becomes columns: ``truth_orientation`` (N, 4), or ``truth_orientations`` (N, M, 4) if a shot has M
+particles; ``truth_class``; ``truth_fluence``, divided by its mean, which the metadata keep as
+``mean_fluence``; ``truth_beam_offset_pixels``.  The writer adds what SpiniFEL ignores: ``event_id`` and the
+attributes ``wavelength_A`` and, of the fluences, ``mean``.  If a file has no ids, its frames are numbered.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def recognise(path: Path, head: bytes, hdf5: Any | None) -> bool:
 
 
 def open_file(path: Path, wavelength_A: float | None = None) -> SpinifelSource:
-    """The frames of a SpiniFEL file; the wavelength is needed only where it cannot be derived."""
+    """The frames of a SpiniFEL file; the wavelength is needed only if it cannot be derived."""
     return SpinifelSource(path, wavelength_A)
 
 
@@ -85,7 +86,7 @@ class SpinifelSource(FileSource):
             raise FileError(
                 path,
                 f"has intensities of shape {shape}; expected (frames, panels, slow, fast).",
-                "Save them so.",
+                "Save them in this shape.",
             )
         self.n_frames, self.frame_shape = int(shape[0]), tuple(int(n) for n in shape[1:])
         self.bytes_per_value = self._intensities.dtype.itemsize
@@ -112,17 +113,17 @@ class SpinifelSource(FileSource):
     def _mean_fluence(self, path: Path, fluences: h5py.Dataset) -> float:
         mean = read_numbers(fluences, "mean") if "mean" in fluences.attrs else read_array(fluences).mean()
         if not 0 < mean < np.inf:
-            raise FileError(path, f"has fluences of mean {mean}, which is no fluence.")
+            raise FileError(path, f"has fluences of mean {mean}, which is not positive and finite.")
         return float(mean)
 
     def apply_given(self) -> None:
-        """Flat vectors become a detector with the wavelength that was given."""
+        """Also make a detector of flat vectors if a wavelength was given."""
         if self.wavelength_A is None and self.given.wavelength_A is not None:
             self._find_geometry(self.given.wavelength_A)
         super().apply_given()
 
     def _find_geometry(self, wavelength_A: float | None) -> float | None:
-        """Attach the detector; the wavelength in A, or None where nobody knows it."""
+        """Attach the detector; returns the wavelength in A, or None if it is unknown."""
         if wavelength_A is None and "wavelength_A" in self._file.attrs:
             wavelength_A = float(read_numbers(self._file, "wavelength_A"))
         elif wavelength_A is None:
@@ -140,7 +141,7 @@ class SpinifelSource(FileSource):
         return wavelength_A
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _read_frames(self, rows: slice) -> Any:
@@ -163,7 +164,7 @@ class SpinifelSource(FileSource):
 class Writer(Hdf5PatternWriter):
     """Writes SpiniFEL's HDF5.  It needs the detector and one wavelength for the whole file.
 
-    The wavelength is ``metadata["wavelength_A"]`` or the median of the column ``wavelength_A`` at first.
+    The wavelength is ``metadata["wavelength_A"]`` or the median of the first batch's column ``wavelength_A``.
     """
 
     format: ClassVar[str] = FORMAT_NAME
@@ -213,9 +214,9 @@ class Writer(Hdf5PatternWriter):
         return float(self.metadata.get(MEAN_FLUENCE, 1.0))
 
     def _truth_of(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
-        """What SpiniFEL keeps of the columns, by its own names; orientations are (N, M, 4)."""
+        """The columns that SpiniFEL keeps, by its own names; orientations are (N, M, 4)."""
         columns = patterns.columns
-        # Where a class is spelled in two ways, the first is SpiniFEL's own.
+        # Of the two names of the class in TRUTH, the first is SpiniFEL's own.
         names = {column: name for name, column in reversed(TRUTH.items())}
         kept = {name: columns[column] for column, name in names.items() if column in columns}
         if "fluences" in kept:
@@ -227,7 +228,7 @@ class Writer(Hdf5PatternWriter):
         return kept
 
     def losses(self, source: Source) -> list[str]:
-        """What of this source the format has no place for, in words for the user."""
+        """What this source has that the format cannot store, in words for the user."""
         return [
             words for words in super().losses(source) if words != _WAVELENGTHS or _wavelengths_differ(source)
         ]

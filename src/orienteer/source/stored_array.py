@@ -76,7 +76,7 @@ class StoredArray:
 def read_npy_header(
     file: IO[bytes], path: Path, n_bytes: int, kinds: str, what: str = "the array"
 ) -> StoredArray:
-    """The array whose ``.npy`` form starts here and takes ``n_bytes``; the header must fit them exactly.
+    """The array whose ``.npy`` data start here and take ``n_bytes``, which its header must match exactly.
 
     Python objects are never read.
     """
@@ -85,7 +85,7 @@ def read_npy_header(
     if version not in ((1, 0), (2, 0)):
         raise FileError(
             path,
-            f"holds {what} in version {version} of the NumPy format, which is not read.",
+            f"holds {what} in version {version} of the NumPy format, which Orienteer does not read.",
             "Save it again with a plain array of numbers (np.save).",
         )
     read_header = (
@@ -95,7 +95,7 @@ def read_npy_header(
     if dtype.kind not in kinds or dtype.fields is not None or dtype.itemsize == 0:
         raise FileError(
             path,
-            f"holds {what} as {dtype}, which cannot be right.",
+            f"holds {what} of type {dtype}, which Orienteer does not read.",
             "Save it again with a plain array of numbers (np.save).",
         )
     if any(n < 0 for n in shape):

@@ -1,4 +1,4 @@
-"""What a data set holds, in the numbers that a person asks for first."""
+"""Summary of a data set: the numbers that a person asks for first."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns, SparsePhotons
 from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
-# Fields that a reconstruction wants, and what happens without them.
+# Fields that a reconstruction needs, and what to say if one is missing.
 WANTED = {
     "detector": "no geometry in the file; give --geometry FILE",
     "wavelength_A": "no wavelength in the file; give --wavelength-A",
@@ -24,13 +24,13 @@ WANTED = {
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Sums over the frames that were looked at (M of them, N in the file, P pixels each).
+    """Sums over the M frames that were looked at, of N in the file, with P pixels each.
 
-    photons : (M,) float64, counts of each frame over pixels that no mask, also of the frame, forbids.
+    photons : (M,) float64, counts of each frame in pixels that neither mask nor ``frame_mask`` forbids.
     lit_pixels : (M,) int64, such pixels with at least one photon.
     total : (P,) float64, sum of the frames over such pixels.
-    wavelength_A : median over the frames; None when nobody knows.
-    missing : the keys of ``WANTED`` that are not there.
+    wavelength_A : as given, or the median over the frames; None if unknown.
+    missing : the keys of ``WANTED`` that the data lack.
     """
 
     source: Source
@@ -42,7 +42,7 @@ class Summary:
     missing: tuple[str, ...]
 
     def as_report(self) -> dict[str, Any]:
-        """Plain values for ``--json``; empty entries where the file does not say."""
+        """Plain values for ``--json``; an entry is empty if the file does not say."""
         source, detector, wavelength = self.source, self.source.detector, self.wavelength_A
         edge_A, corner_A = _resolution(detector, wavelength)
         counts, edges = np.histogram(self.lit_pixels, bins=10)

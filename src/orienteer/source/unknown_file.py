@@ -1,4 +1,4 @@
-"""What to say of a file that holds no patterns: what it is instead, or what is in it and what is known."""
+"""The error for a file without patterns: says what it is instead, or what it contains."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from orienteer.compute.words import counted
 from orienteer.errors import FileError, OrienteerError
 
 _HDF5_ENDINGS = (".h5", ".hdf5", ".cxi")
-# Of a foreign file: how many data sets are named, and how many objects are looked at.
+# In an unknown HDF5 file: how many data sets the error names, and how many objects are looked at.
 _N_NAMED, _N_LOOKED_AT = 3, 1000
 
 
 def unknown_file(path: Path, head: bytes, formats: Mapping[str, tuple[str, ...]]) -> FileError:
-    """The error of a whole file that no reader of patterns takes.
+    """The error for an intact file that no reader of patterns recognises.
 
     head : its first bytes.
     formats : the endings of every format of patterns, by its name.
@@ -35,7 +35,7 @@ def unknown_file(path: Path, head: bytes, formats: Mapping[str, tuple[str, ...]]
 
 
 def _instead(path: Path) -> str:
-    """What else of ours the file is, and where to give it."""
+    """Which other kind of file it is that Orienteer reads, and where to give it; empty if none."""
     from orienteer.detector.opening import recognise_detector
     from orienteer.particle.structure_file import recognise_structure
     from orienteer.volume.opening import recognise_volume
@@ -50,7 +50,7 @@ def _instead(path: Path) -> str:
 
 
 def _misnamed(path: Path, head: bytes, formats: Mapping[str, tuple[str, ...]]) -> str:
-    """That the name promises what the content is not."""
+    """A sentence if the name promises a format that the content does not have, else empty."""
     name = path.name.lower()
     promised = ["HDF5"] if name.endswith(_HDF5_ENDINGS) else []
     promised += [format for format, endings in formats.items() if name.endswith(endings)]
@@ -84,4 +84,4 @@ def _contents(path: Path) -> str:
     more = len(found) - _N_NAMED
     others = f" and {counted(more, 'other')}" if more > 0 else ""
     named = ", ".join(words for _, words in found[:_N_NAMED])
-    return f"It is HDF5 with {named}{others}: frames can be copied to a NumPy file."
+    return f"It is HDF5 with {named}{others}: if these are frames, copy them to a NumPy file."

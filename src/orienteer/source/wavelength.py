@@ -1,4 +1,4 @@
-"""The wavelength of a data set, from what its events say of theirs."""
+"""The wavelength of a data set, from the wavelengths of its events."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ WAVELENGTH = "wavelength_A"
 
 
 def known_wavelengths(column: ArrayLike | None) -> NDArray[np.float64]:
-    """The wavelengths of a column that are known: an event without one says nan or 0."""
+    """The known wavelengths of a column; events without one hold NaN or 0."""
     told: NDArray[Any] = np.asarray([] if column is None else column, dtype=np.float64)
     return np.asarray(told[np.isfinite(told) & (told > 0)], dtype=np.float64)
 
 
 def usual_wavelength(column: ArrayLike | None) -> float | None:
-    """The median of the wavelengths that are known; None where no event says one.
+    """The median of the known wavelengths; None if no event has one.
 
     >>> usual_wavelength([2.0, float("nan"), 2.5])
     2.25

@@ -34,8 +34,8 @@ class PatternWriter(ABC):
     """Base of all writers: a context manager with ``append(patterns)``.
 
     The file is written under a temporary name and takes its place when the block ends; on an exception the
-    old file stays.  A format gives ``_start`` (called with the first batch, which fixes storage, dtype and
-    columns), ``_write`` and ``_finish``, and releases what it holds in ``_discard``.
+    old file stays.  A format implements ``_start`` (called with the first batch, which fixes storage, dtype
+    and columns), ``_write`` and ``_finish``, and releases what it holds in ``_discard``.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class PatternWriter(ABC):
     detector : the pixels; formats without geometry ignore it.
     frame_shape : shape of one frame; by default that of the detector, else flat.
     metadata : constant facts of the whole file, such as ``seed`` and ``settings``: text or numbers.
-    mask : (P,) levels of pixels that the data forbid, combined with the mask of the detector.
+    mask : (P,) levels of ``PixelUse`` of the data, combined with the mask of the detector.
     polarisation : of the beam; by default ``metadata["polarisation"]``.
 
-    Frames without names are numbered on from the largest id that was written.  A format that has no place
-    for masks writes nothing where they say "never", so that a hot pixel does not come back as signal.
+    Frames without event ids are numbered, starting after the largest id that was written.  A format that
+    cannot store masks writes 0 to pixels of level "never", so that a hot pixel does not come back as signal.
     """
 
     format: ClassVar[str] = ""
-    # What the format has no place for, in words for the user.
+    # What the format cannot store, in words for the user.
     lost_on_write: ClassVar[tuple[str, ...]] = ()
     keeps_mask: ClassVar[bool] = True
     keeps_frame_mask: ClassVar[bool] = True
@@ -86,7 +86,7 @@ class PatternWriter(ABC):
         self._closing: ExitStack | None = None
 
     def losses(self, source: Source) -> list[str]:
-        """What of this source the format has no place for, in words for the user."""
+        """What this source has that the format cannot store, in words for the user."""
         names = source.column_names
         mask = source.mask if source.detector is None else source.detector.mask
         there: dict[str, Any] = {
@@ -106,7 +106,7 @@ class PatternWriter(ABC):
         return said
 
     def _lost_columns(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Which of these columns are not kept, in a format that does not keep all."""
+        """Which of these columns are not kept; a format that keeps some overrides this."""
         return names
 
     @abstractmethod
@@ -122,10 +122,10 @@ class PatternWriter(ABC):
         """Write what is still held back and close the file."""
 
     def _discard(self) -> None:  # noqa: B027 - most writers hold nothing open
-        """Let go of everything after an error."""
+        """Close and release everything; called after an error, too."""
 
     def _changing(self) -> AbstractContextManager[None]:
-        """What the steps above are done inside of."""
+        """The context in which the steps above run."""
         return nullcontext()
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class PatternWriter(ABC):
         return self
 
     def _place(self, stack: ExitStack) -> Path:
-        """Where to write; what the stack holds puts the file in place when it closes."""
+        """Where to write; closing the stack puts the file in place."""
         return stack.enter_context(atomic_path(self.path))
 
     def append(self, patterns: Patterns) -> None:
@@ -161,7 +161,7 @@ class PatternWriter(ABC):
         stack, self._closing = self._closing, None
         if stack is None:
             return
-        # Let go first, then put the file in place or remove it.
+        # Close the file first, then put it in place or remove it.
         stack.callback(self._discard)
         with writing(self.path):
             if error is not None:
@@ -181,19 +181,19 @@ class PatternWriter(ABC):
         self._start(self._temporary, Patterns(np.zeros((0, math.prod(self.frame_shape)), dtype=np.int32)))
 
     def _named(self, patterns: Patterns) -> Patterns:
-        """The patterns with event ids: their own, or numbers that go on from those written."""
+        """The patterns with event ids: their own, or numbers that continue after those written."""
         if patterns.has_event_ids:
             return patterns
         if self.next_id + len(patterns) > _LARGEST_ID:
             raise OrienteerError(
-                f"{self.path}: frames without event ids cannot be numbered on from {self.next_id - 1}.",
+                f"{self.path}: frames without event ids cannot be numbered after {self.next_id - 1}.",
                 "Give them event ids.",
             )
         first = np.uint64(self.next_id)
         return patterns.with_event_ids(first + np.arange(len(patterns), dtype=np.uint64))
 
     def _obeying_masks(self, patterns: Patterns) -> Patterns:
-        """The patterns without what masks forbid, where the file has no place for those masks."""
+        """The patterns with 0 in pixels that masks forbid, for masks that the file cannot store."""
         if not self.keeps_mask:
             return patterns.without_forbidden(self._never_used)
         return patterns if self.keeps_frame_mask else patterns.without_forbidden()
