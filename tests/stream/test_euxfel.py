@@ -202,7 +202,7 @@ def test_a_position_behind_the_last_train_is_that_of_another_run(tmp_path: Path,
     later = EuxfelSource(tmp_path / "later", most_events=1000)
     position = later.next().position
     later.seek(position)  # all of it was received
-    with pytest.raises(OrienteerError, match="ends with train 2, and train 8 was received before"):
+    with pytest.raises(OrienteerError, match="ends with train 2, but train 8 was received before"):
         EuxfelSource(tmp_path / "earlier").seek(position)
 
 
@@ -326,7 +326,7 @@ def test_runs_that_extra_data_opens_are_taken(
     check(got)
     assert asked == [(7927, 42, {"data": "proc"})]
     check(all_of(EuxfelSource(open_run(1, 2))))
-    with pytest.raises(OrienteerError, match="names no run"):
+    with pytest.raises(OrienteerError, match="does not name a run"):
         open_stream("extra-data:proposal=7927,run=first")
 
 
@@ -342,7 +342,7 @@ def test_a_folder_that_is_no_run_is_an_error_in_words(tmp_path: Path) -> None:
     module_file(tmp_path, 0, 0, [1])
     with pytest.raises(FileError, match="no modules"):
         EuxfelSource(tmp_path, detector_name="LPD")
-    with pytest.raises(OrienteerError, match=r"EXtra-data|names no run"):
+    with pytest.raises(OrienteerError, match=r"EXtra-data|does not name a run"):
         open_stream("extra-data:proposal=1,run=2")
 
 

@@ -169,7 +169,10 @@ def test_an_address_opens_the_data_source_of_psana(monkeypatch: pytest.MonkeyPat
     source = open_stream("psana:exp=xpptut15,run=14,detector=epix,dir=/data")
     assert len(source.next()) > 0
     assert asked[0] == {"exp": "xpptut15", "run": 14, "dir": "/data"}
-    for text, words in (("exp=a,run=b,detector=epix", "names no run"), ("exp=a,run=1", "names no detector")):
+    for text, words in (
+        ("exp=a,run=b,detector=epix", "does not name a run"),
+        ("exp=a,run=1", "does not name a detector"),
+    ):
         with pytest.raises(OrienteerError, match=words):
             open_stream("psana:" + text)
     with pytest.raises(OrienteerError, match="no detector 'cspad'"):

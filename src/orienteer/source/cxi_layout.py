@@ -100,7 +100,7 @@ def has_rows(dataset: h5py.Dataset, n_frames: int) -> bool:
 
 
 def is_growing(item: h5py.Group | h5py.Dataset) -> bool:
-    """Whether a process is writing to the file, or was killed while writing (see ``compute/hdf5_file.py``)."""
+    """Whether a process is writing to the file, or was killed while writing (``compute/hdf5_file.py``)."""
     return bool(item.file.driver == "fileobj")
 
 

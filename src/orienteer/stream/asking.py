@@ -1,4 +1,4 @@
-"""Asking a stream server: one socket, requests that may be repeated, answers that are checked."""
+"""Asking a stream server: requests that may be repeated, and answers that are checked, over one socket."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ DESCRIPTION = "description"
 
 
 class Asker:
-    """The side of a stream that asks.  What cannot be understood is counted as malformed."""
+    """The side of a stream that asks.  Messages that cannot be understood are counted as malformed."""
 
     def __init__(self, address: str, counters: StreamCounters, most_bytes: int = MOST_BYTES) -> None:
         self.address, self.counters, self.most_bytes = address, counters, most_bytes
         self._connection = Connection("DEALER", address, most_bytes)
 
     def ask(self, kind: str, fields: dict[str, Any], arrays: dict[str, Any] | None = None) -> None:
-        """Send a request; where the server is away and too many wait already, this one is left out."""
+        """Send a request; if the server is away and too many requests wait already, this one is discarded."""
         self._connection.send(encode(kind, fields, arrays))
 
     def answer(self, kind: str, seconds: float) -> Message | None:
-        """The next answer of this kind; None where none comes in time; raises ``Malformed``."""
+        """The next answer of this kind; None if none comes in time; raises ``Malformed``."""
         if not self._connection.is_ready(seconds):
             return None
         try:

@@ -1,4 +1,4 @@
-"""EventSource: where events come from while they happen, one interface for streams, files and facilities."""
+"""EventSource: events as they are recorded, one interface for streams, files and facilities."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 class NoAnswer(OrienteerError):  # noqa: N818 - users read it as a statement
-    """Nobody answers at the address of a stream: its server may be started later."""
+    """Nothing answers at the address of a stream; its server may still be started."""
 
 
 @runtime_checkable
 class EventSource(Protocol):
-    """A stream of events, asked for batch by batch.
+    """A stream of events, read batch by batch.
 
-    A source that has positions (files, Orienteer's own pull stream) goes on behind any batch after ``seek``,
-    also in another process and after both sides have died, so that every event comes exactly once.  One that
-    only pushes has none: ``seek`` does nothing there, and ``counters.gaps`` tells what was missed.
+    A source with positions (files, Orienteer's own pull stream) can go on after any batch with ``seek``, also
+    in another process and after both sides have died, so that every event comes exactly once.  A source that
+    only pushes has no positions: ``seek`` cannot go back, and ``counters.gaps`` counts what was missed.
     """
 
     @property
@@ -42,7 +42,7 @@ class EventSource(Protocol):
 
     @property
     def detector(self) -> Detector | None:
-        """The pixels; None where the stream does not describe them."""
+        """The pixels; None if the stream does not describe them."""
         ...
 
     @property
@@ -56,13 +56,13 @@ class EventSource(Protocol):
         ...
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where nothing came in this time."""
+        """The next batch; None if nothing came in this time."""
         ...
 
     def seek(self, position: Position) -> None:
-        """Go on right behind the batch that had this position."""
+        """Go on right after the batch that had this position."""
         ...
 
     def close(self) -> None:
-        """Let go of what is open."""
+        """Close what is open."""
         ...

@@ -47,7 +47,7 @@ def small_data_of(message: Message) -> tuple[NDArray[np.uint64], dict[str, NDArr
     if event_id is None or event_id.dtype != np.uint64 or event_id.ndim != 1:
         raise Malformed("a batch has no event ids.")
     if len(event_id) > MOST_EVENTS:
-        raise Malformed(f"a batch has {len(event_id)} events; at most {MOST_EVENTS} are taken.")
+        raise Malformed(f"a batch has {len(event_id)} events; at most {MOST_EVENTS} are allowed.")
     columns = {
         name.removeprefix(_COLUMN): array
         for name, array in message.arrays.items()
@@ -60,7 +60,7 @@ def small_data_of(message: Message) -> tuple[NDArray[np.uint64], dict[str, NDArr
 
 
 def patterns_of(message: Message, n_pixels: int) -> Patterns:
-    """The frames of a message, checked: lists of photons name only pixels that there are."""
+    """The frames of a message, checked: lists of photons refer only to pixels that exist."""
     event_id, columns = small_data_of(message)
     if "frames" in message.arrays:
         frames: Any = message.arrays["frames"]

@@ -1,4 +1,4 @@
-"""EventBuilder: one event of the parts that several detectors and small-data streams send for it."""
+"""EventBuilder: joins the parts of each event that several detectors and small-data streams send."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from orienteer.stream.parts import Parts, side_by_side
 if TYPE_CHECKING:
     from orienteer.detector.detector import Detector
 
-# After a restart, a part is known as late if its event is one of so many that were given up last.
+# After a restart, parts of this many events, the last that were dropped, are still recognised as late.
 _DROPPED_KNOWN = 1024
 _PAUSE_S = 0.005
 
 
 class EventBuilder:
-    """Events that every source has sent its part of, matched by id; itself an event source.
+    """Events for which every source has sent its part, matched by id; itself an event source.
 
-    sources : by name; the columns of the first keep their names, those of another that would hide them are
-        called ``source.column``.
-    frames : the sources whose frames make up that of the event, side by side in this order; by default all
-        that have pixels.
-    window : events that may wait for a part, at least two batches of every source.  When more wait, those
-        that wait longest are dropped, and counted; so are those behind which a source has sent a window of
-        others, and those that are incomplete when every source has ended.  Parts that a source has given up
-        itself are gaps; their events stay incomplete.
-    patience_s : a source that is ahead by half a window is not read further, unless those that are behind
-        have been silent for so long: then it goes on, and what waits for them is dropped.
+    sources : by name; the columns of the first keep their names; a column of a later source whose name is
+        taken is called ``source.column``.
+    frames : the sources whose frames are joined, side by side in this order, into the frame of the event; by
+        default all that have pixels.
+    window : events that may wait for a part; never less than two batches of every source.  Incomplete events
+        are dropped, and counted, if more wait (those that wait longest), if a source has sent a window of
+        other events after them, or if every source has ended.  Parts that a source itself has dropped count
+        as gaps; their events stay incomplete.
+    patience_s : a source that is ahead by half a window is not read further, unless the sources behind it
+        have been silent for so many seconds: then it goes on, and events that wait for them are dropped.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EventBuilder:
         patience_s: float = 30.0,
     ) -> None:
         if not sources or window < 2:
-            raise OrienteerError("events are built of at least one source, in a window of at least 2.")
+            raise OrienteerError("matching events needs at least one source and a window of at least 2.")
         self.sources = dict(sources)
         self.frames = tuple(frames or (n for n, s in sources.items() if s.frame_shape and s.n_pixels))
         if not self.frames or not set(self.frames) <= set(sources):
@@ -64,24 +64,24 @@ class EventBuilder:
         self.window, self.most_events, self.patience_s = window, most_events, patience_s
         self.name = " + ".join(source.name for source in sources.values())
         self._own = StreamCounters()
-        # Parts of events that are not complete, by event, in the order in which they were first heard of.
+        # Parts of events that are not handed out yet, by event, in the order in which events were first seen.
         self._waiting: dict[int, dict[str, tuple[Events, int]]] = {}
         self._complete: deque[int] = deque()
         self._decided = RecentIds(max(MEMORY, 8 * window))
         self._dropped = RecentIds()
         self._n_dropped = self._largest_batch = 0
-        # Batches of each source of which some event is not decided, and the position behind those before.
+        # Batches of each source, from the oldest with an undecided event on, and the position before them.
         self._outstanding: dict[str, deque[Events]] = {name: deque() for name in sources}
         self._settled: dict[str, Position] = {}
-        # Events that a source sends again after a seek, though they were decided before it.
+        # Events that a source will send again after a seek, although they were decided before it.
         self._known: dict[str, set[int]] = {name: set() for name in sources}
-        # Parts of each source that wait for those of others.
+        # Number of parts of each source that wait for those of others.
         self._n_ahead = dict.fromkeys(sources, 0)
         self._heard_at = dict.fromkeys(sources, time.monotonic())
 
     @property
     def frame_shape(self) -> tuple[int, ...]:
-        """That of one detector; several of one shape are stacked, others are a flat list of pixels."""
+        """The shape of one detector; several of the same shape are stacked, else pixels are a flat list."""
         shapes = [self.sources[name].frame_shape for name in self.frames]
         if len(shapes) == 1:
             return shapes[0]
@@ -96,7 +96,7 @@ class EventBuilder:
 
     @property
     def detector(self) -> Detector | None:
-        """The pixels where one source gives all frames; several have no geometry of their own."""
+        """The pixels if one source has all frames; None for several, which share no geometry."""
         return self.sources[self.frames[0]].detector if len(self.frames) == 1 else None
 
     @property
@@ -106,7 +106,7 @@ class EventBuilder:
 
     @property
     def counters(self) -> StreamCounters:
-        """Events received and dropped; what is malformed, missing, late or double, here and in sources."""
+        """Events received and dropped here; duplicates, malformed, gaps and late here and in the sources."""
         total = StreamCounters(**self._own.as_dict())
         for source in self.sources.values():
             theirs = source.counters
@@ -117,10 +117,10 @@ class EventBuilder:
         return total
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch of complete events; None where none became complete in this time."""
+        """The next batch of complete events; None if none became complete in this time."""
         until = time.monotonic() + timeout_s
         while True:
-            # What is complete goes out first: sources with large batches would fill the memory otherwise.
+            # Complete events go out before new ones are read, or sources with large batches fill the memory.
             came = not self._complete and self._listen()
             if self._all_ended:
                 self._drop(self._incomplete())
@@ -133,9 +133,9 @@ class EventBuilder:
                 time.sleep(min(_PAUSE_S, left))
 
     def seek(self, position: Position) -> None:
-        """Go on behind a batch; call it before the first ``next``.
+        """Go on after a batch; call it before the first ``next``.
 
-        Sources go back to their oldest event that was not decided; events behind it that were are left out.
+        Sources go back to their oldest event that was not decided; later ones that were are left out.
         """
         for event_id in position["dropped"]:
             self._dropped.add(event_id)
@@ -158,7 +158,7 @@ class EventBuilder:
         return all(source.is_finished for source in self.sources.values())
 
     def _listen(self) -> bool:
-        """Take what the sources have now; whether any had something."""
+        """Take what the sources have now; returns whether any had something."""
         came = False
         for name, source in self.sources.items():
             if source.is_finished or not self._may_read(name):
@@ -177,7 +177,7 @@ class EventBuilder:
         return max(self.window, 2 * len(self.sources) * self._largest_batch)
 
     def _may_read(self, name: str) -> bool:
-        """Whether a source is not ahead, or those that are behind it have been waited for long enough."""
+        """Whether a source may be read: it is not ahead, or those behind it have been silent too long."""
         most_ahead = self._room // 2
         if self._n_ahead[name] < most_ahead:
             return True
@@ -186,7 +186,7 @@ class EventBuilder:
         return all(now - self._heard_at[other] > self.patience_s for other in behind)
 
     def _file(self, name: str, events: Events) -> None:
-        """Put the parts to their events."""
+        """Add the parts of a source to their events."""
         known = self._known[name]
         self._largest_batch = max(self._largest_batch, len(events))
         self._own.gaps += events.n_dropped + events.n_filtered
@@ -215,11 +215,11 @@ class EventBuilder:
         self._settle()
 
     def _incomplete(self) -> Iterator[int]:
-        """Events that wait for a part, those that wait longest first."""
+        """Events that wait for a part, the longest waiting first."""
         return (one for one, parts in self._waiting.items() if len(parts) < len(self.sources))
 
     def _drop(self, event_ids: Iterable[int]) -> None:
-        """Give up these events, which wait for a part."""
+        """Drop these events, which wait for a part."""
         for event_id in list(event_ids):
             self._no_longer_ahead(self._waiting.pop(event_id))
             self._decided.add(event_id)
@@ -229,9 +229,9 @@ class EventBuilder:
             self._own.dropped += 1
 
     def _drop_outlived(self) -> None:
-        """Give up events behind which a source has sent a window of others.
+        """Drop incomplete events after which a source has sent a window of others.
 
-        One event that never becomes complete would otherwise hold all batches behind it in memory.
+        Otherwise one event that never becomes complete would keep all later batches in memory.
         """
         for batches in self._outstanding.values():
             n_more = sum(len(events) for events in batches) - self._room
@@ -273,7 +273,7 @@ class EventBuilder:
         return Events(event_id, columns, self._position(), read, n_dropped)
 
     def _settle(self) -> None:
-        """Let go of batches of which every event is decided: a restart begins behind them."""
+        """Release batches in which every event is decided: a restart begins after them."""
         for name, batches in self._outstanding.items():
             while batches and not any(one in self._waiting for one in batches[0].event_id.tolist()):
                 self._settled[name] = batches.popleft().position
@@ -283,7 +283,7 @@ class EventBuilder:
             "sources": {
                 name: {
                     "behind": self._settled.get(name),
-                    # Those that the source has not sent again since the last restart are still known.
+                    # Also those that the source has not sent again yet since the last restart.
                     "known": [
                         *sorted(self._known[name]),
                         *(

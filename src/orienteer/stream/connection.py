@@ -1,4 +1,4 @@
-"""Connection: the side of a stream that connects, and connects again whatever the other side did."""
+"""Connection: the side of a stream that connects, and reconnects whenever a connection ends."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from orienteer.stream.sockets import (
 class Connection:
     """A connected socket of this kind ("DEALER", "PULL", "SUB", "REQ").
 
-    ZeroMQ connects again by itself to a server that was gone, but not to one that has broken the rules, by a
-    message larger than ``most_bytes``, say: such a connection is dead for good, without a word.  So we are
-    told of every end of a connection, and open it anew.
+    ZeroMQ reconnects by itself to a server that was gone, but not to one that broke the rules, say with a
+    message larger than ``most_bytes``: such a connection stays dead without any error.  So this class watches
+    the socket for the end of a connection, and connects again each time.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Connection:
         self._poller.register(self._ends, self._zmq.POLLIN)
 
     def is_ready(self, seconds: float) -> bool:
-        """Whether a message is there, waiting at most this long."""
+        """Wait at most this long for a message; returns whether there is one."""
         until = time.monotonic() + seconds
         while True:
             left = max(0.0, until - time.monotonic())
@@ -52,11 +52,11 @@ class Connection:
                 return False
 
     def receive(self, most_parts: int = MOST_PARTS) -> list[memoryview] | None:
-        """The parts of the message that is there; None where it has too many."""
+        """The parts of the message that has arrived; None if it has too many."""
         return receive(self.socket, most_parts)
 
     def send(self, parts: list[Any]) -> bool:
-        """Send the parts; False where nobody takes them now."""
+        """Send the parts; False if the other side accepts nothing now."""
         return send(self.socket, parts)
 
     def close(self) -> None:

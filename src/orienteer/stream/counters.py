@@ -1,4 +1,4 @@
-"""StreamCounters: what became of every event, so that nothing is lost without a number that tells."""
+"""StreamCounters: what became of every event, so that no event is lost without being counted."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class StreamCounters:
     dropped : of these, those given up by an explicit policy, such as parts missing for too long.
     processed : of these, those that went through hit finding.
 
-    What is told beside them and belongs to no event above:
+    These belong to none of the events above:
 
     duplicates : events that came again and were left out.
     malformed : messages that could not be understood and were skipped.
-    gaps : events that were announced and never came.
-    late : parts of events that came after the event had been decided, and were left out.
+    gaps : events that were announced but never came.
+    late : parts that came after their event had been decided, and were left out.
 
     >>> counters = StreamCounters(received=3, filtered=1, processed=1)
     >>> counters.adds_up, counters.undecided
@@ -40,7 +40,7 @@ class StreamCounters:
 
     @property
     def undecided(self) -> int:
-        """Events that came and whose fate is still open."""
+        """Events that came but are not decided yet."""
         return self.received - self.filtered - self.dropped - self.processed
 
     @property
@@ -62,7 +62,7 @@ class StreamCounters:
 
     @classmethod
     def from_dict(cls, numbers: Mapping[str, int]) -> StreamCounters:
-        """The counters that :meth:`as_dict` gave; names that are missing are 0."""
+        """The counters from what :meth:`as_dict` returned; missing names are 0."""
         names = {field.name for field in fields(cls)}
         for name, number in numbers.items():
             if name in names and (not isinstance(number, int) or isinstance(number, bool)):

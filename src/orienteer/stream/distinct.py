@@ -1,4 +1,4 @@
-"""RecentIds: the last events of a stream one by one, in the order in which they came."""
+"""RecentIds: the last event ids of a stream, one by one in the order in which they came."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MEMORY = 1 << 18
 class RecentIds:
     """The last event ids of a stream, at least ``most`` of them.
 
-    Each takes some hundred bytes; where the order does not matter, :class:`~orienteer.stream.seen.SeenIds`
-    knows more of them in less memory.
+    Each takes some hundred bytes; if the order does not matter, :class:`~orienteer.stream.seen.SeenIds`
+    remembers more of them in less memory.
 
     >>> recent = RecentIds()
     >>> [recent.add(event_id) for event_id in (4, 5, 4)], recent.last(1)
@@ -31,7 +31,7 @@ class RecentIds:
         return len(self._known)
 
     def add(self, event_id: int) -> bool:
-        """Remember an id; whether it is new."""
+        """Remember an id; returns whether it is new."""
         if event_id in self._known:
             return False
         self._known.add(event_id)
@@ -41,5 +41,5 @@ class RecentIds:
         return True
 
     def last(self, n: int) -> list[int]:
-        """The ids that came last, at most so many."""
+        """The last ``n`` ids, or fewer if there are not so many."""
         return list(islice(reversed(self._order), n))[::-1]

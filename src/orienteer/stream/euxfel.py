@@ -1,4 +1,4 @@
-"""EuxfelSource: a run of the European XFEL, complete or still being recorded, as events, one a pulse."""
+"""EuxfelSource: a run of the European XFEL, complete or still being recorded, as one event per pulse."""
 
 from __future__ import annotations
 
@@ -29,8 +29,12 @@ _LOOK_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class _Train:
-    """Pulses (n,) of a train that all M modules have, which pulse of the train each is, counted from 0, and
-    its row (n, M) in the file of each module; how many only some have, and how many stand there again."""
+    """The n pulses of a train that all M modules have.
+
+    pulse : (n,) their numbers in the files; number : (n,) the same counted from 0 within the train.
+    row : (n, M) the row of each pulse in the file of each module.
+    n_dropped, n_duplicates : pulses that only some modules have, and pulses that are stored again.
+    """
 
     train: int
     pulse: NDArray[np.uint64]
@@ -44,19 +48,19 @@ class EuxfelSource:
     """Events of a run, matched over the modules of a detector by train and pulse; small data come first.
 
     run : the folder of a run, its files, or a run that EXtra-data has opened (``open_run``).
-    detector_name : such as "SPB_DET_AGIPD1M-1"; may be left out where the run has one detector of modules.
-    key : the data of a module below its source; where they have an axis of 1 or 2 behind that of the rows
-        (raw data and gain), the first is taken.
+    detector_name : such as "SPB_DET_AGIPD1M-1"; may be left out if the run has one detector of modules.
+    key : the data of a module below its source; if they have an axis of 1 or 2 after that of the rows (raw
+        data and gain), the first entry is used.
     columns : further columns by name, each a (source, key) as EXtra-data names them, with one value per train
-        or per pulse; NaN where a train has none.
+        or per pulse; NaN if a train has none.
     n_modules : modules that the detector has; by default those that have a file when the run is opened.
     follow : the run is still being recorded: wait for new sequence files, and for old ones to grow.
-    quiet_s : nothing more is expected after so many seconds without a file that is new or has grown.
-    connect_s : how long to wait for the first files of a run that is followed.
+    quiet_s : stop after so many seconds without a file that is new or has grown.
+    connect_s : seconds to wait for the first files of a run that is followed.
 
     Trains come in order.  A pulse that only some modules have is dropped and counted, once all modules have
-    later trains, or the run is complete; so is one whose number is no number of a pulse.  Of a number that
-    stands twice in a train, the last is taken and the others are duplicates.
+    later trains or the run is complete; so is a pulse whose number is outside 0 to 65535.  If a number occurs
+    twice in a train, the last pulse is used and the others are duplicates.
     """
 
     detector: Detector | None = None
@@ -93,7 +97,7 @@ class EuxfelSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The events of the next trains; None where nothing came in this time."""
+        """The events of the next trains; None if nothing came in this time."""
         until = time.monotonic() + timeout_s
         while not self.is_finished:
             events = self._take()
@@ -102,7 +106,7 @@ class EuxfelSource:
             now = time.monotonic()
             is_quiet = self.quiet_s is not None and now - self._grew_at > self.quiet_s
             if self.follow and is_quiet:
-                self.follow = False  # what waits for other modules is decided now
+                self.follow = False  # no longer wait for other modules
             elif not self.follow:
                 self.is_finished = True
             elif now >= self._look_at:
@@ -115,27 +119,27 @@ class EuxfelSource:
         return None
 
     def seek(self, position: Position) -> None:
-        """Go on behind the train of this position."""
+        """Go on after the train of this position."""
         train = position.get("train")
         if not isinstance(train, int) or train < 0:
             raise OrienteerError(
-                f"{self.name}: {dict(position)} is no position in a run.",
+                f"{self.name}: {dict(position)} is not a position in a run.",
                 "Was the live run begun with another source? Give that one, or another --out.",
             )
         last = max(int(self._files.sources[m].train.max(initial=0)) for m in self.modules)
         if last < train and not self.follow:
             raise OrienteerError(
-                f"{self.name}: ends with train {last}, and train {train} was received before.",
-                "Give what the live run was begun with, or another --out.",
+                f"{self.name}: ends with train {last}, but train {train} was received before.",
+                "Give the source that the live run was begun with, or another --out.",
             )
         self._train, self.is_finished = train, False
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         self._files.close()
 
     def _take(self) -> Events | None:
-        """Events of whole trains behind the last ones, until there are enough; None where there are none."""
+        """Events of whole trains after the last ones, until there are enough; None if there are none."""
         trains = np.unique(np.concatenate([self._files.sources[m].train for m in self.modules]))
         trains = trains[trains > np.uint64(self._train)]
         if self.follow:
@@ -149,7 +153,7 @@ class EuxfelSource:
             if n_events >= self.most_events:
                 break
         n_dropped = sum(one.n_dropped for one in found)
-        # Only now: trains in front of a file that cannot be read must come when it can.
+        # Only now: if a file cannot be read, the trains before it must come when it can.
         self._train = found[-1].train if found else self._train
         self.counters.duplicates += sum(one.n_duplicates for one in found)
         if not n_events and not n_dropped:
@@ -246,7 +250,7 @@ class EuxfelSource:
     def _await_modules(
         self, detector_name: str | None, n_modules: int | None, connect_s: float
     ) -> tuple[list[str], tuple[int, ...]]:
-        """The sources of the modules, and the shape of one."""
+        """The sources of the modules, and the shape of one; waits for them at most this long."""
         until = time.monotonic() + connect_s
         while True:
             self._files.look()
@@ -281,7 +285,7 @@ class EuxfelSource:
             have = counted(len(modules), f"module of {name} has a file", f"modules of {name} have files")
             what = f"{self.name}: {have}, not {n_modules}."
             is_early = self.follow and len(modules) < n_modules
-            raise NoAnswer(what) if is_early else OrienteerError(what, "Give another n_modules, or none.")
+            raise NoAnswer(what) if is_early else OrienteerError(what, "Correct n_modules, or leave it out.")
         return [modules[number] for number in sorted(modules)]
 
     def _module_shape(self, modules: list[str]) -> tuple[int, ...]:
@@ -300,7 +304,7 @@ class EuxfelSource:
 
 
 def _paths_of(run: Any) -> Path | list[Path]:
-    """The folder or the files of what was given; "proposal=7927,run=42" is opened by EXtra-data."""
+    """The folder or the files of a run; "proposal=7927,run=42" is looked up by EXtra-data."""
     if isinstance(run, str) and run.startswith("proposal="):
         run = _open_run(run)
     if isinstance(run, str | PathLike):
@@ -317,11 +321,11 @@ def _open_run(text: str) -> Any:
         from extra_data import open_run
     except ImportError as error:
         raise OrienteerError(
-            "runs are found by proposal and number with EXtra-data, which is not installed.",
+            "finding runs by proposal and number needs EXtra-data, which is not installed.",
             "Run: pip install extra_data, or give the folder of the run.",
         ) from error
     try:
         named = dict(part.split("=", 1) for part in text.split(","))
         return open_run(proposal=int(named.pop("proposal")), run=int(named.pop("run")), **named)
     except (KeyError, ValueError) as error:
-        raise OrienteerError(f"'{text}' names no run.", "Write: proposal=7927,run=42") from error
+        raise OrienteerError(f"'{text}' does not name a run.", "Write: proposal=7927,run=42") from error

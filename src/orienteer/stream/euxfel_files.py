@@ -1,8 +1,9 @@
 """Files of one run of the European XFEL: which trains they hold, and where the rows of a source are.
 
 A file has the trains ``INDEX/trainId`` (T,), and for every source ``INDEX/<source>/first`` and ``count``,
-(T,), which say the rows of each train in the data of the source.  Trains lie in sequence files, sources in
-files of several aggregators; nothing says that two sources have the same trains in files of the same number.
+(T,), which give the rows of each train in the data of the source.  Trains are spread over sequence files, and
+sources over the files of several aggregators.  Two sources need not have the same trains in files of the same
+number.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Rows:
     """Where the data of a source lie, train by train in ascending order.
 
     train : (T,) uint64; file : (T,) number of the file; first, count : (T,) rows in it; time_s : (T,) seconds
-    since 1970, NaN where the file does not say.
+    since 1970, NaN if the file does not say.
     """
 
     train: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -40,7 +41,7 @@ class Rows:
     time_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0, np.float64))
 
     def joined(self, other: Rows) -> Rows:
-        """Both, in the order of trains; of a train that stands twice, what came first."""
+        """Both, in the order of trains; if both have a train, the rows of ``self`` are kept."""
         train = np.concatenate([self.train, other.train])
         _, order = np.unique(train, return_index=True)
         both = {
@@ -50,7 +51,7 @@ class Rows:
         return Rows(train[order], **both)
 
     def of(self, train: int) -> tuple[int, slice] | None:
-        """The file and the rows of a train; None where the source has none for it."""
+        """The file and the rows of a train; None if the source has no rows for it."""
         at = int(np.searchsorted(self.train, np.uint64(train)))
         if at == len(self.train) or int(self.train[at]) != train or not self.count[at]:
             return None
@@ -59,7 +60,7 @@ class Rows:
 
 
 class RunFiles:
-    """The files of a run: ``sources`` says by name where each has its rows; ``look`` finds what is new."""
+    """The files of a run: ``sources`` has the rows of each source by name; ``look`` finds what is new."""
 
     def __init__(self, paths: Path | Iterable[Path]) -> None:
         self._folder = paths if isinstance(paths, Path) else None
@@ -73,7 +74,7 @@ class RunFiles:
         load_filters()
 
     def look(self) -> bool:
-        """Take in files that are new, have grown or could not be read yet; whether there were any."""
+        """Read the index of files that are new, changed or unreadable so far; returns if there were any."""
         found = sorted(self._folder.glob("*.h5")) if self._folder is not None else self._given
         is_new = False
         for path in found:
@@ -93,7 +94,7 @@ class RunFiles:
             self.skipped.pop(path.name, None)
             self._marks[path] = mark
             if is_known:
-                self._close(number)  # what is open has its old length
+                self._close(number)  # the open file still has its old length
             else:
                 self.paths.append(path)
             is_new = True
@@ -102,7 +103,7 @@ class RunFiles:
         return is_new
 
     def read(self, file: int, place: str, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """Rows of a dataset: a range, or numbers in any order."""
+        """Rows of a dataset: a range, or row numbers in any order."""
         path = self.paths[file]
         span = rows if isinstance(rows, slice) else slice(int(rows.min()), int(rows.max()) + 1)
         with reading(path):
@@ -113,25 +114,25 @@ class RunFiles:
         return values if isinstance(rows, slice) else values[rows - span.start]
 
     def shape(self, file: int, place: str) -> tuple[int, ...] | None:
-        """The shape of a dataset; None where there is none at this place."""
+        """The shape of a dataset; None if there is none at this place."""
         with reading(self.paths[file]):
             dataset = self._dataset(file, place)
         return None if dataset is None else tuple(dataset.shape)
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for file in self._open.values():
             file.close()
         self._open, self._datasets = {}, {}
 
     def _close(self, file: int) -> None:
-        """Let go of one file."""
+        """Close one file."""
         if file in self._open:
             self._open.pop(file).close()
         self._datasets = {key: dataset for key, dataset in self._datasets.items() if key[0] != file}
 
     def _dataset(self, file: int, place: str) -> h5py.Dataset | None:
-        """A dataset of a file that stays open: modules and trains are read in turns."""
+        """A dataset of a file, which stays open because modules and trains are read in turns."""
         if file not in self._open:
             if len(self._open) >= _MOST_OPEN:
                 self.close()
@@ -145,7 +146,7 @@ class RunFiles:
 
 
 def _read_index(path: Path, number: int) -> dict[str, Rows]:
-    """Where the sources of a file have their rows; a FileError where it is not such a file."""
+    """The rows of each source in a file; a FileError if it is not a file of a run."""
     with open_hdf5(path, "file of a run") as hdf5:
         if "METADATA" not in hdf5 or "INDEX/trainId" not in hdf5:
             raise FileError(
@@ -168,9 +169,9 @@ def _read_index(path: Path, number: int) -> dict[str, Rows]:
             first = read_array(get_dataset(group[name], "first", "iu", train.shape)).astype(np.int64)
             count = _counts(group[name], first)
             if (first < 0).any() or (count < 0).any():
-                raise FileError(path, f"has an index of '{name}' that cannot be.")
+                raise FileError(path, f"has an index of '{name}' with negative rows or counts.")
             rows = Rows(train, np.full(len(train), number), first, count, time_s)
-            # Trains that the data acquisition filled up at the end have the number 0.
+            # The data acquisition pads the end of the list of trains with zeros.
             index[name] = Rows().joined(_only(rows, (train > 0) & (count > 0)))
         return index
 
@@ -184,7 +185,7 @@ def _has_rows(item: Any) -> bool:
 
 
 def _counts(group: h5py.Group, first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of each train; the oldest files tell the last row, and a status that is 0 where there is none."""
+    """Rows of each train; the oldest files have the last row instead, and a status of 0 for no rows."""
     if "count" in group:
         return read_array(get_dataset(group, "count", "iu", first.shape)).astype(np.int64)
     last = read_array(get_dataset(group, "last", "iu", first.shape)).astype(np.int64)

@@ -10,10 +10,10 @@ from orienteer.stream.trains import value_of_pulse
 
 
 class TrainValues:
-    """A key of a source, named as EXtra-data names it, in CONTROL or in INSTRUMENT.
+    """The values of a key of a source, named as EXtra-data names it, in CONTROL or in INSTRUMENT.
 
-    Control data have one value per train.  Instrument data have one, or a list with one per pulse, of which
-    there may be more than frames were taken.
+    Control data have one value per train.  Instrument data have one, or a list with one per pulse, which may
+    be longer than the number of frames.
     """
 
     def __init__(self, files: RunFiles, source: str, key: str) -> None:
@@ -26,7 +26,7 @@ class TrainValues:
         )
 
     def of_pulses(self, train_id: NDArray[np.uint64], number: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(N,) the value of pulse ``number`` (from 0) of each train; NaN where there is none."""
+        """(N,) the value of pulse ``number`` (from 0) of each train; NaN if there is none."""
         values = np.full(len(train_id), np.nan)
         for train in np.unique(train_id).tolist():
             at = np.flatnonzero(train_id == np.uint64(train))

@@ -1,4 +1,4 @@
-"""Events: a batch as it came from a stream, small data first; the big frames are read when asked for."""
+"""Events: a batch as it came from a stream, small data first; the large frames are read on request."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Chosen: TypeAlias = slice | NDArray[Any]
 class Events:
     """N events with their small data; no frame is read or decoded before :meth:`patterns` asks for it.
 
-    event_id : (N,) uint64, the stable names of the events.
+    event_id : (N,) uint64, the stable ids of the events.
     columns : small data (N, ...) such as ``pulse_energy_J``, ``wavelength_A``, ``time_s`` (of the event).
-    position : plain JSON; ``source.seek(position)`` goes on right behind this batch.
-    read : gives the frames of the chosen events, a slice or indices (n,) into the batch.
-    n_dropped : events that the source gave up between the batch before and this one; they count as received
+    position : plain JSON; ``source.seek(position)`` goes on right after this batch.
+    read : returns the frames of the chosen events, a slice or indices (n,) into the batch.
+    n_dropped : events that the source gave up between the previous batch and this one; they count as received
         and as dropped, and are not among the N.
-    n_filtered : likewise, events that the user's filter left out already inside the source.
+    n_filtered : likewise, events that the user's filter has left out inside the source.
     """
 
     event_id: NDArray[np.uint64]
@@ -55,7 +55,7 @@ class Events:
         return self.read(chosen if isinstance(chosen, slice) else _rows(chosen))
 
     def take(self, chosen: NDArray[Any]) -> Events:
-        """These events alone (a mask or indices), at the same position; still no frame is read."""
+        """Only these events (a mask or indices), at the same position; no frame is read yet."""
         rows = _rows(chosen)
         return Events(
             self.event_id[rows],
@@ -68,11 +68,11 @@ class Events:
 
 
 def _rows(chosen: NDArray[Any]) -> NDArray[np.int64]:
-    """Indices of what a mask or indices choose."""
+    """The indices that a mask or indices choose."""
     chosen = np.asarray(chosen)
     return np.flatnonzero(chosen) if chosen.dtype.kind == "b" else chosen.astype(np.int64)
 
 
 def events_of(patterns: Patterns, position: Position, n_dropped: int = 0) -> Events:
-    """Events whose frames are here already."""
+    """Events whose frames are already in memory."""
     return Events(patterns.event_id, patterns.columns, position, patterns.__getitem__, n_dropped)

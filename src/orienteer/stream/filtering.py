@@ -20,7 +20,7 @@ _HINT = "Give module:function or file.py:function; it takes columns by name and 
 class Filter:
     """Keeps the events for which the user's function is true.
 
-    function : takes the columns of N events by name, each (N, ...), ``event_id`` among them; gives (N,) bool.
+    function : takes the columns of N events by name, each (N, ...), with ``event_id``; returns (N,) bool.
     """
 
     def __init__(self, function: Callable[[Mapping[str, NDArray[Any]]], Any], name: str) -> None:
@@ -42,7 +42,7 @@ class Filter:
         except Exception as error:
             raise OrienteerError(
                 f"filter {self.name} failed: {type(error).__name__}: {error}",
-                "Mend the function, or leave out --filter.",
+                "Correct the function, or leave out --filter.",
             ) from error
         n_events = {len(column) for column in columns.values()}
         if kept.dtype != bool or kept.ndim != 1 or (n_events and {len(kept)} != n_events):
@@ -55,10 +55,10 @@ class Filter:
 
 
 def load_filter(text: str) -> Filter:
-    """The filter that ``module:function`` or ``path/of/file.py:function`` names; its code is run."""
+    """The filter named by ``module:function`` or ``path/of/file.py:function``; imports and runs that code."""
     place, _, name = text.rpartition(":")
     if not place or not name.isidentifier():
-        raise OrienteerError(f"'{text}' names no filter.", _HINT)
+        raise OrienteerError(f"'{text}' does not name a filter.", _HINT)
     try:
         module = _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except Exception as error:
@@ -73,7 +73,7 @@ def load_filter(text: str) -> Filter:
 def _load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"orienteer_filter_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

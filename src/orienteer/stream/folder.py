@@ -29,16 +29,16 @@ _LOOK_EVERY_S = 0.25
 
 
 class FolderSource:
-    """Events of all files of patterns in a folder and the folders in it, whenever they appear or grow.
+    """Events of all files of patterns in a folder and its subfolders, whenever they appear or grow.
 
-    Files are taken in turns in the order of their names, each from its first frame on, and looked at again
-    when they have changed.  Frames that carry no ids are named by 2^32 times a number made of the file's
-    name, plus their number in it.  Files that cannot be read (yet), whose frames have another shape or that
-    have become shorter are left out; ``skipped`` says why.
+    Files are read in turns in the order of their names, each from its first frame on, and looked at again
+    when they have changed.  Frames without event ids get as id 2^32 times a number made from the file's name,
+    plus their number in the file.  A file is left out if it cannot be read (yet), if its frames have another
+    shape, or if it has become shorter; ``skipped`` says why.
 
-    follow : wait for new files and frames; otherwise what is there now is all.
-    quiet_s : nothing more is expected after so many seconds without a new frame.
-    connect_s : how long to wait for the first file.
+    follow : wait for new files and frames; otherwise read only what is there now.
+    quiet_s : stop after so many seconds without a new frame.
+    connect_s : seconds to wait for the first file.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class FolderSource:
         self._seen_ids = SeenIds()
         self._given: dict[str, int] = {}
         self._seen: dict[str, tuple[int, int]] = {}
-        # The file whose turn it is, and how many frames it had when it was opened.
+        # Name and source of the file whose turn it is, and how many frames it had when it was opened.
         self._open: tuple[str, GrowingSource, int] | None = None
         self._last = Path()
         self._new_at = self._look_at = time.monotonic()
@@ -84,7 +84,7 @@ class FolderSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where nothing came in this time."""
+        """The next batch; None if nothing came in this time."""
         until = time.monotonic() + timeout_s
         while not self.is_finished:
             events = self._go_on()
@@ -101,26 +101,26 @@ class FolderSource:
         return None
 
     def seek(self, position: Position) -> None:
-        """Go on right behind the batch that had this position: so many frames of every file are known."""
+        """Go on right after the batch that had this position: it counts the frames taken of each file."""
         frames = position.get("frames")
         if not isinstance(frames, dict) or not all(isinstance(n, int) for n in frames.values()):
             raise OrienteerError(
-                f"{self.name}: {dict(position)} is no position in a folder.",
+                f"{self.name}: {dict(position)} is not a position in a folder.",
                 "Was the live run begun with another source? Give that one, or another --out.",
             )
         self.close()
         self._given, self._seen, self._last = dict(frames), {}, Path()
-        # What comes again from here on was asked for, and nothing that was looked at before counts.
+        # Events that now come again are no duplicates, as they were asked for; look at every file afresh.
         self._seen_ids, self._look_at, self.is_finished = SeenIds(), 0.0, False
 
     def close(self) -> None:
-        """Let go of the file that is open."""
+        """Close the file that is open."""
         if self._open is not None:
             self._open[1].close()
             self._open = None
 
     def _go_on(self) -> Events | None:
-        """Events of the open file, or of the first one by name that has changed; None: nothing is new."""
+        """Events of the open file, or of the next one that has changed; None if nothing is new."""
         while True:
             if self._open is None:
                 if time.monotonic() < self._look_at:
@@ -143,7 +143,7 @@ class FolderSource:
                     return None
 
     def _open_changed(self) -> bool:
-        """Open a file that has changed; those behind the last one come first, so that all have their turn."""
+        """Open a file that has changed; names after the last one come first, so that each has its turn."""
         paths = (path for path in self.folder.rglob("*") if path.name.lower().endswith(ENDINGS))
         visible = (path for path in paths if not path.name.startswith("."))
         for path in sorted(visible, key=lambda path: (path <= self._last, path)):
@@ -163,7 +163,7 @@ class FolderSource:
                 continue
             if self.frame_shape and source.frame_shape != self.frame_shape:
                 self.skipped[name] = (
-                    f"has frames of {source.frame_shape}; those before have {self.frame_shape}."
+                    f"has frames of {source.frame_shape}; those of earlier files have {self.frame_shape}."
                 )
                 source.close()
                 continue

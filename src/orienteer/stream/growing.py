@@ -25,14 +25,14 @@ _LOOK_EVERY_S = 0.1
 
 
 class GrowingSource:
-    """Events of a file, from its first frame on; it is looked at again when all that it had was given out.
+    """Events of a file, from its first frame on; when all have been returned, it looks for new ones.
 
     data : a path, or anything else that ``orienteer.open`` takes.
-    most_events : events of a batch.
-    follow : wait for more at the end; by default while the file says that it is being written.  Files whose
-        format does not say so (CXI that was not written in HDF5's SWMR mode) need it said.
-    quiet_s : nothing more is expected after so many seconds without a new frame, which also ends the wait for
-        a writer that was killed; by default the wait has no end.
+    most_events : events of a batch, at most.
+    follow : wait for more at the end; by default while the file is marked as being written.  Files without
+        such a mark (CXI that is not written in HDF5's SWMR mode) need ``follow=True``.
+    quiet_s : stop after so many seconds without a new frame, which also ends the wait for a writer that was
+        killed; by default the wait has no end.
     """
 
     def __init__(
@@ -68,25 +68,25 @@ class GrowingSource:
 
     @property
     def detector(self) -> Detector | None:
-        """The pixels; None where the file does not describe them."""
+        """The pixels; None if the file does not describe them."""
         return self.source.detector
 
     @property
     def has_names(self) -> bool:
-        """Whether the frames carry ids of their own, and are not merely numbered; known from the first on."""
+        """Whether frames have real event ids rather than numbers; False until the first frame is there."""
         if self._has_names is None and len(self.source):
             self._has_names = self.source.read(slice(0, 1)).has_event_ids
         return bool(self._has_names)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where nothing came in this time."""
+        """The next batch; None if nothing came in this time."""
         until = time.monotonic() + timeout_s
         while self._frame >= len(self.source):
             if self.is_finished:
                 return None
             if time.monotonic() >= self._look_at:
                 was_live, grew = self._is_live, self._look()
-                # Frames may have been added between the last look and the end of the writer's work.
+                # The writer may have added frames after the last look, and then ended.
                 self.is_finished = not grew and self._is_over(was_live)
                 continue
             left = until - time.monotonic()
@@ -96,29 +96,29 @@ class GrowingSource:
         return self._take(min(self._frame + self.most_events, len(self.source)))
 
     def seek(self, position: Position) -> None:
-        """Go on right behind the batch that had this position."""
+        """Go on right after the batch that had this position."""
         frame = position.get("frame")
         if not isinstance(frame, int) or frame < 0:
             raise OrienteerError(
-                f"{self.name}: {dict(position)} is no position in a file.",
+                f"{self.name}: {dict(position)} is not a position in a file.",
                 "Was the live run begun with another source? Give that one, or another --out.",
             )
         self._refuse_other(position, frame)
-        # What comes again from here on was asked for.
+        # Events that now come again are no duplicates: they were asked for.
         self._frame, self._seen_ids, self.is_finished = frame, SeenIds(), False
 
     def _refuse_other(self, position: Position, frame: int) -> None:
-        """Refuse the position of another file: so many frames of this one would be left out, unseen."""
-        hint = "Give what the live run was begun with, or another --out."
+        """Refuse the position of another file: so many frames of this one would be skipped unseen."""
+        hint = "Give the source that the live run was begun with, or another --out."
         told, of = position.get("of", self._of), self._of
         if told != of:
-            raise OrienteerError(f"{self.name}: the run has received '{told}', and this is '{of}'.", hint)
+            raise OrienteerError(f"{self.name}: the run has received '{told}', but this is '{of}'.", hint)
         if frame > len(self.source) and not (self._is_live or self.follow):
             n = counted(len(self.source), "frame")
-            raise OrienteerError(f"{self.name}: has {n}, and {frame:,} were received from it before.", hint)
+            raise OrienteerError(f"{self.name}: has {n}, but {frame:,} were received from it before.", hint)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.source.close()
 
     @property
@@ -126,7 +126,7 @@ class GrowingSource:
         return bool(getattr(self.source, "is_live", False))
 
     def _look(self) -> bool:
-        """Whether there are more frames than before."""
+        """Look at the file again; returns whether there are more frames than before."""
         n_before, self._look_at = len(self.source), time.monotonic() + _LOOK_EVERY_S
         grew = self.source.refresh() > n_before
         if grew:
@@ -142,7 +142,7 @@ class GrowingSource:
         first = self._frame
         rows = slice(first, last)
         event_id, columns = self.source.event_ids(rows), self.source.read_columns(frames=rows)
-        self._frame = last  # only now: what could not be read comes the next time
+        self._frame = last  # only now: if reading fails, these events come the next time
 
         def read(chosen: Chosen) -> Patterns:
             if isinstance(chosen, slice) and chosen.step in (None, 1):

@@ -26,21 +26,21 @@ from orienteer.stream.sockets import import_zmq
 from orienteer.stream.trains import module_of, train_event_id, value_of_pulse
 
 _MOST_PULSES, _MOST_PARTS = 4096, 4096
-# A train of a detector of 16 modules, stacked, as floats; few may wait in memory.
+# Room for a train of a detector of 16 modules, stacked, as floats; so only few may wait in memory.
 _MOST_BYTES, _MOST_WAITING = 1 << 31, 2
 
 
 class KaraboSource:
-    """Events of a bridge that answers "next" (``kind="REQ"``) or publishes (``"SUB"``), one batch a train.
+    """Events of a bridge that answers "next" (``kind="REQ"``) or publishes (``"SUB"``), one batch per train.
 
     image_source : the source of the frames; by default the one that has ``image_key``, or all modules of one
         detector, which become one frame (modules, slow, fast) in the order of their numbers.
-    image_key : where the frames are: (pulses, ...), or one frame where no ``image.pulseId`` goes with it.
+    image_key : the key of the frames: (pulses, ...), or one frame if there is no ``image.pulseId`` beside it.
     pulse_axis : the axis of pulses.
-    columns : further columns by name, each a (source, key) whose values are one per train or per pulse.
-    n_modules : by default as many as the first train has; pulses of trains without one of them are dropped.
+    columns : further columns by name, each a (source, key) with one value per train or per pulse.
+    n_modules : by default as many as the first train has; pulses of trains that lack a module are dropped.
 
-    There are no positions.  ``counters.gaps`` tells trains that were skipped, ``counters.dropped`` pulses
+    There are no positions.  ``counters.gaps`` counts trains that were skipped, ``counters.dropped`` pulses
     that only some modules have.
     """
 
@@ -72,9 +72,9 @@ class KaraboSource:
         self._last_train: int | None = None
         self._asked_at: float | None = None
         self._connection = Connection(kind, address, most_bytes, _MOST_WAITING)
-        if kind == "REQ":  # a question may be asked again when the bridge was started anew
+        if kind == "REQ":  # allows a question to be repeated after the bridge was restarted
             self._connection.socket.setsockopt(import_zmq().REQ_RELAXED, 1)
-        # The first whole train, which tells the shape of frames, and what was dropped in front of it.
+        # The first whole train, which gives the shape of frames, and the dropped events before it.
         self._held: deque[Events] = deque()
         try:
             self._await_shape(connect_s)
@@ -88,7 +88,7 @@ class KaraboSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The events of the next train; None where nothing came in this time."""
+        """The events of the next train; None if nothing came in this time."""
         events = self._held.popleft() if self._held else self._next(timeout_s)
         if events is not None:
             self.counters.received += len(events) + events.n_dropped
@@ -96,7 +96,7 @@ class KaraboSource:
         return events
 
     def seek(self, position: Position) -> None:
-        """A bridge cannot go back: trains between are counted as gaps."""
+        """Count the trains since this position as gaps: a bridge cannot go back."""
         train = position.get("train")
         if isinstance(train, int) and self._held:
             self.counters.gaps += max(0, int(self._held[0].position["train"]) - train - 1)
@@ -141,7 +141,7 @@ class KaraboSource:
         named = self._images(message)
         names, images = tuple(named), list(named.values())
         if not images:
-            return None  # a train without frames of ours
+            return None  # a train without our frames
         train = images[0].train_id
         if any(image.train_id != train for image in images):
             raise Malformed("modules of one message belong to different trains.")
@@ -152,7 +152,7 @@ class KaraboSource:
         self._n_modules = self._n_modules or len(images)
         if len(images) > self._n_modules:
             raise OrienteerError(
-                f"{self.name}: {counted(len(images), 'module')} came where {self._n_modules} were expected.",
+                f"{self.name}: {counted(len(images), 'module')} came, but {self._n_modules} were expected.",
                 "Start again now that all are there, or give n_modules.",
             )
         if len(images) < self._n_modules or names != (self._modules or names):
@@ -181,7 +181,7 @@ class KaraboSource:
         return events if is_new.all() else events.take(is_new) if is_new.any() else None
 
     def _nothing(self, train: int, n_dropped: int) -> Events:
-        """A train of which every pulse was dropped."""
+        """The events of a train whose pulses were all dropped: none."""
         no_ids = np.empty(0, np.uint64)
         return Events(
             no_ids,
@@ -192,7 +192,7 @@ class KaraboSource:
         )
 
     def _images(self, message: Mapping[str, KaraboData]) -> dict[str, KaraboData]:
-        """The sources that have the frames, modules in order."""
+        """The sources that have the frames, modules in the order of their numbers."""
         if self.image_source is not None:
             found = message.get(self.image_source)
             return {} if found is None or self.image_key not in found.values else {self.image_source: found}
@@ -201,16 +201,18 @@ class KaraboSource:
         if (len(modules) < len(having) and len(having) > 1) or len({d for d, _ in modules.values()}) > 1:
             names = ", ".join(sorted(having))
             raise OrienteerError(
-                f"{self.name}: several sources have '{self.image_key}': {names}.", "Give image_source."
+                f"{self.name}: several sources have '{self.image_key}': {names}.",
+                "Choose one with image_source.",
             )
         return {name: having[name] for name in sorted(having, key=lambda name: modules.get(name, ("", 0)))}
 
     def _frames(
         self, images: list[KaraboData]
     ) -> tuple[list[NDArray[Any]], NDArray[np.uint64], NDArray[np.int64], int]:
-        """Frames (pulses, ...) of each module, of the pulses that all have; how many only some have.
+        """Frames (pulses, ...) of each module, for the pulses that all modules have.
 
-        Between them the ids of these pulses, and which pulse of the train each is, counted from 0.
+        Also returns the ids of these pulses, their numbers within the train, counted from 0, and how many
+        pulses only some modules have.
         """
         frames, pulses = zip(*(self._module(image) for image in images), strict=True)
         if len({one.shape[1:] for one in frames}) > 1:
@@ -231,7 +233,7 @@ class KaraboSource:
     def _module(self, image: KaraboData) -> tuple[NDArray[Any], NDArray[np.uint64]]:
         frames = image.values[self.image_key]
         if not isinstance(frames, np.ndarray) or frames.dtype.kind not in "iuf" or frames.ndim < 2:
-            raise Malformed("frames are no array of numbers.")
+            raise Malformed("frames are not an array of numbers.")
         prefix = self.image_key.rpartition(".")[0]
         pulse = image.values.get(f"{prefix}.pulseId", image.values.get(f"{prefix}.cellId"))
         if pulse is None:
@@ -250,11 +252,11 @@ class KaraboSource:
 def _per_pulse(
     message: Mapping[str, KaraboData], source: str, key: str, number: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """A value for each pulse: that of the train, or number n of a list; NaN where none came."""
+    """A value for each pulse: that of the train, or entry ``number`` of a list; NaN if none came."""
     value = message[source].values.get(key) if source in message else None
     values = np.asarray(np.nan if value is None else value)
     if values.dtype.kind not in "biuf":
-        raise Malformed(f"'{key}' of {source} is no number.")
+        raise Malformed(f"'{key}' of {source} is not a number.")
     if values.size == 1:
         return np.full(len(number), values.reshape(())[()], np.float64)
     if values.ndim != 1:

@@ -37,12 +37,12 @@ class KaraboData:
         """The train that the data belong to."""
         train = self.metadata.get("timestamp.tid")
         if not isinstance(train, int) or not 0 <= train < 1 << 47:
-            raise Malformed("a source tells no train.")
+            raise Malformed("a source does not state its train.")
         return train
 
 
 def import_msgpack() -> Any:
-    """The library, or what to install."""
+    """The library; if it is missing, the error says what to install."""
     try:
         import msgpack
     except ImportError as error:
@@ -53,7 +53,7 @@ def import_msgpack() -> Any:
 
 
 def decode_karabo(parts: Sequence[bytes | memoryview]) -> dict[str, KaraboData]:
-    """What a message says, by the name of the source; ``Malformed`` where it is none."""
+    """The content of a message by the name of the source; raises ``Malformed`` if it is not one."""
     if len(parts) == 1:
         return _decode_1(_unpack(parts[0]))
     if len(parts) == 0 or len(parts) % 2:
@@ -76,7 +76,7 @@ def decode_karabo(parts: Sequence[bytes | memoryview]) -> dict[str, KaraboData]:
             key = path if content == "array" else f"{path}.data"
             data.values[key] = _array(parts[k + 1], header.get("dtype"), header.get("shape"))
         else:
-            raise Malformed("a header tells no known content.")
+            raise Malformed("a header states no known content.")
     return found
 
 
@@ -84,7 +84,7 @@ def _decode_1(message: dict[str, Any]) -> dict[str, KaraboData]:
     found: dict[str, KaraboData] = {}
     for source, values in message.items():
         if not isinstance(source, str) or not isinstance(values, dict):
-            raise Malformed("a message is no table of sources.")
+            raise Malformed("a message is not a table of sources.")
         metadata = values.pop("metadata", {})
         plain = {str(key): _value_1(value) for key, value in values.items()}
         found[source] = KaraboData(plain, metadata if isinstance(metadata, dict) else {})
@@ -126,7 +126,7 @@ def _unpack(part: bytes | memoryview) -> dict[Any, Any]:
     msgpack = import_msgpack()
     try:
         value = msgpack.unpackb(part, raw=False)
-    except Exception as error:  # the library raises what it likes for bytes that are none of its own
+    except Exception as error:  # for bytes that are not MessagePack, the library raises errors of many kinds
         raise Malformed("a part is not MessagePack.") from error
     if not isinstance(value, dict):
         raise Malformed("a part holds no table.")

@@ -1,7 +1,7 @@
 """Messages of Orienteer's own streams: a JSON header, then one part of plain bytes for every array.
 
-The layout is described in docs/reference/stream.md.  Nothing in a message is ever executed, and every size
-is compared with the bytes that really came before memory is taken: whatever does not fit is ``Malformed``.
+docs/reference/stream.md describes the layout.  Nothing in a message is ever executed, and every size is
+compared with the bytes that really came before memory is allocated: whatever does not fit is ``Malformed``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT, VERSION = "orienteer-stream", 1
 MOST_HEADER_BYTES = 1 << 20
 _MOST_AXES, _LONGEST_NAME = 8, 200
 _DTYPE = re.compile(r"(\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)|\|S[0-9]{1,4}|<U[0-9]{1,4})")
-# Arrays smaller than this are copied: they may lie at addresses that their type does not allow.
+# Arrays with fewer bytes are copied, because they may start at addresses that their type does not allow.
 _COPIED_BELOW = 1 << 16
 
 
@@ -33,7 +33,7 @@ class Malformed(OrienteerError):  # noqa: N818 - it is read as a statement
 
 @dataclass(frozen=True)
 class Message:
-    """What came: ``kind`` says what it is, ``fields`` are small facts, ``arrays`` the data by name."""
+    """A received message: its ``kind``, small facts in ``fields``, and the data by name in ``arrays``."""
 
     kind: str
     fields: Mapping[str, Any]
@@ -80,7 +80,7 @@ def encode(
 
 
 def decode(parts: Sequence[bytes | memoryview]) -> Message:
-    """The message that these parts make; ``Malformed`` where they make none.  Large arrays are not copied."""
+    """The message in these parts; raises ``Malformed`` if they hold none.  Large arrays are not copied."""
     if not parts or len(parts[0]) > MOST_HEADER_BYTES:
         raise Malformed("a message has no header of sound size.")
     try:
@@ -93,12 +93,12 @@ def decode(parts: Sequence[bytes | memoryview]) -> Message:
         raise Malformed(f"a message has version {header.get('version')!r}; this Orienteer reads {VERSION}.")
     kind, layout = header.get("kind"), header.get("arrays")
     if not isinstance(kind, str) or not isinstance(layout, list) or len(layout) != len(parts) - 1:
-        raise Malformed("a header does not describe the parts behind it.")
+        raise Malformed("a header does not describe the parts after it.")
     arrays: dict[str, NDArray[Any]] = {}
     for entry, part in zip(layout, parts[1:], strict=True):
         name, array = _array(entry, part)
         if name in arrays:
-            raise Malformed(f"array '{name}' stands twice in a message.")
+            raise Malformed(f"array '{name}' occurs twice in a message.")
         arrays[name] = array
     return Message(kind, header, arrays)
 
@@ -118,9 +118,9 @@ def _array(entry: Any, part: bytes | memoryview) -> tuple[str, NDArray[Any]]:
         raise Malformed(f"array '{name}' does not have the bytes of its shape.")
     flat = np.frombuffer(part, np.uint8 if kind.kind == "b" else kind) if len(part) else np.empty(0, kind)
     if kind.kind == "b":
-        flat = flat != 0  # any byte may have come
+        flat = flat != 0  # the bytes may be other than 0 and 1
     elif kind.kind == "U" and flat.size and int(flat.view(np.uint32).max()) > 0x10FFFF:
-        raise Malformed(f"array '{name}' holds what is no text.")
+        raise Malformed(f"array '{name}' holds values that are not text.")
     elif len(part) < _COPIED_BELOW or not flat.flags.aligned:
         flat = flat.copy()
     return name, flat.reshape(shape)

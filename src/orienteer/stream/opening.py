@@ -1,4 +1,4 @@
-"""Open any stream: the address says what it is."""
+"""Open any stream: the address says of which kind it is."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _NETWORK = re.compile(r"(?:(?:push|pub)\+)?(?P<kind>tcp|ipc|karabo)://(?P<place>
 
 
 def open_stream(address: str | PathLike[str], **options: Any) -> EventSource:
-    """The events at an address; docs/how-to/streams.md shows each kind.
+    """The events at an address; docs/how-to/streams.md shows each kind of address.
 
     address : ``tcp://`` or ``ipc://``, a server that answers by position; ``push+tcp://`` and ``pub+tcp://``,
         one that pushes or publishes; ``karabo://host:port``; ``extra-data:FOLDER``;
         ``psana:exp=...,run=...``; the path of a file, which may still grow, or of a folder of runs.
-        ``join:front=ADDRESS;back=ADDRESS`` matches the events of several by id.
-    options : of the kind of source; see its class.
+        ``join:front=ADDRESS;back=ADDRESS`` matches the events of several addresses by id.
+    options : arguments of the class of this kind of source.
     """
     text = fspath(address)
     if text.startswith("join:"):
@@ -39,7 +39,7 @@ def open_stream(address: str | PathLike[str], **options: Any) -> EventSource:
 
 
 def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be a stream, as far as that can be seen without receiving from it."""
+    """Refuse what cannot be a stream, as far as can be seen without receiving from it."""
     text = fspath(address)
     if text.startswith("join:"):
         from orienteer.stream.building import EventBuilder
@@ -62,11 +62,11 @@ def check_stream(address: str | PathLike[str], options: Mapping[str, Any]) -> No
         hint = meant_instead(given[0], "Give the folder of a run.")
         raise FileError(given[0], "there is no such folder.", hint)
     elif Path(text).is_file():
-        make(*given, **options).close()  # nothing is taken from a file by opening it
+        make(*given, **options).close()  # opening a file consumes no events
 
 
 def _kind_of(text: str) -> tuple[Callable[..., EventSource], tuple[Any, ...]]:
-    """What opens the source at an address, and what it is given for that."""
+    """The class or function that opens the source at an address, and its first arguments."""
     if text.startswith(("tcp://", "ipc://")):
         from orienteer.stream.pull import PullSource
 
@@ -97,11 +97,11 @@ def _kind_of(text: str) -> tuple[Callable[..., EventSource], tuple[Any, ...]]:
         from orienteer.stream.growing import GrowingSource
 
         return GrowingSource, (path,)
-    raise OrienteerError(f"'{text}' is no stream, file or folder.", f"Streams are: {ADDRESSES}.")
+    raise OrienteerError(f"'{text}' is no stream, file or folder.", f"Give one of: {ADDRESSES}.")
 
 
 def _join(text: str, options: dict[str, Any]) -> EventSource:
-    """Sources whose events are matched; the options are the builder's."""
+    """Open several sources and match their events; the options are those of the builder."""
     from orienteer.stream.building import EventBuilder
 
     check_options(text, EventBuilder, options)

@@ -1,4 +1,4 @@
-"""Options of a kind of source: known by name and of the right type before anything is opened."""
+"""Options of a kind of source: their names and types are checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from orienteer.errors import SettingsError
 
-# Types that can be told apart in what a user writes, by the word of an annotation; others are not looked at.
+# Types that are checked, by their word in an annotation; options with other annotations are not checked.
 _TYPES: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (int, float),
@@ -22,14 +22,14 @@ _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false",
 def check_options(
     address: str, make: Callable[..., Any], options: Mapping[str, Any], n_given: int = 1
 ) -> None:
-    """Refuse options that a kind of source does not have, and values that they cannot have.
+    """Refuse options that a kind of source does not have, and values of the wrong type.
 
-    make : what opens such a source; its arguments are the options, but for the first ``n_given``, which the
-        address tells.
+    make : opens such a source; its arguments are the options, except the first ``n_given``, which come from
+        the address.
     """
     parameters = inspect.signature(make).parameters.values()
     if any(each.kind == inspect.Parameter.VAR_KEYWORD for each in parameters):
-        return  # whoever takes any name looks at it itself
+        return  # what accepts any name checks the names itself
     known = {each.name: str(each.annotation) for each in list(parameters)[n_given:]}
     for name, value in options.items():
         if name not in known:
@@ -47,5 +47,5 @@ def check_options(
 
 
 def _is(value: Any, word: str) -> bool:
-    """Whether a value is of the type that a word means; true and false are no numbers."""
+    """Whether a value is of the type that a word means; true and false do not count as numbers."""
     return isinstance(value, _TYPES[word]) and (word == "bool" or not isinstance(value, bool))

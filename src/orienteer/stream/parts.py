@@ -1,4 +1,4 @@
-"""Parts: what one detector knows of events that come in another order, or from several of its batches."""
+"""Parts: one detector's part of some events, which may lie in several of its batches and in another order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Parts:
 
     @classmethod
     def of(cls, places: Sequence[tuple[Events, int]]) -> Parts:
-        """The parts at these places, each a batch and a row of it."""
+        """The parts at these places, each a batch and a row in it."""
         batches = list({id(events): events for events, _ in places}.values())
         number = {id(events): k for k, events in enumerate(batches)}
         batch = np.array([number[id(events)] for events, _ in places], np.int64)
@@ -62,7 +62,7 @@ def _back(order: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def side_by_side(parts: Sequence[Patterns]) -> Patterns:
-    """Frames of several detectors as one: (N, P1 + P2 + ...), dense."""
+    """Frames of several detectors joined into one: (N, P1 + P2 + ...), dense."""
     if len(parts) == 1:
         return parts[0]
     return Patterns(np.concatenate([part.dense() for part in parts], axis=1), parts[0].event_id)

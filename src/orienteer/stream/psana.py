@@ -1,7 +1,7 @@
-"""PsanaSource: events of psana2 at LCLS, which decides by small data which big frames it reads.
+"""PsanaSource: events of psana2 at LCLS, which reads large frames only of events chosen by their small data.
 
-psana hands the small data of every event to a callback before it reads the frames of those that the callback
-lets pass.  The user's filter is applied there, and events in front of a position are skipped there.
+psana passes the small data of every event to a callback, and then reads the frames of those events that the
+callback yields.  There the user's filter is applied, and events before a position are skipped.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _MOST_RUNS = 4
 class PsanaSource:
     """Events of a data source of psana2; ids are its time stamps, which are unique in an experiment.
 
-    open_data : takes ``smd_callback`` and gives a psana ``DataSource``.
-    detector_name : of the frames.
-    is_calibrated : take ``raw.calib``, otherwise ``raw.raw``.
-    columns : further columns by name, each a detector of psana and what to call of it, such as
-        "ebeam.raw.ebeamPhotonEnergy"; NaN where an event has none.
+    open_data : takes ``smd_callback`` and returns a psana ``DataSource``.
+    detector_name : the psana detector that has the frames.
+    is_calibrated : read ``raw.calib``, otherwise ``raw.raw``.
+    columns : further columns by name, each a detector of psana and the method to call, such as
+        "ebeam.raw.ebeamPhotonEnergy"; NaN if an event has none.
     filter : decides by the columns, before frames are read; what it leaves out is counted as filtered.
 
-    Events without a frame are dropped, and counted.  psana waits for events as long as it likes, so that
-    ``next`` may take longer than asked for.
+    Events without a frame are dropped, and counted.  psana waits for events without a time limit, so that
+    ``next`` may take longer than ``timeout_s``.
     """
 
     detector: Detector | None = None
@@ -69,7 +69,7 @@ class PsanaSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where no event came in this time."""
+        """The next batch; None if no event came in this time."""
         if self.is_finished:
             return None
         if self._iterator is None:
@@ -91,11 +91,11 @@ class PsanaSource:
         return self._events(found, n_dropped)
 
     def seek(self, position: Position) -> None:
-        """Go on behind the event with this time stamp."""
+        """Go on after the event with this time stamp."""
         stamp = position.get("timestamp")
         if not isinstance(stamp, int):
             raise OrienteerError(
-                f"{self.name}: {dict(position)} is no position of psana.",
+                f"{self.name}: {dict(position)} is not a position of psana.",
                 "Was the live run begun with another source? Give that one, or another --out.",
             )
         self._behind, self._iterator, self.is_finished, self._filtered = stamp, None, False, []
@@ -124,7 +124,7 @@ class PsanaSource:
             yield event
 
     def _events(self, found: list[tuple[Any, Any]], n_dropped: int) -> Events | None:
-        # psana looks at small data far ahead: only what lies before this position belongs to this batch.
+        # psana filters far ahead: only events filtered before this position belong to this batch.
         is_before = [self.is_finished or stamp <= self._behind for stamp in self._filtered]
         n_filtered = sum(is_before)
         if not found and not n_dropped and not n_filtered:
@@ -148,7 +148,7 @@ class PsanaSource:
                 if frame is None or np.shape(frame) != self.frame_shape:
                     raise OrienteerError(
                         f"{self.name}: event {event} has no frame '{kind}' of shape {self.frame_shape}.",
-                        "Look at its constants; is_calibrated=False takes what was read out.",
+                        "Check its calibration constants, or read raw frames with is_calibrated=False.",
                     )
             flat = np.array(frames).reshape(len(rows), self.n_pixels)
             return Patterns(flat, event_id[rows], {name: c[rows] for name, c in columns.items()})
@@ -181,12 +181,12 @@ class PsanaSource:
 
 
 def import_psana() -> Any:
-    """The library, or what to do about it."""
+    """The library; if it is missing, the error says what to do."""
     try:
         import psana
     except ImportError as error:
         raise OrienteerError(
-            "data of LCLS are read with psana2, which is not installed.",
+            "reading LCLS data needs psana2, which is not installed.",
             "Load the environment of the facility, in which psana can be imported.",
         ) from error
     return psana
@@ -200,33 +200,33 @@ def open_psana(text: str, *, detector_name: str | None = None, **options: Any) -
         if "run" in named:
             named["run"] = int(named["run"])
     except ValueError as error:
-        raise OrienteerError(f"'psana:{text}' names no run.", "Write: psana:exp=NAME,run=N") from error
+        raise OrienteerError(f"'psana:{text}' does not name a run.", "Write: psana:exp=NAME,run=N") from error
     detector_name = named.pop("detector", detector_name)
     if detector_name is None:
-        raise OrienteerError(f"'psana:{text}' names no detector.", "Add: ,detector=NAME")
+        raise OrienteerError(f"'psana:{text}' does not name a detector.", "Add: ,detector=NAME")
     return PsanaSource(
         lambda **more: psana.DataSource(**named, **more), detector_name, name=f"psana:{text}", **options
     )
 
 
 class _Detectors:
-    """Detectors of psana by run and name: to make one takes long."""
+    """Detectors of psana by run and name, kept because making one takes long."""
 
     def __init__(self) -> None:
         self._of_run: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def call(self, run: Any, path: str, event: Any) -> Any:
-        """What a method of a detector, such as "epix.raw.raw", gives for an event; None where it has none."""
+        """The result of a detector's method, such as "epix.raw.raw", for an event; None if it has none."""
         name, *rest = path.split(".")
         if id(run) not in self._of_run:
             while len(self._of_run) >= _MOST_RUNS:
                 del self._of_run[next(iter(self._of_run))]
-            self._of_run[id(run)] = (run, {})  # the run is held, so that no other gets its number
+            self._of_run[id(run)] = (run, {})  # holding the run keeps its id from being reused
         known = self._of_run[id(run)][1]
         if name not in known:
             try:
                 known[name] = run.Detector(name)
-            except Exception as error:  # psana has its own errors for a detector that is not there
+            except Exception as error:  # psana raises errors of its own for a missing detector
                 raise OrienteerError(
                     f"psana knows no detector '{name}' ({error}).",
                     "See its names with: detnames exp=EXPERIMENT:run=RUN",

@@ -1,8 +1,8 @@
 """PullSource: events of an Orienteer stream, asked for by position so that either side may die.
 
-The source asks for the batch behind the one it has just handed out, so that the next one travels while this
-one is worked on.  An answer says which position it begins at: whatever does not begin where the source
-stands is an answer to a question that was repeated, and is left out.
+As soon as a batch has come, the source asks for the next one, which travels while this one is worked on.  An
+answer states the position at which it begins.  If that is not the position of the source, the answer belongs
+to a question that was repeated, and is ignored.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ _LARGEST_FRAME = 1 << 28
 class PullSource:
     """Events of the stream server at an address.
 
-    most_events : events of a batch.
-    small_data_first : ask for ids and columns alone; frames travel only for events that ``patterns`` chooses.
-    patience_s : after so long without an answer the question is asked again.
-    connect_s : how long to wait for a first answer.
+    most_events : events of a batch, at most.
+    small_data_first : ask only for ids and columns; frames are sent only for the events that ``patterns``
+        chooses.
+    patience_s : seconds without an answer after which the question is asked again.
+    connect_s : seconds to wait for the first answer.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class PullSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where nothing came in this time."""
+        """The next batch; None if nothing came in this time."""
         until = time.monotonic() + timeout_s
         while not self.is_finished:
             now = time.monotonic()
@@ -84,7 +85,7 @@ class PullSource:
             try:
                 message = self._batches.answer("events", max(0.0, min(wait_until - now, self.patience_s)))
             except Malformed:
-                self._asked_at = message = None  # it may have stood in the place of the answer: ask again
+                self._asked_at = message = None  # it may have been the answer: ask again
             if message is not None and (events := self._take(message)) is not None:
                 return events
             if time.monotonic() >= until:
@@ -92,9 +93,9 @@ class PullSource:
         return None
 
     def seek(self, position: Position) -> None:
-        """Go on right behind the batch that had this position."""
+        """Go on right after the batch that had this position."""
         self._wanted: Position = dict(position)
-        # What comes again from here on was asked for.
+        # Events that now come again are no duplicates: they were asked for.
         self._asked_at, self._seen_ids, self.is_finished = None, SeenIds(), False
 
     def close(self) -> None:
@@ -112,7 +113,7 @@ class PullSource:
             self._asked_at = now
 
     def _take(self, message: Message) -> Events | None:
-        """The events of an answer; None where there are none yet, or where it answers something else."""
+        """The events of an answer; None if there are none yet, or if it answers another question."""
         start = dict(self._wanted)
         if message.fields.get("from") != start:
             return None
@@ -124,7 +125,7 @@ class PullSource:
                 self._asked_at, self._not_before = None, time.monotonic() + _pause(message)
                 return None
             if position == start:
-                raise Malformed("a batch does not lead on from its position.")
+                raise Malformed("a batch ends at the position where it begins.")
             if has_frames(message):
                 events = events_of(patterns_of(message, self.n_pixels), position)
             elif self.small_data_first:
@@ -144,7 +145,7 @@ class PullSource:
         return events if n_new == len(events) else events.take(is_new)
 
     def _read(self, start: Position, event_id: Any, rows: Chosen) -> Patterns:
-        """The frames of some events of the batch that began at ``start``, asked for until they come."""
+        """The frames of some events of the batch that began at ``start``; asks again until they come."""
         wanted = np.arange(len(event_id))[rows]
         if self._frames is None:
             self._frames = Asker(self.name, self.counters, self._batches.most_bytes)
@@ -161,7 +162,7 @@ class PullSource:
                 if patterns is not None and np.array_equal(patterns.event_id, event_id[wanted]):
                     return patterns
         raise OrienteerError(
-            f"{self.name}: the stream no longer gives its frames.", "Start its server again."
+            f"{self.name}: the stream no longer sends its frames.", "Start its server again."
         )
 
     def _frames_of(self, message: Message, start: Position) -> Patterns | None:
@@ -181,7 +182,7 @@ class PullSource:
                     return message
         raise NoAnswer(
             f"{self.name}: no stream answered within {connect_s:g} s.",
-            "Check the address, and that the server runs: orienteer replay FILE --to ADDRESS",
+            "Check the address, and whether the server is running: orienteer replay FILE --to ADDRESS",
         )
 
     def _take_description(self, message: Message) -> None:
@@ -194,7 +195,7 @@ class PullSource:
         ):
             raise OrienteerError(
                 f"{self.name}: the stream describes frames of shape {shape!r}.",
-                "Is that an Orienteer stream, of a version that this one knows?",
+                "Check that it is an Orienteer stream, of a version that this one reads.",
             )
         self.frame_shape = tuple(shape)
         self._wanted = message.table("start")
@@ -203,14 +204,14 @@ class PullSource:
         if self.polarisation not in (None, "x", "y", "none"):
             raise OrienteerError(
                 f"{self.name}: the stream describes a polarisation {self.polarisation!r}.",
-                "Is that an Orienteer stream, of a version that this one knows?",
+                "Check that it is an Orienteer stream, of a version that this one reads.",
             )
         content = message.arrays.get("detector")
         self.detector: Detector | None = None if content is None else _detector_from(content, self.name)
 
 
 def _pause(message: Message) -> float:
-    """How long the server wants us to wait before we ask again."""
+    """Seconds that the server asks us to wait before we ask again."""
     again_s = message.fields.get("again_s")
     return min(_LONGEST_PAUSE_S, max(0.001, again_s)) if isinstance(again_s, float | int) else 0.01
 

@@ -1,6 +1,6 @@
-"""Streams that push: a Publisher sends batches whether or not somebody listens, a PushSource takes them.
+"""Streams that push: a Publisher sends batches without being asked, and a PushSource receives them.
 
-There are no positions.  Every message tells how many events were sent before it, so that the listener can
+There are no positions.  Every message says how many events were sent before it, so that the listener can
 count what it missed.
 """
 
@@ -27,10 +27,10 @@ _MOST_BEFORE = 1 << 62
 
 
 class Publisher:
-    """Sends batches to whoever listens at an address.
+    """Sends batches to the listeners at an address.
 
-    to_all : every listener gets every batch, and one that is slow or away misses some (PUB); otherwise
-        listeners share the batches, and a sender waits while nobody takes them (PUSH).
+    to_all : every listener gets every batch, and misses some if it is slow or away (PUB); otherwise listeners
+        share the batches, and the sender waits while none of them accepts one (PUSH).
     """
 
     def __init__(self, address: str, frame_shape: tuple[int, ...], *, to_all: bool = False) -> None:
@@ -40,15 +40,15 @@ class Publisher:
         self._sender, self.n_sent = secrets.token_hex(8), 0
 
     def send(self, patterns: Patterns, patience_s: float = 1.0) -> bool:
-        """Send a batch; False where nobody takes it in this time, so that it may be sent again."""
+        """Send a batch; False if no listener accepts it in this time, so that it may be sent again."""
         return self._send("events", arrays_of(patterns), len(patterns), patience_s)
 
     def finish(self, patience_s: float = 1.0) -> bool:
-        """Tell that nothing more will come."""
+        """Announce that nothing more will come."""
         return self._send("end", {}, 0, patience_s)
 
     def close(self, linger_s: float = 1.0) -> None:
-        """Leave, after what was sent has gone out or the time is over."""
+        """Close, once everything sent has gone out or the time is over."""
         close_server(self._socket, linger_s)
 
     def _send(self, kind: str, arrays: Mapping[str, Any], n_events: int, patience_s: float) -> bool:
@@ -65,7 +65,7 @@ class Publisher:
 class PushSource:
     """Events of a stream that pushes (``kind="PULL"``) or publishes (``"SUB"``) them at an address.
 
-    Where several listeners share what one sender pushes, batches that others took are gaps to each.
+    If several listeners share what one sender pushes, each counts the batches of the others as gaps.
     """
 
     detector: Detector | None = None
@@ -90,7 +90,7 @@ class PushSource:
             self.close()
             raise NoAnswer(
                 f"{address}: nothing was pushed within {connect_s:g} s.",
-                "Check the address, and that the sender runs.",
+                "Check the address, and whether the sender is running.",
             )
 
     @property
@@ -99,7 +99,7 @@ class PushSource:
         return math.prod(self.frame_shape)
 
     def next(self, timeout_s: float = 1.0) -> Events | None:
-        """The next batch; None where nothing came in this time."""
+        """The next batch; None if nothing came in this time."""
         events = self._held if self._held is not None else self._next(timeout_s)
         self._held = None
         if events is not None:
@@ -107,7 +107,7 @@ class PushSource:
         return events
 
     def seek(self, position: Position) -> None:
-        """A stream that pushes cannot go back; what came between is counted as gaps."""
+        """Count what was sent since this position as gaps: a stream that pushes cannot go back."""
         sender, before = position.get("sender"), position.get("before")
         if self._held is None or not isinstance(before, int):
             return
@@ -155,11 +155,11 @@ class PushSource:
         return events.take(is_new) if is_new.any() else None
 
     def _count_gap(self, sender: str, before: int, n_events: int) -> None:
-        """Events between what was announced and what came; a sender that was started again counts from 0."""
+        """Count events that were sent but never came; a sender that was restarted counts from 0."""
         expected = self._expected if sender == self._sender else 0
         if self._sender:
             self.counters.gaps += max(0, before - expected)
-        else:  # what was sent before we began to listen was not meant for us
+        else:  # what was sent before we began to listen is no gap
             self._first_before = before
         self._sender, self._expected = sender, max(expected, before + n_events)
 
@@ -167,7 +167,7 @@ class PushSource:
 def _shape_of(message: Message) -> tuple[int, ...]:
     shape = message.fields.get("frame_shape")
     if not isinstance(shape, list) or not shape or not all(type(n) is int and 0 < n < 1 << 28 for n in shape):
-        raise Malformed("a message tells no shape of frames.")
+        raise Malformed("a message does not state the shape of its frames.")
     if math.prod(shape) > 1 << 28:
-        raise Malformed("a message tells of frames that are too large.")
+        raise Malformed("a message has frames that are too large.")
     return tuple(shape)

@@ -1,4 +1,4 @@
-"""Replay: the frames of any source as if a detector gave them now, from any position and at a chosen rate."""
+"""Replay: the frames of any source as if recorded now, from any position and at a chosen rate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BLOCK_EVENTS, _BLOCKS_KEPT = 256, 4
 
 @dataclass(frozen=True)
 class Batch:
-    """A range of frames: ``first`` counts on over all laps, ``is_end`` tells that nothing will follow."""
+    """A range of frames: ``first`` counts on over all laps, ``is_end`` says that nothing will follow."""
 
     first: int
     last: int
@@ -33,11 +33,11 @@ class Batch:
 class Replay:
     """Serves the frames of a source by their number, which is all that a position holds.
 
-    source : anything that ``orienteer.open`` gives.
-    rate_hz : events that become due per second, from the first one asked for; None: all are due at once.
-        What nobody asks for in time stays due: a replay loses nothing.
-    loop : begin again behind the last frame; the ids of lap n are those of the file plus n times the
-        difference of the largest and the smallest plus one.  Frames of up to half a GiB are kept in memory.
+    source : anything that ``orienteer.open`` returns.
+    rate_hz : events that become due per second, from the first request on; None: all are due at once.
+        Events that are not requested in time stay due: a replay loses nothing.
+    loop : begin again after the last frame; the ids of lap n are those of the file plus n times (largest id -
+        smallest id + 1).  If all frames take at most half a GiB, they are kept in memory.
     follow : wait for more at the end of a file that grows.
     dense : send frames as counts of every pixel (uint16 where they fit), as a detector would.
     """
@@ -54,7 +54,7 @@ class Replay:
         if rate_hz is not None and not rate_hz > 0:
             raise OrienteerError(
                 f"a rate of {rate_hz} events per second was asked for; it must be above 0.",
-                "Leave it out to give events as fast as they are taken.",
+                "Leave it out to send events as fast as they are requested.",
             )
         if loop and follow:
             raise OrienteerError("a file that grows cannot be looped.", "Leave out one of the two.")
@@ -65,10 +65,10 @@ class Replay:
             raise OrienteerError(
                 "there is no frame to loop over.", "Give a file with frames, or leave out the loop."
             )
-        # No more than the span of the ids: time stamps are so large that two laps of them would pass 2^64.
+        # Only the span of the ids, not the largest: the ids of a second lap of time stamps would pass 2^64.
         self.lap_stride = 1 + int(np.ptp(source.event_ids())) if loop else 0
         self._began: tuple[float, int] | None = None
-        # One thread alone touches the file: it reads the next block while this one is sent.
+        # Only this thread reads the file: it reads the next block while this one is sent.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="replay")
         self._step = min(_BLOCK_EVENTS, self.most_events)
         self._blocks: dict[tuple[int, int], Future[Patterns]] = {}
@@ -78,11 +78,11 @@ class Replay:
 
     @property
     def most_events(self) -> int:
-        """Events that a batch may have: as many as fit in 32 MiB of dense frames."""
+        """Events that a batch may have: as many dense frames as fit in 32 MiB."""
         return max(1, min(MOST_EVENTS, _LARGEST_BATCH_BYTES // (4 * self.source.n_pixels)))
 
     def batch(self, first: int, most: int, now_s: float | None = None) -> Batch:
-        """The frames from ``first`` on that are due now, at most so many of them."""
+        """The frames from ``first`` on that are due now, at most ``most`` of them."""
         now_s = time.monotonic() if now_s is None else now_s
         if self._began is None:
             self._began = (now_s, first)
@@ -101,7 +101,7 @@ class Replay:
         return self._reader.submit(self._small_data, batch.first, batch.last).result()
 
     def patterns(self, batch: Batch) -> Patterns:
-        """The frames of a batch; those behind it are read ahead."""
+        """The frames of a batch; those after it are read ahead."""
         lap, row = self._lap(batch.first)
         last = row + batch.last - batch.first
         parts = [
@@ -121,7 +121,7 @@ class Replay:
         self._reader.shutdown(wait=True, cancel_futures=True)
 
     def _lap(self, first: int) -> tuple[int, int]:
-        """The number of the lap, and of the frame in the source."""
+        """The number of the lap, and the number of the frame in the source."""
         return divmod(first, len(self.source)) if self.loop else (0, first)
 
     def _small_data(self, first: int, last: int) -> tuple[NDArray[np.uint64], Mapping[str, NDArray[Any]]]:
@@ -130,7 +130,7 @@ class Replay:
         return self._named(self.source.event_ids(rows), lap), self.source.read_columns(frames=rows)
 
     def _block(self, k: int) -> Future[Patterns]:
-        """Frames from k times the step on, which are read once: requests cut them in other places."""
+        """Block k of frames, read once although the batches of requests may end inside it."""
         n_frames = len(self.source)
         first = k * self._step
         if self.loop and first >= n_frames:

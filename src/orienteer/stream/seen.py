@@ -1,4 +1,4 @@
-"""SeenIds: which events have come already, as ranges of ids, in a memory that does not grow."""
+"""SeenIds: which events have already come, as ranges of ids, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _NONE = np.zeros((0, 2), dtype=np.uint64)
 
 
 class SeenIds:
-    """The events that have come, so that one that comes again is known.
+    """The events that have come, so that an event that comes again is recognised.
 
-    Ids that follow each other, as those of most streams do, take one range for any number of them.  Where
-    they are scattered the oldest are forgotten: at least the last ``most_ranges`` ranges are known.
+    Consecutive ids, which most streams have, take one range however many they are.  If ids are scattered, the
+    oldest ranges are forgotten; at least the last ``most_ranges`` ranges are kept.
 
     >>> seen = SeenIds()
     >>> seen.take(np.array([4, 5, 4], np.uint64)), seen.take(np.array([5, 6], np.uint64))
@@ -28,16 +28,17 @@ class SeenIds:
 
     def __init__(self, most_ranges: int = MOST_RANGES) -> None:
         self.most_ranges = most_ranges
-        # (R, 2) first and last id, in order and apart: of now, and of the time before the last forgetting.
+        # (R, 2) first and last id of each range, sorted, with gaps between: the current ranges, and the full
+        # set that they replaced.
         self._now = self._before = _NONE
 
     @property
     def n_ranges(self) -> int:
-        """Ranges that are remembered."""
+        """The number of ranges that are remembered."""
         return len(self._now) + len(self._before)
 
     def take(self, event_id: Ids) -> NDArray[np.bool_]:
-        """(N,) bool: which have not come before, neither earlier nor in front in this list; all are noted."""
+        """(N,) bool: which have come neither in an earlier call nor earlier in this list; remembers all."""
         _, first = np.unique(event_id, return_index=True)
         is_new = np.zeros(len(event_id), dtype=bool)
         is_new[first] = True
@@ -48,11 +49,11 @@ class SeenIds:
         return is_new
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`restore` takes."""
+        """The state, for :meth:`restore`."""
         return {"now": self._now, "before": self._before}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Know what was known."""
+        """Continue from a state that :meth:`state` returned."""
         self._now, self._before = (
             np.asarray(state[name], dtype=np.uint64).reshape(-1, 2) for name in ("now", "before")
         )
@@ -66,7 +67,7 @@ def _holds(ranges: Ids, event_id: Ids) -> NDArray[np.bool_]:
 
 
 def _with(ranges: Ids, new: Ids) -> Ids:
-    """The ranges and these ids, which ascend and lie in none of them."""
+    """The ranges with these ids added, which must ascend and lie in none of them."""
     if not len(new):
         return ranges
     if not len(ranges) or new[0] > ranges[-1, 1]:  # the usual case: they come in order
@@ -79,6 +80,6 @@ def _with(ranges: Ids, new: Ids) -> Ids:
 
 
 def _merged(ranges: Ids) -> Ids:
-    """Ranges in order and apart, with neighbours that touch made one."""
+    """Sorted ranges that do not overlap, with those that touch merged."""
     parted = ranges[1:, 0] - ranges[:-1, 1] > 1
     return np.stack([ranges[np.r_[True, parted], 0], ranges[np.r_[parted, True], 1]], axis=1)

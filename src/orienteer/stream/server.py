@@ -1,6 +1,6 @@
-"""StreamServer: answers requests for events with the batch that begins at the position asked for.
+"""StreamServer: answers requests for events with the batch that begins at the requested position.
 
-It remembers nothing of those who ask, so that it can be killed and started again at any time.
+It remembers nothing about its clients, so that it can be killed and started again at any time.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 _LARGEST_REQUEST_BYTES = 1 << 20
 _LAST_FRAME = 1 << 62
-# How soon a client that found nothing should ask again.
+# How soon a client should ask again if there was nothing new.
 _PAUSE_S = 0.05
 
 
 class StreamServer:
     """Serves a replay at an address such as ``tcp://127.0.0.1:5555``; port 0 or ``*`` takes a free one.
 
-    n_malformed : requests that could not be understood; they are skipped.
-    n_sent : events sent, those sent again included.
+    n_malformed : requests that could not be understood and were skipped.
+    n_sent : events sent, including those sent again.
     """
 
     def __init__(self, replay: Replay, address: str, name: str | None = None) -> None:
@@ -45,14 +45,14 @@ class StreamServer:
         self._description = self._describe()
 
     def serve(self, seconds: float = 0.1) -> None:
-        """Answer one request, or wait so long for one."""
+        """Answer one request, waiting at most this long for it."""
         if not is_ready(self._socket, seconds):
             return
         parts = receive(self._socket)
         if parts is None or len(parts) < 2:
             self.n_malformed += 1
             return
-        # A REQ socket puts an empty part in front, which it wants to find in front of the answer.
+        # A REQ socket puts an empty part before its request, and expects it before the answer.
         n_route = 2 if len(parts) == 3 and len(parts[1]) == 0 else 1
         route = [bytes(part) for part in parts[:n_route]]
         try:
@@ -65,7 +65,7 @@ class StreamServer:
         send(self._socket, [*route, *answer])
 
     def close(self, linger_s: float = 1.0) -> None:
-        """Stop answering, after the last answer has gone out or the time is over."""
+        """Stop answering, once the last answer has gone out or the time is over."""
         close_server(self._socket, linger_s)
         self.replay.close()
 
@@ -115,7 +115,7 @@ class StreamServer:
         if position.get("of") != self.name:
             raise OrienteerError(
                 f"the stream gives '{self.name}', not '{position.get('of')}'.",
-                "Replay what the live run was begun with, or begin another one.",
+                "Replay the data that the live run was begun with, or begin another live run.",
             )
         return frame
 

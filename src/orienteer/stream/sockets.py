@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 256
 MOST_BYTES = 1 << 28
-# Messages that wait on either side.  ZeroMQ would take 1000: gigabytes of frames where a listener is slow,
-# hundreds of copies of one question where a server is away.
+# Messages that may wait on either side.  ZeroMQ's default of 1000 would keep gigabytes of frames for a slow
+# listener, and hundreds of copies of one question for a server that is away.
 MOST_WAITING = 8
 _TCP = re.compile(r"tcp://\S+:(?P<port>\d{1,5})")
 _LARGEST_PORT = 65535
@@ -26,7 +26,7 @@ _HINT = "Addresses look like tcp://host:5555 or ipc:///tmp/stream."
 
 
 def import_zmq() -> Any:
-    """The library, or what to install."""
+    """The library; if it is missing, the error says what to install."""
     try:
         import zmq
     except ImportError as error:
@@ -35,13 +35,13 @@ def import_zmq() -> Any:
 
 
 def check_address(address: str) -> None:
-    """Refuse what cannot be the address of a stream; whether somebody answers there is not asked."""
+    """Refuse what cannot be the address of a stream; does not try whether anything answers there."""
     import_zmq()
     found = _TCP.fullmatch(address)
     if address.startswith("tcp://") and (found is None or not 0 < int(found["port"]) <= _LARGEST_PORT):
-        raise OrienteerError(f"a stream cannot be reached at {address}.", _HINT)
+        raise OrienteerError(f"a stream cannot be reached at {address}: there is no valid port.", _HINT)
     if address in ("ipc://", "tcp://"):
-        raise OrienteerError(f"{address} names no stream.", _HINT)
+        raise OrienteerError(f"{address} does not name a stream.", _HINT)
 
 
 def open_socket(
@@ -54,10 +54,10 @@ def open_socket(
 ) -> Socket:
     """A socket of this kind ("DEALER", "ROUTER", "PULL", ...), bound or connected.
 
-    most_bytes : a part of a message that is larger ends the connection before memory is taken for it.
-    most_waiting : messages that a side keeps for the other, or for us, before it takes no more.
+    most_bytes : a larger part of a message ends the connection before memory is allocated for it.
+    most_waiting : messages that each side queues for sending or receiving before it accepts no more.
 
-    A server has a context of its own, so that :func:`close_server` can wait for what it has sent.
+    A server gets a ZeroMQ context of its own, so that :func:`close_server` can wait for what it has sent.
     """
     zmq = import_zmq()
     context = zmq.Context() if is_server else zmq.Context.instance()
@@ -78,14 +78,14 @@ def open_socket(
         socket.close()
         what = "offered" if is_server else "reached"
         is_port = address.startswith("tcp://")
-        taken = f"Give another {'port' if is_port else 'path'}, or stop whoever has this one."
+        taken = f"Give another {'port' if is_port else 'path'}, or stop the program that uses this one."
         hint = taken if error.errno == zmq.EADDRINUSE else _HINT
         raise OrienteerError(f"a stream cannot be {what} at {address} ({error}).", hint) from error
     return socket
 
 
 def _is_served(address: str) -> bool:
-    """Whether somebody listens at a local socket, which ZeroMQ would take from them without a word."""
+    """Whether a program listens at a local socket, which ZeroMQ would silently take from it."""
     scheme, _, path = address.partition("://")
     if scheme != "ipc" or not Path(path).is_socket():
         return False
@@ -93,20 +93,20 @@ def _is_served(address: str) -> bool:
         knocking.settimeout(1.0)
         try:
             knocking.connect(path)
-        except OSError:  # a server that was killed has left it
+        except OSError:  # left behind by a server that was killed
             return False
     return True
 
 
 def endpoint(socket: Socket) -> str:
-    """Where a bound socket is reached; tells the port that a ``*`` stood for."""
+    """The address at which a bound socket is reached, with the real port in place of ``*``."""
     return bytes(socket.getsockopt(import_zmq().LAST_ENDPOINT)).rstrip(b"\0").decode()
 
 
 def close_server(socket: Socket, linger_s: float) -> None:
-    """Close a socket that was bound, after what it sent has gone out or the time is over.
+    """Close a bound socket, once everything sent has gone out or the time is over.
 
-    Without the wait a process that ends right now would take what it has just sent with it.
+    Without the wait, what was just sent would be lost if the process ends right now.
     """
     context = socket.context
     socket.close(linger=round(1000 * linger_s))
@@ -114,12 +114,12 @@ def close_server(socket: Socket, linger_s: float) -> None:
 
 
 def is_ready(socket: Socket, seconds: float) -> bool:
-    """Whether a message is there, waiting at most this long."""
+    """Wait at most this long for a message; returns whether there is one."""
     return bool(socket.poll(max(0, round(1000 * seconds))))
 
 
 def receive(socket: Socket, most_parts: int = MOST_PARTS) -> list[memoryview] | None:
-    """The parts of the message that is there; None where it has more parts than any sound message."""
+    """The parts of the message that has arrived; None if it has more parts than any sound message."""
     zmq = import_zmq()
     parts: list[memoryview] = []
     n_parts, is_more = 0, True
@@ -133,7 +133,7 @@ def receive(socket: Socket, most_parts: int = MOST_PARTS) -> list[memoryview] | 
 
 
 def send(socket: Socket, parts: list[Any]) -> bool:
-    """Send the parts, large ones without a copy; False where nobody takes them now."""
+    """Send the parts, large ones without a copy; False if the other side accepts nothing now."""
     zmq = import_zmq()
     try:
         socket.send_multipart(parts, zmq.NOBLOCK, copy=False)

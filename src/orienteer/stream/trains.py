@@ -1,4 +1,4 @@
-"""Trains of pulses, as the European XFEL has them: names of events, and modules of a detector in order."""
+"""Trains of pulses of the European XFEL: ids of events, and modules of a detector by number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PULSE_BITS = 16
 
 
 def train_event_id(train_id: NDArray[np.uint64], pulse_id: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The name of an event: train * 2^16 + pulse, as readers of CXI files name it.
+    """The id of an event: train * 2^16 + pulse, as for CXI files.
 
     >>> train_event_id(np.array([3], np.uint64), np.array([7], np.uint64))
     array([196615], dtype=uint64)
@@ -22,7 +22,7 @@ def train_event_id(train_id: NDArray[np.uint64], pulse_id: NDArray[np.uint64]) -
 
 
 def value_of_pulse(values: NDArray[np.float64], number: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(N,) the value of pulse ``number`` (from 0) of a train; NaN behind the end of the list.
+    """(N,) the value of pulse ``number`` (from 0) of a train; NaN beyond the end of the list.
 
     >>> value_of_pulse(np.array([0.5, 0.25]), np.array([1, 2]))
     array([0.25,  nan])
@@ -31,7 +31,7 @@ def value_of_pulse(values: NDArray[np.float64], number: NDArray[np.int64]) -> ND
 
 
 def module_of(source: str) -> tuple[str, int] | None:
-    """The detector and the number of the module that a source is; None for any other source.
+    """The detector and module number of a source that is a module; None for any other source.
 
     >>> module_of("SPB_DET_AGIPD1M-1/DET/7CH0:xtdf")
     ('SPB_DET_AGIPD1M-1', 7)
