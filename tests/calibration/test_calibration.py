@@ -174,5 +174,5 @@ def test_values_of_a_stage_without_constants_are_not_taken_for_those_of_another(
     calibration = Calibration(CalibrationSettings(), 6, None, known)
     calibration(Patterns(raw, columns={"gain_stage": stage}))
     stage[1, 3] = n_stages
-    with pytest.raises(OrienteerError, match=f"of gain stage {n_stages} .* are of {n_stages}"):
+    with pytest.raises(OrienteerError, match=f"of gain stage {n_stages} .* constants is {n_stages}"):
         calibration(Patterns(raw, columns={"gain_stage": stage}))

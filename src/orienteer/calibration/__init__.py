@@ -1,1 +1,1 @@
-"""From what a detector reads out to photons."""
+"""Converts what a detector reads out to photons."""

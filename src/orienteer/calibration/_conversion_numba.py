@@ -1,14 +1,14 @@
-"""From read-out to photons on the CPU; the twin of ``conversion.cu``."""
+"""Convert read-out to photons on the CPU; the twin of ``conversion.cu``."""
 
 import numpy as np
 from numba import njit
 
-N_BINS = 64  # of a sixteenth of a photon
+N_BINS = 64  # each a sixteenth of a photon wide
 
 
 @njit(nogil=True, cache=True)
 def convert(raw, pedestal, inverse_gain, lift, out):  # type: ignore[no-untyped-def]
-    """out[d, p] = whole part of x + lift, from 0 to 65535, where x = (raw - pedestal) / gain is in photons.
+    """out[d, p] = whole part of (x + lift), clipped to 0 ... 65535; x = (raw - pedestal) / gain, in photons.
 
     raw : (D, P);  pedestal, inverse_gain : (P,) float32;  out : (D, P) uint16
     """
@@ -17,7 +17,7 @@ def convert(raw, pedestal, inverse_gain, lift, out):  # type: ignore[no-untyped-
         adu, photons = raw[d], out[d]
         for p in range(P):
             x = (np.float32(adu[p]) - pedestal[p]) * inverse_gain[p] + lift
-            # NaN becomes 0, as it is on neither side of a comparison.
+            # NaN becomes 0, because every comparison with it is false.
             x = x if x > np.float32(0) else np.float32(0)
             x = x if x < np.float32(65535) else np.float32(65535)
             photons[p] = np.uint16(np.int32(x))
@@ -25,9 +25,9 @@ def convert(raw, pedestal, inverse_gain, lift, out):  # type: ignore[no-untyped-
 
 @njit(nogil=True, cache=True)
 def convert_stages(raw, stage, pedestal, inverse_gain, panel, offset, lift, count, out):  # type: ignore[no-untyped-def]
-    """The same with a gain stage for each value, and for each panel an offset, which the first stage has.
+    """As ``convert``, with a gain stage for each value and, in the first stage, an offset for each panel.
 
-    stage : (D, P) uint8, or (1, 1) for the first everywhere;  pedestal, inverse_gain : (S, P) float32
+    stage : (D, P) uint8, or (1, 1) if all values are of the first;  pedestal, inverse_gain : (S, P) float32
     panel : (P,) int32, -1 for none;  offset : (D, L) float32 in ADU
     count : whether photons are counted; otherwise out is float32 and gets x itself
     """
@@ -55,7 +55,7 @@ def find_offsets(raw, stage, pedestal, photon, order, first, offset):  # type: i
 
     photon : (L,) float32, ADU of a photon in panel l
     order, first : the pixels of panel l are order[first[l] : first[l + 1]]
-    Dark pixels are the fullest heap of signals within 2 photons of 0, a photon wide.
+    Dark pixels are those of the main peak, a photon wide, in the histogram of signals within 2 photons of 0.
     """
     D, P = raw.shape
     one_stage = stage.shape[1] != P
@@ -75,7 +75,7 @@ def find_offsets(raw, stage, pedestal, photon, order, first, offset):  # type: i
 
 @njit(nogil=True, cache=True)
 def middle_of_fullest(bins):  # type: ignore[no-untyped-def]
-    """Median of the 16 bins in a row around the 8 that hold most; between bins by proportion."""
+    """Median, in photons, of the 16 bins around the 8 successive ones that hold most; linear within a bin."""
     inside = 0
     for b in range(8):
         inside += bins[b]

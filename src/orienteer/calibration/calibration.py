@@ -1,4 +1,4 @@
-"""Calibration: from what a detector reads out to photons, step by step as the settings ask."""
+"""Calibration: converts what a detector reads out to photons, in the steps that the settings choose."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ GAIN_STAGE = "gain_stage"
 
 
 class Calibration:
-    """Pedestal, gain, common mode and photons of raw frames.
+    """Applies pedestal, common mode and gain to raw frames, and counts photons.
 
-    Frames that are counts already pass untouched, unless the settings name constants, a gain or a common
-    mode; float signal becomes photons, unless the settings say otherwise.
+    Frames that are already counts pass unchanged, unless the settings name constants, a gain or a common
+    mode.  Float signal becomes photons, unless the settings say otherwise.
 
-    detector : its panels have a common mode each, and masked pixels none; None: the frame is one panel.
-    constants : instead of those that the settings name.
+    detector : gives each panel its own common mode, without masked pixels; None: the frame is one panel.
+    constants : used instead of those that the settings name.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Calibration:
             if self.is_asked:
                 raise OrienteerError(
                     "lists of photons cannot be calibrated: they are counts already.",
-                    "Leave the settings of [calibration] out for these data.",
+                    "Leave out the settings of [calibration] for these data.",
                 )
             return raw
         is_signal = raw.frames.dtype.kind == "f"
@@ -65,21 +65,21 @@ class Calibration:
         return Patterns(self._conversion(raw.frames, stage), raw.event_id, columns, raw.has_event_ids)
 
     def _stage(self, raw: Patterns) -> Array | None:
-        """The gain stage (N, P) of each value; None where all are of the first, and no other is known."""
+        """The gain stage (N, P) of each value; None if the constants know only the first."""
         stage, n_stages = raw.columns.get(GAIN_STAGE), len(self._conversion.pedestal)
         if stage is not None and stage.size and (highest := int(stage.max())) >= n_stages:
             raise OrienteerError(
                 f"the shots have values of gain stage {highest} ('{GAIN_STAGE}' counts from 0), but the "
-                f"constants are of {n_stages}.",
-                "Give constants of every stage, one after another along the first axis.",
+                f"number of stages in the constants is {n_stages}.",
+                "Give constants for every stage, one after another along the first axis.",
             )
         if n_stages == 1:
             return None
         if stage is None or stage.size != raw.frames.size:
             raise OrienteerError(
-                f"the constants are of {n_stages} gain stages, but the shots have no "
-                f"column '{GAIN_STAGE}' that says for each value which it is of.",
-                "Give the column, or constants of one stage.",
+                f"the constants have {n_stages} gain stages, but the shots have no "
+                f"column '{GAIN_STAGE}' with the stage of each value.",
+                "Add the column, or give constants of one stage.",
             )
         return stage.reshape(raw.frames.shape)
 
@@ -87,9 +87,10 @@ class Calibration:
 def _stages(
     settings: CalibrationSettings, constants: Constants, n_pixels: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Pedestal and inverse gain, (S, P) each, for as many gain stages as any of the constants has.
+    """Pedestal and inverse gain, (S, P) each, and the ADU of a photon (P,) in the first stage.
 
-    And the ADU of a photon (P,) in the first stage, whether or not frames are divided by the gain.
+    S is the largest number of gain stages among the constants.  The ADU of a photon holds whether or not
+    frames are divided by the gain.
     """
     given_gain = constants.gain_adu
     if settings.adu_per_photon > 0:
@@ -108,7 +109,7 @@ def _stages(
     if {len(pedestal), len(gain)} - {1, n_stages}:
         raise SettingsError(
             f"the constants have {len(pedestal)} stages of pedestal and {len(gain)} of gain.",
-            "Give one for all, or one for each.",
+            "Give both the same number of stages, or one of them a single stage.",
         )
     shape = (n_stages, n_pixels)
     pedestal, gain = np.broadcast_to(pedestal, shape), np.broadcast_to(gain, shape)
@@ -117,7 +118,7 @@ def _stages(
 
 
 def _panels(n_pixels: int, detector: Detector | None) -> NDArray[np.int32]:
-    """The number (P,) of the panel of each pixel."""
+    """The number (P,) of the panel of each pixel; -1 for pixels that are masked or in no panel."""
     if detector is None or not detector.panels:
         return np.zeros(n_pixels, np.int32)
     panel = np.full(n_pixels, -1, np.int32)

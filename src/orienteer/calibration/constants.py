@@ -1,8 +1,8 @@
-"""Constants of a calibration: what each pixel shows in the dark, and how much for a photon.
+"""Constants of a calibration: what each pixel reads in the dark, and how much a photon adds.
 
 The HDF5 file holds ``pedestal_adu`` and ``gain_adu`` (ADU per photon), one of which may be missing, and
-``noise_adu`` where it was measured.  Each has one value for each pixel, in the shape of a frame or flat, or,
-for detectors that switch their gain, one such array for each stage: (S, P).
+``noise_adu`` if it was measured.  Each has one value for each pixel, in the shape of a frame or flat; for
+detectors that switch their gain, it has one such array for each stage: (S, P).
 """
 
 import math
@@ -22,11 +22,11 @@ _PIXELS_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """What a calibration knows of S gain stages of P pixels.
+    """The constants of S gain stages of P pixels.
 
-    pedestal_adu : (S, P) float32, or None where frames have none.
-    gain_adu : (S, P) float32, ADU per photon, or None where it is not known for each pixel.
-    noise_adu : (S, P) float32, root mean square in the dark, or None where it was not measured.
+    pedestal_adu : (S, P) float32, or None if frames have none.
+    gain_adu : (S, P) float32, ADU per photon, or None if it is not known for each pixel.
+    noise_adu : (S, P) float32, root mean square in the dark, or None if it was not measured.
     """
 
     pedestal_adu: NDArray[np.float32] | None = None
@@ -37,8 +37,8 @@ class Constants:
 def measure_pedestal(dark: Patterns) -> Constants:
     """Pedestal and noise (1, P) of dark frames.
 
-    The noise follows from the quartiles, and the pedestal is the mean of what lies within four times the
-    noise of the median: a few cosmic rays or photons change neither.
+    The noise follows from the quartiles.  The pedestal is the mean of the values within four times the noise
+    from the median.  So a few cosmic rays or photons change neither.
     """
     if len(dark) < 2:
         raise OrienteerError(
@@ -47,13 +47,13 @@ def measure_pedestal(dark: Patterns) -> Constants:
         )
     frames = dark.dense()
     pedestal, noise = np.empty((2, 1, dark.n_pixels), np.float32)
-    # Some pixels at a time: in double precision, all of many frames would need several times their memory.
+    # Some pixels at a time: in double precision, all at once need several times the memory of the frames.
     for first in range(0, dark.n_pixels, _PIXELS_AT_ONCE):
         part = slice(first, first + _PIXELS_AT_ONCE)
         seen = frames[:, part]
         low, middle, high = np.percentile(seen, (25, 50, 75), axis=0)
         noise[0, part] = (high - low) / 1.349
-        # Whole numbers have no quartiles between them, so that one more is allowed.
+        # Quartiles of whole numbers are coarse, so the limit is one unit wider.
         near = np.abs(seen - middle) <= 4 * noise[0, part] + 1
         pedestal[0, part] = np.where(near, seen, 0).sum(axis=0, dtype=np.float64) / near.sum(axis=0)
     return Constants(pedestal, None, noise)
@@ -71,7 +71,7 @@ def write_constants(path: str | os.PathLike[str], constants: Constants) -> None:
 
 
 def read_constants(path: str | os.PathLike[str], n_pixels: int) -> Constants:
-    """The constants of an HDF5 file for frames of so many pixels."""
+    """The constants in an HDF5 file, for frames of this many pixels."""
     from orienteer.compute.hdf5_reading import open_hdf5, read_whole
 
     found: dict[str, NDArray[np.float32]] = {}
@@ -79,7 +79,7 @@ def read_constants(path: str | os.PathLike[str], n_pixels: int) -> Constants:
         for name in (PEDESTAL, GAIN, NOISE):
             if name in file:
                 values = read_whole(file, name, "iuf", None, n_pixels * LARGEST_N_STAGES)
-                # Stages come first: were they last, pixels and stages would be mixed up.
+                # Stages must be the first axis: as the last one, they would be mixed up with pixels.
                 if values.size == 0 or n_pixels not in (values.size, math.prod(values.shape[1:])):
                     raise GeometryMismatch(
                         f"{path} has '{name}' of shape {values.shape}, but frames have {n_pixels} pixels.",

@@ -1,18 +1,20 @@
-// From read-out to photons: the GPU twin of _conversion_numba.py.
+// Converts read-out to photons: the GPU twin of _conversion_numba.py.
 //
-//   x = (raw - pedestal - offset of the panel) / gain;   out = whole part of x + lift, from 0 to 65535, or x itself
-//   offset = median of the fullest heap of signals of a panel within 2 photons of 0, a photon wide; first stage only
+//   x = (raw - pedestal - offset of the panel) / gain
+//   out = whole part of (x + lift), clipped to 0 ... 65535, or x itself
+//   offset = median of the main peak, a photon wide, of the signals of a panel within 2 photons of 0
+//            (only values of the first gain stage have an offset)
 //
-// raw                     (D, P) in one of four types
+// raw                     (D, P) of one of four types
 // stage                   (D, P) uint8, or null: the first stage everywhere
 // pedestal, inverse_gain  (S, P) float32
 // order, first            pixels of panel l: order[first[l] .. first[l+1])
 // panel                   (P,) int32, -1 for none;  offset (D, L) float32 in ADU;  photon (L,) float32, ADU of one
 //
-// convert has one thread for each value; find_offsets one block for each panel of each frame, with the histogram in
-// shared memory.
+// convert uses one thread for each value; find_offsets uses one block for each panel of each frame, with the
+// histogram in shared memory.
 
-const int N_BINS = 64;  // of a sixteenth of a photon
+const int N_BINS = 64;  // each a sixteenth of a photon wide
 
 template <typename T>
 __device__ void convert(const T *__restrict__ raw, const unsigned char *__restrict__ stage,

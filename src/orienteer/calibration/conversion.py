@@ -1,4 +1,4 @@
-"""From read-out to photons, where the frames are."""
+"""Convert read-out to photons on the device where the frames are."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from orienteer.compute.kernels import load_kernels
 _THREADS = 256
 _BLOCKS = 4096
 _ON_GPU = ("uint16", "int16", "int32", "float32")
-# Frames whose panels are looked at in one launch.
+# Frames for which one launch finds the offsets of panels; the second axis of a grid is limited to 65535.
 _FRAMES_AT_ONCE = 32768
 
 
@@ -23,9 +23,9 @@ class Conversion:
     """x = (raw - pedestal - offset of the panel) / gain, and photons = whole part of x + 1 - threshold.
 
     pedestal, inverse_gain : (S, P) float32, of S gain stages.
-    photon_adu : (P,) float32, ADU of a photon in the first stage, also where it is not divided by.
-    panel : (P,) int32 number of the panel whose common offset is taken away; -1: none is.
-    threshold : signal from which there is a first photon; None: the signal is kept, (N, P) float32.
+    photon_adu : (P,) float32, ADU of a photon in the first stage, even if frames are not divided by the gain.
+    panel : (P,) int32, number of the panel whose common offset is subtracted; -1: none.
+    threshold : signal from which a pixel has its first photon; None: the signal is kept, (N, P) float32.
     """
 
     pedestal: NDArray[np.float32]
