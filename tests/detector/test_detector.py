@@ -171,10 +171,10 @@ def test_impossible_detectors_are_refused() -> None:
     for arguments, words in (
         ({"panels": []}, "one of the two"),
         ({"panels": [panel, twin]}, "two panels are called"),
-        ({"panels": [panel, over]}, "which another panel has"),
+        ({"panels": [panel, over]}, "which another panel claims"),
         ({"panels": [self_over], "frame_shape": (4,)}, "twice"),
         ({"panels": [panel], "frame_shape": (3,)}, "reaches pixel 3"),
-        ({"panels": [panel], "frame_shape": (1 << 20, 1 << 20)}, "is not one of"),
+        ({"panels": [panel], "frame_shape": (1 << 20, 1 << 20)}, "does not have between"),
         ({"panels": [panel], "mask": [0, 1]}, "shape"),
         ({"panels": [panel], "efficiency": [1, 1, 1, -1]}, ">= 0"),
         ({"panels": [panel], "efficiency": [1, 1, 1, np.nan]}, ">= 0"),

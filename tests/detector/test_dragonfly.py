@@ -142,8 +142,8 @@ def test_flat_vectors_need_the_radius_in_the_header(tmp_path: Path) -> None:
         (lambda text: "\n".join([*text.splitlines()[:-1], "900 0 0 1 0"]), "Ewald sphere"),
         (lambda text: "\n".join([*text.splitlines()[:-1], "0 0 0 -1 0"]), "not negative"),
         (lambda text: "\n".join([*text.splitlines()[:-1], "a b c d e"]), "det.dat"),
-        (lambda text: text.replace(f"{DETD}", "-1", 1), "not a distance"),
-        (lambda text: text.replace(f"{DETD}", "nan", 1), "not a distance"),
+        (lambda text: text.replace(f"{DETD}", "-1", 1), "must be positive and finite"),
+        (lambda text: text.replace(f"{DETD}", "nan", 1), "must be positive and finite"),
     ],
 )
 def test_a_damaged_text_is_a_file_error_with_the_reason(change: object, words: str, tmp_path: Path) -> None:
@@ -156,5 +156,5 @@ def test_a_damaged_text_is_a_file_error_with_the_reason(change: object, words: s
 
 def test_a_detector_before_the_sample_cannot_be_written(tmp_path: Path) -> None:
     behind = square_detector(4, 1e-3, 0.1).moved((0, 0, -0.3))
-    with pytest.raises(OrienteerError, match="does not stand behind"):
+    with pytest.raises(OrienteerError, match="is not behind the sample"):
         write_dragonfly_text(tmp_path / "det.dat", behind)

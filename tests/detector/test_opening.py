@@ -76,7 +76,7 @@ def test_the_wrong_things_are_said_in_words(tmp_path: Path) -> None:
         "latin": "no known geometry format",
         "settings.toml": "no known geometry format",
         "prose": "no known geometry format",
-        "other.h5": "carries no detector",
+        "other.h5": "holds no detector",
         "cut.h5": "cannot be read",
         "loop": "loop",
         "pipe": "not a regular file",

@@ -91,7 +91,7 @@ def test_lines_alone_say_the_photon_energy_too() -> None:
         ({"wavelength_A": 1e-5}, "wavelength_A = 1e-05 .* 0.0124 to 1239 A"),
         ({"fluence_per_um2": 1e12, "pulse_photons": 1e11, "focus_fwhm_um": 1}, "both given"),
         ({"pulse_photons": 1e11}, "pulse_photons = 1e.11 needs focus_fwhm_um"),
-        ({"focus_fwhm_um": 0.5}, "focus_fwhm_um only sets the fluence of pulse_photons"),
+        ({"focus_fwhm_um": 0.5}, "focus_fwhm_um sets the fluence only with pulse_photons"),
         ({"pulse_photons": 1e11, "focus_fwhm_um": (1, 2, 3)}, "focus_fwhm_um .* one or two positive widths"),
         ({"pulse_photons": 1e11, "focus_fwhm_um": (1, -2)}, "focus_fwhm_um .* one or two positive widths"),
         ({"line_weights": (1, 2)}, "line_weights need line_energies_eV"),

@@ -22,7 +22,7 @@ class Assembly:
     pixel : (ny, nx) int64 flat index in the stored frame, -1 where there is no pixel.
     x_m : (nx,) centres of the columns.
     y_m : (ny,) centres of the rows.
-    cell_m : edge of a cell: the smallest pixel step, unless the picture would pass 2^25 cells.
+    cell_m : edge of a cell: the smallest pixel step, or more if the picture would exceed 2^25 cells.
     """
 
     pixel: NDArray[np.int64]
@@ -72,9 +72,9 @@ def assemble_pixels(pixels: PixelList) -> Assembly:
 
 def _empty_picture(low: NDArray[np.float64], high: NDArray[np.float64], cell_m: float) -> Assembly:
     size = np.maximum(high - low, cell_m)
-    # The root of a very large or very long picture is bounded along each edge, then over the area.
+    # Coarser cells if the whole area, or one edge alone, would need more than LARGEST_N_CELLS.
     cell_m = max(cell_m, float(np.sqrt(size.prod() / LARGEST_N_CELLS)), float(size.max()) / LARGEST_N_CELLS)
-    # A width that is a whole number of cells must not gain a cell by rounding.
+    # Rounding must not add a cell to a width that is a whole number of cells.
     nx, ny = (max(1, int(np.ceil(width / cell_m - 1e-6))) for width in size)
     middle = (low + high) / 2
     x_m = middle[0] + (np.arange(nx) - (nx - 1) / 2) * cell_m

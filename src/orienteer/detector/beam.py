@@ -33,8 +33,8 @@ class Beam:
 
     photon_energy_eV or wavelength_A : exactly one of the two.
     fluence_per_um2 : photons per square micrometre at the particle; by default 1e12.
-    pulse_photons : instead of the fluence, with ``focus_fwhm_um``: the fluence is that at the centre of a
-        Gaussian focus, 4 ln 2 N / (π FWHM_x FWHM_y).
+    pulse_photons : N, instead of the fluence and together with ``focus_fwhm_um``: the fluence is then that at
+        the centre of a Gaussian focus, 4 ln 2 N / (π FWHM_x FWHM_y).
     focus_fwhm_um : full width at half maximum, one number or (x, y).  It only sets the fluence: every
         particle sits at the peak of the focus.
     polarisation : direction of the electric field, "x", "y", or "none" for unpolarised.
@@ -118,14 +118,14 @@ class Beam:
 
     @property
     def pulse_photons(self) -> float | None:
-        """Photons of a pulse, when the focus is known."""
+        """Photons in a pulse; None if the focus is not known."""
         return (
             None if self.focus_fwhm_um is None else self.fluence_per_um2 * _focus_area_um2(self.focus_fwhm_um)
         )
 
     @property
     def n_lines(self) -> int:
-        """L, the spectral lines of a shot."""
+        """L, the number of spectral lines in a shot."""
         return 1 if self.spectrum is None else self.spectrum.n_lines
 
     def draw_spectra(

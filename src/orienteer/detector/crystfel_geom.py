@@ -2,7 +2,8 @@
 
 Values without a panel name are defaults for the panels that come after them.  The corner and the steps are
 in pixel widths (``res`` pixels per metre), the camera length in metres; CrystFEL's corner is our ``origin_m``
-and its axes are ours.  What says nothing of the geometry (peak lists, flags, ...) is kept in ``other``.
+and its axes are ours.  Directives that do not concern the geometry (peak lists, flags, ...) are kept in
+``other``.
 """
 
 from collections.abc import Mapping
@@ -43,13 +44,13 @@ LARGEST_N_OPEN_REGIONS = 1000
 
 @dataclass(frozen=True)
 class CrystfelGeometry:
-    """All that a geometry file says.
+    """Everything that a geometry file states.
 
-    detector : the pixels, with the masks that could be found applied.
-    photon_energy_eV : where the file states one; the data may know better.
-    masks : the mask arrays that the file points to, in its own or in the data files.
-    adu_per_photon : by panel, where stated.
-    other : directives that do not bear on the geometry.
+    detector : the pixels; all masks that could be found are applied.
+    photon_energy_eV : None if the file states none; the data files may hold a more exact one.
+    masks : the mask arrays that the file points to, in files of their own or in the data files.
+    adu_per_photon : by panel name, for the panels that state it.
+    other : directives that do not concern the geometry.
     """
 
     detector: Detector
@@ -65,10 +66,10 @@ def read_crystfel(
     masks: Mapping[str, ArrayLike] | None = None,
     frame_shape: tuple[int, ...] | None = None,
 ) -> CrystfelGeometry:
-    """All that a CrystFEL geometry file says.
+    """Everything that a CrystFEL geometry file states.
 
-    distance_m : camera length, needed where the file names a place in the data files; it overrides a number.
-    masks : mask arrays by their location in the data files, shaped as a frame.
+    distance_m : camera length, needed if ``clen`` is a location in the data files; it overrides a number.
+    masks : mask arrays by their location in the data files, with the shape of a frame.
     frame_shape : shape of a stored frame without the event axis; by default just large enough for the panels.
     """
     path = Path(path)
@@ -89,7 +90,7 @@ def read_crystfel(
 
 
 class _File:
-    """The directives sorted by what they are about; the methods give them their meaning."""
+    """The directives of a file, sorted by what they describe; the methods interpret them."""
 
     def __init__(self, directives: list[Directive], path: str) -> None:
         self.path = path
@@ -115,10 +116,10 @@ class _File:
                 else:
                     self.panels.setdefault(owner, dict(defaults))[key] = directive
                     if len(self.panels) > LARGEST_N_PANELS:
-                        raise directive.error(f"more than {LARGEST_N_PANELS} panels are not read.")
+                        raise directive.error(f"the file has more than {LARGEST_N_PANELS} panels, the limit.")
                 if not known and key not in _WHOLE_KEYS:
                     self.other.append(directive)
-        # The camera length is one for the detector, wherever the line stands.
+        # A camera length without a panel name holds for all panels, even for those above its line.
         if "clen" in defaults:
             for settings in self.panels.values():
                 settings.setdefault("clen", defaults["clen"])
@@ -227,12 +228,12 @@ class _File:
         return bad
 
     def regions_of_panels(self) -> dict[str | None, list[BadRegion]]:
-        """The bad regions by the panel they are for; None for those of all panels."""
+        """The bad regions by the name of their panel; None for regions of all panels."""
         found: dict[str | None, list[BadRegion]] = {}
         for region in self.regions.values():
             if region.panel is not None and region.panel not in self.panels:
                 raise region.line.error(
-                    f"bad region '{region.name}' is for panel '{region.panel}', which is not there."
+                    f"bad region '{region.name}' is for panel '{region.panel}', which does not exist."
                 )
             if not region.bounds:
                 raise region.line.error(f"bad region '{region.name}' has no bounds.")
@@ -261,7 +262,7 @@ class _File:
                 found |= self._panels_of_group(member, (*above, name))
             else:
                 raise directive.error(
-                    f"group '{name}' has the member '{member}', which is no panel and no group."
+                    f"group '{name}' has the member '{member}', which is neither a panel nor a group."
                 )
         return frozenset(found)
 

@@ -1,4 +1,4 @@
-"""Where CrystFEL panels lie in the stored data: slabs of a block with named axes, put into one flat frame."""
+"""Where CrystFEL panels lie in the stored data: each is a slab of a data block, put into one flat frame."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def frame_layout(
     ranks = {len(place.fixed) for place in places.values()}
     if len(ranks) > 1:
         counts = " and ".join(map(str, sorted(ranks)))
-        raise FileError(path, f"panels have data of {counts} axes; expected one number.")
+        raise FileError(path, f"panels have data of {counts} axes; all need the same number of axes.")
     needed = tuple(max(sizes) for sizes in zip(*(place.end() for place in places.values()), strict=True))
     blocks = list(dict.fromkeys(place.data for place in places.values()))
     block_shape = needed
@@ -87,7 +87,7 @@ def frame_layout(
             raise FileError(
                 path,
                 f"has panels that reach to {needed}, which do not fit in frames of {tuple(frame_shape)}.",
-                "That geometry belongs to other data.",
+                "Give the geometry that belongs to these data.",
             )
     shape = (len(blocks), *block_shape) if len(blocks) > 1 else block_shape
     if prod(shape) > LARGEST_N_PIXELS:
@@ -116,7 +116,7 @@ def _axes(name: str, settings: Mapping[str, Directive]) -> list[str]:
         or not {d.value for d in dims.values()} <= _allowed(dims)
     ):
         raise last.error(
-            f"the dim lines of panel '{name}' must name 'ss' and 'fs' once, else '%' or a whole number."
+            f"the dim lines of panel '{name}' must be 'ss' and 'fs' once each, else '%' or whole numbers."
         )
     return axes
 

@@ -1,4 +1,4 @@
-"""What CrystFEL geometry files say of bad pixels: regions, whole panels, edges and mask arrays."""
+"""What CrystFEL geometry files state about bad pixels: bad regions and mask arrays."""
 
 import re
 import warnings
@@ -24,8 +24,8 @@ _MASK_KEY = re.compile(r"mask([0-7]?)(?:_(data|file|goodbits|badbits|good|bad))?
 class BadRegion:
     """A rectangle of pixels that are never used.
 
-    ``x`` and ``y`` bounds are pixel widths in the laboratory frame, ``fs`` and ``ss`` bounds (inclusive) are
-    places in the stored data; a region has one kind of bounds, and a bound that is not given is open.
+    ``x`` and ``y`` bounds are in pixel widths in the laboratory frame, ``fs`` and ``ss`` bounds (inclusive)
+    are indices in the stored data.  A region has only one kind of bounds; a missing bound is open.
     """
 
     name: str
@@ -47,7 +47,7 @@ class BadRegion:
             raise directive.error(f"bad region '{self.name}' mixes x/y with fs/ss bounds.")
 
     def mark(self, bad: NDArray[np.bool_], panel: Panel, res: float, min_fs: int, min_ss: int) -> None:
-        """Set the pixels of a panel that lie in the region, in ``bad`` (n_slow, n_fast).
+        """Set ``bad`` (n_slow, n_fast) for the pixels of a panel that lie in the region.
 
         res : pixels per metre.  min_fs, min_ss : where the panel starts in the stored data.
         """
@@ -83,7 +83,7 @@ class MaskReference:
     file : the file that holds it; None for the data file itself.
     good_bits : a pixel is bad unless all of these bits are set.
     bad_bits : a pixel is bad when any of these bits is set; by default all, when no bits are named.
-    panels : names of the panels it is for.
+    panels : names of the panels that it applies to.
     """
 
     location: str
@@ -102,7 +102,7 @@ class MaskReference:
         if bits.dtype.kind not in "iub":
             raise OrienteerError(
                 f"the mask at {self.location} holds {bits.dtype}; expected integers.",
-                "Name the mask of bits in the .geom file (mask = PATH).",
+                "Let the .geom file name an integer mask (mask = PATH).",
             )
         unsigned = bits.astype(np.int64).view(np.uint64)
         good, bad = np.uint64(self.good_bits), np.uint64(self.bad_bits)
@@ -122,7 +122,7 @@ def mask_references(settings: Mapping[str, Mapping[str, Directive]]) -> tuple[Ma
         for key, directive in directives.items():
             match = _MASK_KEY.fullmatch(key)
             if match:
-                # The old names without a number are those of mask 0.
+                # Old files have names without a number, which mean mask 0.
                 part = {"good": "goodbits", "bad": "badbits", None: "data"}.get(match[2], match[2])
                 masks.setdefault(match[1] or "0", {})[str(part)] = directive
         for parts in masks.values():
@@ -141,7 +141,8 @@ def apply_mask(detector: Detector, reference: MaskReference, values: ArrayLike) 
     """The detector with the bad pixels of a mask array (shaped as the frame, or flat) masked NEVER."""
     if np.size(values) != detector.n_pixels:
         raise GeometryMismatch(
-            f"the mask at {reference.location} is {np.shape(values)}, but detector '{detector.name}' has "
+            f"the mask at {reference.location} has shape {np.shape(values)}, but detector "
+            f"'{detector.name}' has "
             f"frames of {detector.frame_shape}.",
             "Give the mask file that belongs to this geometry.",
         )
@@ -149,7 +150,7 @@ def apply_mask(detector: Detector, reference: MaskReference, values: ArrayLike) 
 
 
 def mask_levels(detector: Detector, reference: MaskReference, values: ArrayLike) -> NDArray[np.uint8]:
-    """Levels (n, P) from mask arrays of n frames: NEVER at the bad pixels of the panels it is for."""
+    """Levels (n, P) from the mask arrays of n frames: NEVER at the bad pixels of the reference's panels."""
     bad = reference.bad_pixels(values).reshape(-1, detector.n_pixels)
     of_panels = np.zeros(detector.n_pixels, dtype=bool)
     for panel in detector.panels:
@@ -163,8 +164,8 @@ def apply_mask_files(
 ) -> Detector:
     """The detector with every mask applied whose array is given (by location) or whose file is found.
 
-    A mask inside the data files cannot be known here and is left to whoever opens them; a mask file that is
-    named and not there is a warning.
+    A mask inside the data files is not known here: the code that opens these files applies it.  A mask file
+    that is named but missing causes a warning.
     """
     for reference in references:
         if reference.location in given:

@@ -51,7 +51,7 @@ class Directive:
         return word in ("1", "true")
 
     def is_location(self) -> bool:
-        """Whether the value is a place in the data files, such as ``/LCLS/photon_energy eV``."""
+        """Whether the value is a location in the data files, such as ``/LCLS/photon_energy eV``."""
         return "/" in self.value or not re.match(r"[+-]?\.?\d", self.value)
 
     def quantity(self, units: dict[str, float]) -> float:

@@ -1,7 +1,7 @@
 """Writing CrystFEL ``.geom`` files.
 
 Kept: panels, groups, collections and the pixels that are never used (as bad regions of the panels).  Lost,
-with a warning: "merge only" pixels and the efficiency, for which the format has no word.
+with a warning: "merge only" pixels and the efficiency, which the format cannot express.
 """
 
 import warnings
@@ -28,11 +28,11 @@ def write_crystfel_geom(
     data_location: str = "/entry_1/instrument_1/detector_1/data",
     adu_per_photon: float = 1.0,
 ) -> None:
-    """Write a geometry file that CrystFEL and Orienteer read; the data have an event axis first."""
+    """Write a geometry file that CrystFEL and Orienteer read, for data whose first axis is the event."""
     if not detector.panels:
         raise FileError(
             path,
-            f"detector '{detector.name}' is a list of pixels, and a .geom file holds panels.",
+            f"detector '{detector.name}' is a list of pixels, but a .geom file can only hold panels.",
             "Write it as an Orienteer file (.h5).",
         )
     shape = _frame_shape(path, detector)
@@ -125,7 +125,7 @@ def _bad_region_lines(path: str | PathLike[str], detector: Detector, shape: tupl
 
 
 def rectangles(bad: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Rectangles (first row, last row, first column, last column) that just cover the true pixels.
+    """Rectangles (first row, last row, first column, last column) that cover exactly the true pixels.
 
     >>> rectangles(np.array([[0, 1, 1], [0, 1, 1], [1, 0, 0]], dtype=bool))
     [(0, 1, 1, 2), (2, 2, 0, 0)]
@@ -146,7 +146,7 @@ def rectangles(bad: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
 
 
 def _frame_shape(path: str | PathLike[str], detector: Detector) -> tuple[int, ...]:
-    """A shape with the same flat order in which every panel is a slab: the frame's own, or panels stacked."""
+    """A shape of the same flat order with every panel a slab: the frame's own, or one with panels stacked."""
     panels, n_pixels = detector.panels, detector.n_pixels
     n_slow, n_fast = panels[0].shape
     candidates = [

@@ -1,4 +1,4 @@
-"""Detector: where each pixel is, what it may be used for, and what follows from that."""
+"""Detector: where each pixel is, what it may be used for, and the vectors and factors that follow from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -26,15 +26,16 @@ from orienteer.errors import GeometryMismatch, OrienteerError
 class Detector:
     """The pixels of a frame in metres from the sample, with the beam along +z.
 
-    Pixel p is entry p of the flattened frame.  A stored value that no panel covers is masked NEVER, lies on
-    the beam axis and has solid angle 0.  The wavelength belongs to the event, so q takes it as an argument.
+    Pixel p is entry p of the flattened frame.  A stored value that no panel covers is masked NEVER, is placed
+    on the beam axis and has solid angle 0.  The wavelength can change from event to event, so the methods
+    that return q take it as an argument.
 
-    panels : the flat panels; empty for a detector that is known pixel by pixel.
+    panels : the flat panels; empty if ``pixels`` is given.
     frame_shape : shape of a frame as it is stored; by default that of the only panel, else (P,).
     mask : (P,) uint8 levels of :class:`~orienteer.detector.masks.PixelUse`.
     efficiency : (P,) photons counted per photon arriving, or None for 1 everywhere.
-    name : what people call it.
-    pixels : positions and areas one by one, instead of panels.
+    name : shown in messages and pictures.
+    pixels : position and area of every single pixel, instead of panels.
     collections : named sets of groups that are refined together, as CrystFEL's rigid group collections.
 
     >>> panel = Panel("p0", (-0.001, -0.001, 0.1), fast_m=(0.001, 0, 0), slow_m=(0, 0.001, 0), shape=(2, 2))
@@ -76,7 +77,7 @@ class Detector:
         keep("collections", {str(key): tuple(groups) for key, groups in (collections or {}).items()})
         if not self.frame_shape or min(self.frame_shape) < 1 or self.n_pixels > LARGEST_N_PIXELS:
             raise OrienteerError(
-                f"a frame of shape {self.frame_shape} is not one of 1 to {LARGEST_N_PIXELS} pixels."
+                f"a frame of shape {self.frame_shape} does not have between 1 and {LARGEST_N_PIXELS} pixels."
             )
         levels = np.zeros(self.n_pixels, np.uint8) if mask is None else check_mask(mask, self.frame_shape)
         levels[~self.covered] = PixelUse.NEVER
@@ -85,7 +86,7 @@ class Detector:
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
-        """(P,) whether a stored value is a pixel at all."""
+        """(P,) whether a value of the stored frame belongs to a pixel."""
         if self.pixels is not None:
             if len(self.pixels) != self.n_pixels:
                 raise OrienteerError(
@@ -108,7 +109,7 @@ class Detector:
             if covered[indices].any():
                 claimed = int(indices[covered[indices]][0])
                 raise OrienteerError(
-                    f"panel '{panel.name}' claims stored pixel {claimed}, which another panel has."
+                    f"panel '{panel.name}' claims stored pixel {claimed}, which another panel claims too."
                 )
             covered[indices] = True
         if int(covered.sum()) != sum(panel.n_pixels for panel in self.panels):
@@ -150,8 +151,8 @@ class Detector:
         )
 
     def show(self, title: str = "", *, wavelength_A: float | None = None) -> Any:
-        """The picture of its panels against the beam, with rings of resolution at a wavelength."""
-        return orienteer.show(self, title, wavelength_A=wavelength_A)  # pictures lie downstream
+        """Draw the panels as seen against the beam; a wavelength adds rings of equal resolution."""
+        return orienteer.show(self, title, wavelength_A=wavelength_A)  # plot/ imports this module
 
     @property
     def n_pixels(self) -> int:
@@ -160,7 +161,7 @@ class Detector:
 
     @cached_property
     def positions_m(self) -> NDArray[np.float64]:
-        """(P, 3) centres of the pixels; values that are no pixel lie on the beam axis."""
+        """(P, 3) centres of the pixels; stored values without a pixel lie on the beam axis."""
         if self.pixels is not None:
             positions = self.pixels.positions_m.copy()
         else:
@@ -190,7 +191,7 @@ class Detector:
 
     @cached_property
     def area_vectors_m2(self) -> NDArray[np.float64]:
-        """(P, 3) normal times area of each pixel; zero where a stored value is no pixel."""
+        """(P, 3) normal times area of each pixel; zero for stored values without a pixel."""
         if self.pixels is not None:
             return _frozen(self.pixels.area_vectors_m2.copy())
         areas = np.zeros((self.n_pixels, 3))
@@ -212,13 +213,13 @@ class Detector:
         return np.asarray(np.linalg.norm(self.ewald_vectors, axis=1) / check_wavelength(wavelength_A))
 
     def edge_resolution_A(self, wavelength_A: float) -> float:
-        """d in Å of the largest full ring inside the detector; infinite where the beam misses it."""
+        """d in Å of the largest full ring inside the detector; infinite if the beam misses it."""
         from orienteer.detector.resolution import edge_resolution_A
 
         return edge_resolution_A(self, wavelength_A)
 
     def corner_resolution_A(self, wavelength_A: float) -> float:
-        """The finest d in Å at the centre of a pixel that may be used; infinite where there is none."""
+        """The finest d in Å at the centre of a pixel that may be used; infinite if there is none."""
         from orienteer.detector.resolution import corner_resolution_A
 
         return corner_resolution_A(self, wavelength_A)
@@ -234,7 +235,7 @@ class Detector:
 
     @cached_property
     def assembly(self) -> Assembly:
-        """Which pixel lies where in one picture of the detector."""
+        """Which pixel fills each cell of a flat picture of the detector."""
         return assemble_panels(self.panels) if self.pixels is None else assemble_pixels(self.pixels)
 
     def assemble(self, frames: ArrayLike, fill: float = np.nan) -> NDArray[Any]:
@@ -313,7 +314,7 @@ class Detector:
 
 
 def check_wavelength(wavelength_A: float) -> float:
-    """The wavelength, when it is a positive length."""
+    """Return the wavelength, or raise an OrienteerError if it is not a positive length."""
     if not 0 < wavelength_A < np.inf:
         raise OrienteerError(f"wavelength_A is {wavelength_A}; expected a positive number of Å.")
     return float(wavelength_A)

@@ -2,9 +2,10 @@
 
 The format holds directions and no lengths: the first line of the text (or the scalars ``detd`` and
 ``ewald_rad``) gives the distance in pixels and the radius of the Ewald sphere in voxels, so a pixel size has
-to be assumed.  ``corr`` is solid angle × polarisation × efficiency, for the polarisation that explains it
-best.  That one belongs to the beam: a :class:`GeometryFile` tells it, the detector does not.  The
-frame of a detector that is a regular grid has two axes, x slow and y fast, as Dragonfly numbers its pixels.
+to be assumed.  ``corr`` is solid angle × polarisation × efficiency; the reader takes the polarisation that
+explains it best.  The polarisation belongs to the beam, so the :class:`GeometryFile` holds it and not the
+detector.  The frame of a detector that is a regular grid has two axes, x slow and y fast, because Dragonfly
+numbers its pixels in this order.
 """
 
 from os import PathLike
@@ -130,7 +131,7 @@ def write_dragonfly_text(
     with atomic_path(path) as part, part.open("w", encoding="ascii") as file:
         file.write(f"{detector.n_pixels} {float(fields['detd'])!r} {float(fields['ewald_rad'])!r}\n")
         for row, level in zip(table, detector.mask, strict=True):
-            # 17 digits are what it takes to give the same double back.
+            # 17 digits are needed to read the same double again.
             file.write(" ".join(f"{value:23.16e}" for value in row) + f" {int(level)}\n")
 
 
@@ -155,7 +156,7 @@ def _to_fields(
     flat_areas_m2 = areas_m2[detector.covered] / np.abs(detector.directions[detector.covered, 2])
     if not detector.covered.any() or detector.distance_m <= 0:
         raise OrienteerError(
-            f"detector '{detector.name}' does not stand behind the sample, as Dragonfly's must.",
+            f"detector '{detector.name}' is not behind the sample, as a Dragonfly detector must be.",
             "Write .h5 or .geom, which hold any detector.",
         )
     detd = detector.distance_m / float(np.sqrt(np.median(flat_areas_m2)))
@@ -189,7 +190,9 @@ def _from_fields(
     distance_pixels = radius if detd is None else detd  # Dragonfly's own default has them equal
     pixel_size_m = DEFAULT_PIXEL_SIZE_M if pixel_size_m is None else pixel_size_m
     if not 0 < distance_pixels < np.inf or not 0 < pixel_size_m < np.inf:
-        raise OrienteerError(f"a distance of {distance_pixels} pixels of {pixel_size_m} m is not a distance.")
+        raise OrienteerError(
+            f"the distance is {distance_pixels} pixels of {pixel_size_m} m; both must be positive and finite."
+        )
     positions_m = positions_on_plane(q, radius, distance_pixels) * pixel_size_m
     real = (mask < PixelUse.NEVER) | (corr > 0) | q.any(axis=1)
     grid = _as_grid(positions_m, pixel_size_m) if real.all() else None
@@ -205,7 +208,7 @@ def _from_fields(
 
 
 def _ewald_radius(q: NDArray[np.float64], ewald_rad: float | None) -> float:
-    """Radius that fits the vectors: the stored one where it is exact, else (old or rounded headers) a fit."""
+    """The stored radius if it fits the vectors exactly, else (old or rounded headers) a fitted one."""
     stored_is_good = ewald_rad is not None and 0 < ewald_rad < np.inf
     if stored_is_good and (not q[:, 2].any() or distance_from_sphere(q, float(ewald_rad or 0)) < 1e-9):
         return float(ewald_rad or 0)
@@ -220,7 +223,7 @@ def _ewald_radius(q: NDArray[np.float64], ewald_rad: float | None) -> float:
 
 
 def _as_grid(positions_m: NDArray[np.float64], pixel_size_m: float) -> NDArray[np.float64] | None:
-    """Positions (P, 3) as (n_slow, n_fast, 3), where the first jump tells the length of the fast axis."""
+    """Positions (P, 3) as (n_slow, n_fast, 3); the first jump between neighbours ends the first fast line."""
     steps = np.diff(positions_m, axis=0)
     jumps = np.flatnonzero(np.abs(steps - steps[:1]).max(axis=1, initial=0.0) > 0.5 * pixel_size_m)
     n_fast = int(jumps[0]) + 1 if len(jumps) else len(positions_m)

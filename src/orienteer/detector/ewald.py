@@ -1,4 +1,4 @@
-"""From scattering vectors back to directions: they lie on a sphere, whose curvature is the wavelength."""
+"""From scattering vectors back to directions: the vectors lie on the Ewald sphere, of radius 1/wavelength."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from orienteer.errors import OrienteerError
 
 
 def fit_ewald_radius(q: NDArray[Any]) -> float | None:
-    """Radius 1/λ of the sphere through the origin, centred at −z, that holds the scattering vectors (P, 3).
+    """Radius 1/λ of the Ewald sphere, centred at (0, 0, −1/λ), through the scattering vectors q (P, 3).
 
-    In the unit of q.  From |q|² + 2 q_z / λ = 0, by least squares; None where the vectors are flat.
+    In the unit of q; a least-squares fit of |q|² + 2 q_z / λ = 0.  None if the vectors are flat (all q_z 0).
 
     >>> angle = np.radians([0.0, 5.0, 20.0])
     >>> q = 40 * np.stack([np.sin(angle), 0 * angle, np.cos(angle) - 1], axis=1)
@@ -39,7 +39,7 @@ def distance_from_sphere(q: NDArray[Any], radius: float) -> float:
 def positions_on_plane(q: NDArray[Any], radius: float, distance: float) -> NDArray[np.float64]:
     """(P, 3) points where the scattered rays of q (P, 3) meet the plane square to the beam at ``distance``.
 
-    A flat set (all q_z zero) is taken as the sideways part of the rays.
+    If all q_z are zero, q_x and q_y are taken as the components of the rays across the beam.
     """
     rays = np.asarray(q, dtype=np.float64) / radius
     if not rays[:, 2].any():

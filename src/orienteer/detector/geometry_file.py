@@ -1,4 +1,4 @@
-"""GeometryFile: what a geometry file says beyond the pixels themselves."""
+"""GeometryFile: a detector and what else its geometry file states."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,15 +9,15 @@ from orienteer.detector.detector import Detector, Polarisation
 
 @dataclass(frozen=True)
 class GeometryFile:
-    """A detector and what its file tells about the experiment.
+    """A detector and what its file states about the experiment.
 
-    The :class:`Detector` itself stays free of beam and data: those belong to the events.
+    The :class:`Detector` itself holds nothing about beam or data, which can change from event to event.
 
     detector : the pixels, with the masks that the geometry file itself holds or names.
-    wavelength_A : of events that carry none; None where the file does not say.
-    polarisation : of the beam, where the file's corrections tell it.
+    wavelength_A : for events that carry no wavelength; None if the file states none.
+    polarisation : of the beam, if the file names it or its corrections reveal it; else None.
     masks_in_data : mask arrays that lie inside the data files.
-    adu_per_photon : by panel, where stated.
+    adu_per_photon : by panel name, for the panels that state it.
     """
 
     detector: Detector

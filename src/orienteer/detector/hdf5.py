@@ -71,7 +71,7 @@ def write_detector(group: h5py.Group, detector: Detector) -> None:
 
 
 def read_detector(group: h5py.Group) -> Detector:
-    """The detector in an HDF5 group that :func:`write_detector` wrote; a damaged one is a FileError."""
+    """The detector in an HDF5 group that :func:`write_detector` wrote; a FileError if it is damaged."""
     path = group.file.filename
     with reading(path):
         if not holds_detector(group):
@@ -114,7 +114,7 @@ def store_detector(path: Path, detector: Detector) -> None:
 
 
 def stored_detector(path: Path) -> Detector | None:
-    """The detector in a file that :func:`store_detector` wrote; None where there is no such file."""
+    """The detector in a file that :func:`store_detector` wrote; None if there is no such file."""
     if not path.exists():
         return None
     with open_hdf5(path, "detector file") as file:
@@ -127,7 +127,7 @@ def holds_detector(group: Any) -> bool:
 
 
 def fixed_text(texts: str | list[str]) -> NDArray[np.bytes_]:
-    """Text as fixed-length UTF-8 bytes, at least one, as HDF5 wants them."""
+    """Text as fixed-length UTF-8 bytes; at least one byte, because HDF5 has no text type of length 0."""
     array = np.array([text.encode("utf-8") for text in ([texts] if isinstance(texts, str) else texts)])
     return array.reshape(()) if isinstance(texts, str) else array
 

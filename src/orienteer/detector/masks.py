@@ -10,7 +10,7 @@ from orienteer.errors import OrienteerError
 
 
 class PixelUse(IntEnum):
-    """What a pixel may be used for; the larger value is the stricter one.
+    """What a pixel may be used for; a larger value is stricter.
 
     >>> max(PixelUse.MERGE_ONLY, PixelUse.NEVER)
     <PixelUse.NEVER: 2>
@@ -85,13 +85,13 @@ def mask_from_radii(
 
     positions_m : (P, 3) pixel centres.
     never_within_m : radius of the beam stop; centres strictly inside it are never used.
-    merge_only_beyond_m : centres strictly outside it are merged and not used to orient.
+    merge_only_beyond_m : pixels with centres strictly outside this radius are merged but do not orient.
 
     >>> mask_from_radii(np.array([[0.0, 0.001, 1], [0, 0.01, 1], [0.1, 0, 1]]), 0.005, 0.05)
     array([2, 0, 1], dtype=uint8)
     """
     radius_m = np.hypot(positions_m[:, 0], positions_m[:, 1])
-    # A centre that lies on the circle must not fall to either side by rounding.
+    # Rounding must not put a centre that lies on the circle on either side of it.
     slack = 1e-9
     outside = np.where(radius_m > merge_only_beyond_m * (1 + slack), PixelUse.MERGE_ONLY, 0)
     inside = np.where(radius_m < never_within_m * (1 - slack), PixelUse.NEVER, 0)

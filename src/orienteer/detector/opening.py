@@ -1,4 +1,4 @@
-"""Opening a geometry file of any format that we know, recognised by its content and never by its name."""
+"""Open a geometry file of any known format, recognised by its content and never by its name."""
 
 import os
 import re
@@ -14,10 +14,10 @@ from orienteer.errors import FileError
 Form: TypeAlias = Literal["Orienteer", "CrystFEL", "Dragonfly text", "Dragonfly HDF5", "SpiniFEL"]
 _WHAT = "geometry file"
 _KNOWN = (
-    "Known are CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5 and Orienteer files with a "
-    "detector."
+    "Known formats: CrystFEL .geom, Dragonfly detectors (.dat, .h5), SpiniFEL HDF5, and Orienteer files "
+    "with a detector."
 )
-# A line that only geometry files have; other texts have lines with "=" too.
+# Matches lines that occur only in geometry files; a line with "=" alone could be any text.
 _GEOM_LINE = re.compile(
     r"^\s*(?:[^;=/\s]+\s*/\s*(?:(?:min|max)_(?:fs|ss|x|y)|corner_[xy]|fs|ss|dim\d|res|coffset|data)"
     r"|clen|res|coffset|adu_per_photon|adu_per_eV|dim\d|rigid_group_\w+)\s*=",
@@ -48,11 +48,11 @@ def open_geometry(
     distance_m: float | None = None,
     pixel_size_m: float | None = None,
 ) -> GeometryFile:
-    """The detector that a file describes, and what else the file tells.
+    """The detector that a file describes, and what else the file states.
 
     wavelength_A : only for SpiniFEL files on a flat Ewald sphere, where it cannot be derived.
-    distance_m : for a ``.geom`` whose ``clen`` is a place in the data files, and for SpiniFEL files; it
-        overrides what the file says.
+    distance_m : for a ``.geom`` whose ``clen`` is a location in the data files, and for SpiniFEL files; it
+        overrides what the file states.
     pixel_size_m : for Dragonfly detectors, which do not store it (only directions matter there).
     """
     path = Path(path)
@@ -90,7 +90,7 @@ def open_geometry(
 
 
 def recognise_detector(path: str | os.PathLike[str]) -> Form:
-    """The format of a geometry file by its content; what carries no detector is a FileError."""
+    """The format of a geometry file, from its content; a FileError if it holds no detector."""
     path = Path(path)
     head = read_head(path, _WHAT)
     if is_hdf5(head):
@@ -99,13 +99,13 @@ def recognise_detector(path: str | os.PathLike[str]) -> Form:
         raise FileError(path, "is a binary file of no known geometry format.", _KNOWN)
     from orienteer.detector.dragonfly import looks_like_dragonfly_text
 
-    # The names of panels may be written in any code page, the directives are ASCII.
+    # Panel names may be in any code page, but the directives are ASCII.
     text = head.decode("ascii", errors="replace")
     if looks_like_dragonfly_text(text):
         return "Dragonfly text"
     if _GEOM_LINE.search(text):
         return "CrystFEL"
-    raise FileError(path, "is a text of no known geometry format.", _KNOWN)
+    raise FileError(path, "is a text file of no known geometry format.", _KNOWN)
 
 
 def _recognise_hdf5(path: Path) -> Form:
@@ -120,11 +120,11 @@ def _recognise_hdf5(path: Path) -> Form:
             return "Dragonfly HDF5"
         if holds_spinifel_detector(file):
             return "SpiniFEL"
-    raise FileError(path, "is an HDF5 file that carries no detector.", _KNOWN)
+    raise FileError(path, "is an HDF5 file that holds no detector.", _KNOWN)
 
 
 def _own_group(file: Any) -> Any:
-    """The group with a detector in Orienteer's layout: the root or, in data files, a group of the root."""
+    """The group with a detector in Orienteer's layout: the root, or in data files a group in the root."""
     from orienteer.detector.hdf5 import holds_detector
 
     for group in (file, *(file.get(name) for name in file)):

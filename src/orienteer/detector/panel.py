@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from orienteer.errors import OrienteerError
 
-# Far beyond every instrument; they keep a damaged geometry file from asking for absurd arrays.
+# Far beyond every instrument; these limits keep a damaged geometry file from asking for absurd arrays.
 LARGEST_N_PIXELS = 1 << 25
 LARGEST_LENGTH_M = 1e5
 SMALLEST_STEP_M = 1e-9
@@ -71,7 +71,7 @@ class Panel:
     def _check(self) -> None:
         if not self.name or "/" in self.name or any(not group or "/" in group for group in self.groups):
             raise OrienteerError(
-                f"panel '{self.name}' in groups {self.groups}: names must not be empty nor hold a '/'."
+                f"panel '{self.name}' in groups {self.groups}: names must not be empty or contain '/'."
             )
         if len(self.shape) != 2 or min(self.shape) < 1 or prod(self.shape) > LARGEST_N_PIXELS:
             raise OrienteerError(
@@ -97,7 +97,7 @@ class Panel:
             )
 
     def _holds_the_sample(self) -> bool:
-        """Whether the origin lies in the rectangle, where directions to the pixels have no meaning."""
+        """Whether the sample lies in the rectangle, so that directions to the pixels have no meaning."""
         steps = np.stack([self.slow_m, self.fast_m], axis=1)
         place, *_ = np.linalg.lstsq(steps, -self.origin_m, rcond=None)
         distance_m = float(np.linalg.norm(self.origin_m + steps @ place))
@@ -135,7 +135,7 @@ class Panel:
 
     @property
     def area_vector_m2(self) -> NDArray[np.float64]:
-        """(3,) normal of the panel, as long as the area of one pixel."""
+        """(3,) normal of the panel; its length is the area of one pixel."""
         return np.cross(self.fast_m, self.slow_m)
 
     def frame_indices(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Pixels that are known one by one: a position and an area each, and no panels."""
+"""Pixels that are given one by one, with a position and an area each, instead of panels."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ class PixelList:
     """P pixels by position and area.
 
     positions_m : (P, 3) centres of the pixels in the laboratory frame.
-    area_vectors_m2 : (P, 3) normal of each pixel, as long as its area; zero for a value that is no pixel.
+    area_vectors_m2 : (P, 3) normal of each pixel, as long as its area; zero for values without a pixel.
     """
 
     positions_m: NDArray[np.float64]
@@ -42,7 +42,7 @@ class PixelList:
         at_sample = ~self.positions_m.any(axis=1)
         if at_sample.any():
             raise OrienteerError(
-                f"pixel {int(np.argmax(at_sample))} lies in the sample, at the origin.",
+                f"pixel {int(np.argmax(at_sample))} lies at the origin, where the sample is.",
                 "Give positions in metres from the sample, with the beam along +z.",
             )
 
@@ -86,7 +86,7 @@ def pixel_list(positions_m: ArrayLike, area_m2: ArrayLike) -> PixelList:
 
 
 def panel_through(positions_m: NDArray[Any], name: str, tolerance: float = 1e-6) -> Panel | None:
-    """The flat panel whose pixel centres are the given ones, or None where they are no regular grid.
+    """The flat panel with the given pixel centres, or None if they are not a regular grid.
 
     positions_m : (n_slow, n_fast, 3) centres, at least 2 x 2.
     tolerance : largest distance, in pixels, between a given centre and the panel's.
@@ -94,10 +94,10 @@ def panel_through(positions_m: NDArray[Any], name: str, tolerance: float = 1e-6)
     n_slow, n_fast = positions_m.shape[:2]
     if n_slow < 2 or n_fast < 2:
         return None
-    # The outermost rows and columns give the steps with the smallest rounding.
+    # The outermost rows and columns give the steps with the smallest rounding error.
     slow_m = (positions_m[-1] - positions_m[0]).mean(axis=0) / (n_slow - 1)
     fast_m = (positions_m[:, -1] - positions_m[:, 0]).mean(axis=0) / (n_fast - 1)
-    # Means are taken of differences, which are small: the mean of many equal z would drift by rounding.
+    # Average small differences, not positions: rounding would shift the mean of many equal z.
     centre_m = positions_m[0, 0] + (positions_m - positions_m[0, 0]).reshape(-1, 3).mean(axis=0)
     origin_m = centre_m - n_slow / 2 * slow_m - n_fast / 2 * fast_m
     try:

@@ -1,4 +1,4 @@
-"""How the beam was polarised, as files say it: by name, or by the factors they hold for each pixel."""
+"""The polarisation of the beam as files state it: by name, or by a factor for each pixel."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from orienteer.errors import OrienteerError
 
 
 def check_polarisation(kind: Any) -> Polarisation:
-    """The name, when it is one of "x", "y" and "none"."""
+    """Return the name, or raise an OrienteerError if it is not "x", "y" or "none"."""
     for known in POLARISATIONS:
         if kind == known:
             return known
@@ -19,7 +19,7 @@ def check_polarisation(kind: Any) -> Polarisation:
 def polarisation_of(
     factors: NDArray[Any], detector: Detector, tolerance: float = 1e-3
 ) -> Polarisation | None:
-    """The polarisation whose factors these are, in proportion; None where none fits better than the others.
+    """The polarisation whose factors are proportional to these; None if none clearly fits best.
 
     factors : (P,) factor of each pixel; only pixels that the detector covers and that are > 0 count.
     tolerance : largest deviation from a proportion, as a standard deviation relative to the mean.
@@ -32,5 +32,5 @@ def polarisation_of(
         ratio = factors[lit] / detector.polarisation(kind)[lit]
         spreads.append((float(ratio.std() / ratio.mean()), kind))
     (best, kind), (second, _), _ = sorted(spreads)
-    # On a small or distant detector all factors are 1, and nothing can be told.
+    # On a small or distant detector all factors are close to 1, and the kinds cannot be told apart.
     return kind if best < tolerance and best < 0.1 * second else None

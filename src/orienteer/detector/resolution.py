@@ -10,14 +10,14 @@ from orienteer.detector.detector import Detector, check_wavelength
 from orienteer.detector.masks import PixelUse
 from orienteer.errors import GeometryMismatch, OrienteerError
 
-# No particle that scatters as a whole is longer.
+# Larger than any particle that is imaged as a whole.
 _LARGEST_PARTICLE_A = 1e4
-# Where a ring still has a finite size on a plane square to the beam.
+# Largest 2θ of a ring: its radius on a plane square to the beam is infinite at 90 degrees.
 _LARGEST_RING_RAD = np.radians(85.0)
 
 
 def scattering_angle_rad(q_inv_A: float, wavelength_A: float) -> float:
-    """The angle 2θ between beam and scattered ray at a |q|, which a flat detector must see below 90 degrees.
+    """The angle 2θ between beam and scattered ray at a |q|; an error from 90 degrees, beyond a flat detector.
 
     >>> round(float(np.degrees(scattering_angle_rad(0.25, wavelength_A=2.0))), 6)
     28.955024
@@ -26,15 +26,16 @@ def scattering_angle_rad(q_inv_A: float, wavelength_A: float) -> float:
     if not 0 <= sine < sqrt(0.5):
         raise OrienteerError(
             f"{1 / q_inv_A:.4g} Å at a wavelength of {wavelength_A:.4g} Å scatters by 90 degrees or more.",
-            f"A flat detector ends before {wavelength_A / sqrt(2):.4g} Å; use a coarser edge or harder rays.",
+            f"A flat detector ends before {wavelength_A / sqrt(2):.4g} Å; "
+            "use a coarser edge or a shorter wavelength.",
         )
     return 2 * asin(sine)
 
 
 def edge_resolution_A(detector: Detector, wavelength_A: float) -> float:
-    """d in Å of the largest full ring inside the detector; infinite where the beam misses the detector.
+    """d in Å of the largest full ring inside the detector; infinite if the beam misses the detector.
 
-    The outline is the convex hull of the panels (of the pixel centres where there are no panels) on a plane
+    The outline is the convex hull of the panels (of the pixel centres if there are no panels) on a plane
     square to the beam, so gaps and the beam stop do not count; pixels behind the sample do not count either.
     """
     slope = _largest_ring_slope(_outline_slopes(detector))
@@ -43,14 +44,14 @@ def edge_resolution_A(detector: Detector, wavelength_A: float) -> float:
 
 
 def corner_resolution_A(detector: Detector, wavelength_A: float) -> float:
-    """The finest d in Å at the centre of a pixel that may be used; infinite where there is none."""
+    """The finest d in Å at the centre of a pixel that may be used; infinite if there is none."""
     used = detector.mask < PixelUse.NEVER
     q_inv_A = float(detector.q_length_inv_A(wavelength_A)[used].max(initial=0.0))
     return 1 / q_inv_A if q_inv_A > 0 else inf
 
 
 def refuse_no_detail(detector: Detector, wavelength_A: float) -> None:
-    """Refuse a detector whose pixels show no detail of any particle: something is in another unit.
+    """Raise an error if the pixels reach no detail of any particle: a length is probably in another unit.
 
     >>> from orienteer.detector.square import square_detector
     >>> refuse_no_detail(square_detector(64, pixel_size_m=75e-6, distance_m=20), wavelength_A=2.7)
@@ -111,7 +112,7 @@ def _outline_slopes(detector: Detector) -> NDArray[np.float64]:
 
 
 def _largest_ring_slope(slopes: NDArray[np.float64]) -> float:
-    """Distance from the origin to the nearest side of the points' convex hull; 0 when it lies outside."""
+    """Distance from the origin to the nearest side of the points' convex hull; 0 if the origin is outside."""
     from scipy.spatial import ConvexHull, QhullError
 
     if len(slopes) < 3:

@@ -1,4 +1,4 @@
-"""The geometry of light: from where a pixel is to the vector that it sees and the share of light it gets.
+"""From the position of a pixel to its scattering vector, its solid angle and its polarisation factor.
 
 Pure functions of positions in metres from the sample, with the beam along +z; NumPy in, NumPy out, CuPy in,
 CuPy out, and any leading axes.
@@ -33,7 +33,7 @@ def solid_angle_sr(positions_m: Array, area_vectors_m2: Array) -> Array:
 
 
 def polarisation_factor(vectors: Array, kind: Polarisation) -> Array:
-    """Share (...,) of the light that polarisation leaves: 1 − k_x² for "x", 1 − k_y² for "y", or their mean.
+    """Factor (...,) of the intensity due to polarisation: 1 − k_x² for "x", 1 − k_y² for "y", or their mean.
 
     vectors : (..., 3) unit vectors k_out, or Ewald vectors, which have the same x and y.
     """

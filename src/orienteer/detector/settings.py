@@ -38,12 +38,12 @@ class BeamSettings(Section):
         0.0,
         ge=0,
         le=1e20,
-        description="Photons of a pulse, with focus_fwhm_um and instead of the fluence; 0: not used.",
+        description="Photons in a pulse; needs focus_fwhm_um and replaces the fluence; 0: not used.",
     )
     focus_fwhm_um: tuple[float, ...] = Field(
         (),
         description="Full width at half maximum of the focus in um, one number or [x, y]; it only sets the "
-        "fluence, which is that at its peak for every particle.",
+        "fluence: every particle sits at the peak of the focus.",
     )
     polarisation: Literal["x", "y", "none"] = Field(
         "x", description="Direction of the electric field; none is unpolarised."
@@ -59,7 +59,7 @@ class BeamSettings(Section):
         "their mean is the photon energy unless that is given.",
     )
     line_weights: tuple[float, ...] = Field(
-        (), description="Share of the photons in each of these lines; empty: all alike."
+        (), description="Share of the photons in each of these lines; empty: equal shares."
     )
 
     @field_validator("focus_fwhm_um", mode="before")
@@ -86,16 +86,16 @@ class BeamSettings(Section):
                 "are both given; leave one out"
             )
         if self.pulse_photons > 0 and not self.focus_fwhm_um:
-            raise ValueError(f"pulse_photons = {self.pulse_photons:g} needs focus_fwhm_um to be a fluence")
+            raise ValueError(f"pulse_photons = {self.pulse_photons:g} needs focus_fwhm_um for the fluence")
         if self.focus_fwhm_um and self.pulse_photons == 0:
-            raise ValueError("focus_fwhm_um only sets the fluence of pulse_photons; give these too")
+            raise ValueError("focus_fwhm_um sets the fluence only with pulse_photons; give both")
         return self
 
     @model_validator(mode="after")
     def _lines_make_a_spectrum(self) -> Self:
         energies, weights = self.line_energies_eV, self.line_weights
         if not energies and weights:
-            raise ValueError("line_weights need line_energies_eV beside them")
+            raise ValueError("line_weights need line_energies_eV; give both")
         if weights and len(weights) != len(energies):
             raise ValueError(f"there are {len(weights)} line_weights for {len(energies)} line_energies_eV")
         if wrong := [energy for energy in energies if not 10 < energy <= 1e6]:
@@ -110,7 +110,7 @@ class BeamSettings(Section):
 
     @model_serializer(mode="wrap")
     def _only_what_counts(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Of two ways to say one thing only the one in use: what is written down can be read again."""
+        """Write only the one in use of two settings that exclude each other, so that it can be read again."""
         written: dict[str, Any] = write(self)
         by_lines = bool(self.line_energies_eV) and "photon_energy_eV" not in self.model_fields_set
         if self.wavelength_A > 0 or by_lines:
@@ -132,7 +132,7 @@ class DetectorSettings(Section):
         0.2,
         gt=1e-4,
         le=1000,
-        description="Distance from the sample in metres; also for a geometry file that leaves it open.",
+        description="Distance from the sample in metres; also for a geometry file that does not state it.",
     )
     edge_resolution_A: float = Field(
         0.0,
@@ -141,10 +141,10 @@ class DetectorSettings(Section):
         description="Resolution in A at the middle of a side, which sets the pixel size; 0: not used.",
     )
     beam_stop_radius_pixels: float = Field(
-        0.0, ge=0, le=5792, description="Pixels nearer to the beam than this are never used."
+        0.0, ge=0, le=5792, description="Pixels closer to the beam than this are never used."
     )
     corners: Literal["orient", "merge_only"] = Field(
-        "orient", description="Whether pixels beyond the half width may decide on orientations."
+        "orient", description="Whether pixels beyond the half width are used to orient, or only merged."
     )
 
 
@@ -186,7 +186,7 @@ def detector_from_settings(settings: DetectorSettings, wavelength_A: float | Non
     <Detector 'square': 1 panel, frame (128, 128), 16384 of 16384 pixels used, 0.2 m from the sample>
     """
     if settings.geometry:
-        # Only what the file leaves open is taken from the settings, so a distance of its own stays.
+        # Pass only what the user has set: a default must not override what the file states.
         given = settings.model_fields_set
         return open_detector(
             settings.geometry,

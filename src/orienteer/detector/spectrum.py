@@ -1,4 +1,4 @@
-"""Spectrum: the energies of one shot relative to the beam's, fixed or drawn anew for each shot."""
+"""Spectrum: the photon energies of a shot relative to the beam's, the same or random in each shot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ FWHM_PER_SIGMA = 2 * sqrt(2 * log(2))
 
 
 class SpectrumLike(Protocol):
-    """What draws the spectra of shots."""
+    """Anything that can draw the spectra of shots."""
 
     @property
     def n_lines(self) -> int:
-        """L, the lines of one shot."""
+        """L, the number of lines in one shot."""
         ...
 
     def draw(self, n_shots: int, generator: np.random.Generator) -> Lines:
@@ -45,7 +45,10 @@ class Spectrum:
         energies = np.array(self.relative_energies, dtype=np.float64)
         weights = np.array(self.weights, dtype=np.float64)
         if energies.ndim != 1 or energies.shape != weights.shape or not len(energies):
-            raise OrienteerError(f"a spectrum has {energies.shape} energies and {weights.shape} weights.")
+            raise OrienteerError(
+                f"the energies of a spectrum have shape {energies.shape} and its weights {weights.shape}; "
+                "expected one weight for each energy."
+            )
         if not np.all((energies > 0) & (energies < np.inf)):
             raise OrienteerError(
                 "the energies of a spectrum must be positive, relative to the photon energy."
@@ -70,13 +73,13 @@ class Spectrum:
 class SaseSpectrum:
     """Self-amplified spontaneous emission: each shot has its own random spikes.
 
-    A spike sits at a Gaussian energy and carries an exponentially distributed share of the photons, as the
-    intensity of one longitudinal mode does.  Energies and shares are independent, so the mean over shots is a
-    Gaussian spectrum of exactly the given width around the beam's energy, while the mean energy of a single
-    shot jitters by σ √(2 / (n_spikes + 1)).
+    The energy of a spike is drawn from a Gaussian, and its share of the photons from an exponential
+    distribution, like the intensity of one longitudinal mode.  Energies and shares are independent, so the
+    mean over shots is a Gaussian spectrum of exactly the given width around the beam's energy, while the mean
+    energy of a single shot jitters by σ √(2 / (n_spikes + 1)).
 
     bandwidth : relative full width at half maximum of the mean spectrum, up to 0.2.
-    n_spikes : spikes of a shot.
+    n_spikes : number of spikes in a shot.
     """
 
     bandwidth: float

@@ -1,7 +1,8 @@
 """SpiniFEL's HDF5 fields: scattering vectors in 1/m, solid angle and polarisation per pixel.
 
 The vectors lie on an Ewald sphere, so the wavelength follows from their curvature; the distance is the
-attribute ``det_distance`` or an argument.  Pixels are taken to lie in the plane square to the beam there.
+attribute ``det_distance`` or an argument.  The pixels are assumed to lie at that distance in a plane square
+to the beam.
 """
 
 from math import prod
@@ -35,9 +36,9 @@ def holds_spinifel_detector(group: h5py.Group) -> bool:
 def spinifel_geometry(
     group: h5py.Group, wavelength_A: float | None = None, distance_m: float | None = None
 ) -> GeometryFile:
-    """The detector of a SpiniFEL file with its wavelength and the polarisation that its factors are of.
+    """The detector of a SpiniFEL file with its wavelength and the polarisation that its factors imply.
 
-    wavelength_A : needed only where the vectors are flat; where they are curved it must agree with them.
+    wavelength_A : needed only if the vectors are flat; if they are curved it must agree with them.
     distance_m : by default the attribute ``det_distance``, else 1 m (only directions matter).
     """
     with reading(group.file.filename):
@@ -68,7 +69,7 @@ def spinifel_geometry(
 
 
 def spinifel_wavelength_A(group: h5py.Group) -> float | None:
-    """The wavelength in Å by which the vectors of a SpiniFEL file are curved; None where they are flat."""
+    """The wavelength in Å from the curvature of the vectors of a SpiniFEL file; None if they are flat."""
     with reading(group.file.filename):
         radius_inv_m = fit_ewald_radius(_read_vectors(group)[0].astype(np.float64))
     return None if radius_inv_m is None else A_PER_M / radius_inv_m
@@ -79,8 +80,8 @@ def write_spinifel_group(
 ) -> None:
     """Write the geometry fields of a SpiniFEL file; efficiency is folded into ``solid_angle``.
 
-    The arrays are (panels, slow, fast): a frame of two axes gains a leading 1, one of one axis two.  ``mask``
-    is ours; SpiniFEL ignores it.
+    The arrays are (panels, slow, fast): a frame with two axes gains a leading axis of length 1, a frame with
+    one axis gains two.  ``mask`` is an addition of Orienteer; SpiniFEL ignores it.
     """
     shape = (1, 1, *detector.frame_shape)[-max(3, len(detector.frame_shape)) :]
     q_inv_m = detector.q_inv_A(wavelength_A) * A_PER_M
@@ -146,7 +147,7 @@ def _read_per_pixel(
 def _panels_through(
     positions_m: NDArray[np.float64], frame_shape: tuple[int, ...], tolerance: float
 ) -> list[Panel] | None:
-    """One panel for each (slow, fast) part of the frame, or None where a part is no regular grid."""
+    """One panel for each (slow, fast) part of the frame, or None if a part is not a regular grid."""
     if len(frame_shape) < 2:
         return None
     parts = positions_m.reshape(-1, *frame_shape[-2:], 3)
@@ -174,13 +175,13 @@ def _areas_m2(
     solid_angle: NDArray[Any] | None,
     distance_m: float,
 ) -> NDArray[np.float64]:
-    """Areas (P,) from the solid angles where they are stored, else from the distance between neighbours."""
+    """Areas (P,) from the solid angles if they are stored, else from the distances between neighbours."""
     if solid_angle is not None:
         cubed = np.einsum("pi,pi->p", positions_m, positions_m) ** 1.5
         return np.asarray(np.clip(solid_angle, 0, None) * cubed / distance_m)
     if len(frame_shape) < 2 or min(frame_shape[-2:]) < 2:
         raise OrienteerError(
-            "the file has no solid_angle and its pixels are no grid, so their size is unknown.",
+            "the file has no solid_angle and its pixels form no grid, so their size is unknown.",
             "Give the detector with --geometry.",
         )
     parts = positions_m.reshape(-1, *frame_shape[-2:], 3)

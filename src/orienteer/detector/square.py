@@ -25,13 +25,13 @@ def square_detector(
 ) -> Detector:
     """A flat panel centred on the beam; frame (n_y, n_x), x along the fast axis, y along the slow one.
 
-    Of ``pixel_size_m``, ``distance_m`` and ``edge_resolution_A`` two are given and the third follows.  The
-    edge is the middle of a side (the shorter half width), so the corners reach to higher resolution.
+    Give two of ``pixel_size_m``, ``distance_m`` and ``edge_resolution_A``; the third follows.  The edge is
+    the middle of a side (the shorter half width), so the corners reach higher resolution.
 
     n_pixels : along both sides, or (n_slow, n_fast).
     edge_resolution_A : d = 1/|q| at the edge; needs the wavelength.
-    beam_stop_radius_pixels : pixels whose centre is nearer to the beam are never used.
-    corners : "merge_only" keeps pixels beyond the half width out of the orientations, as Dragonfly does.
+    beam_stop_radius_pixels : pixels whose centre is closer to the beam are never used.
+    corners : with "merge_only", pixels beyond the half width are merged but do not orient, as in Dragonfly.
 
     >>> detector = square_detector(4, pixel_size_m=0.001, distance_m=0.1)
     >>> detector.positions_m[:2]
@@ -81,7 +81,7 @@ def _size_and_distance(
         names = [field for field, value in given.items() if value is not None]
         raise OrienteerError(
             f"a square detector is set by two of {', '.join(given)}; given: {', '.join(names) or 'none'}.",
-            "Leave out the others, or name two of them.",
+            "Give exactly two of them.",
         )
     if pixel_size_m is not None and distance_m is not None:
         return float(pixel_size_m), float(distance_m)

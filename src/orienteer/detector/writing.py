@@ -1,4 +1,4 @@
-"""Writing a detector to a file of any format that we know; the ending of the name tells which."""
+"""Write a detector to a file of any known format, chosen by name or by the ending of the file name."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from orienteer.detector.detector import Detector, Polarisation
 from orienteer.detector.opening import Form
 from orienteer.errors import FileError, OrienteerError
 
-# The first format that claims an ending is the one that it means.
+# The first format that lists an ending is the one that the ending selects.
 ENDINGS: dict[Form, tuple[str, ...]] = {
     "Orienteer": (".h5", ".hdf5"),
     "CrystFEL": (".geom",),
@@ -27,7 +27,7 @@ def write_detector_file(
 ) -> Form:
     """Write the detector, whole or not at all; returns the name of the format.
 
-    form : one of the names in ``ENDINGS`` in any case; by default what the ending of the path means.
+    form : one of the names in ``ENDINGS``, in any case; by default the ending of the path decides.
     wavelength_A : needed for SpiniFEL, and written as photon energy into a ``.geom`` file.
     polarisation : of the beam, for the Dragonfly and SpiniFEL formats, which store corrections.
     """
@@ -78,4 +78,4 @@ def _choose(path: Path, form: str | None) -> Form:
             return name
     if form is not None:
         raise OrienteerError(f"a detector cannot be written as '{form}'.", f"Known formats: {known}.")
-    raise FileError(path, "has an ending that no detector format claims.", f"Known formats: {known}.")
+    raise FileError(path, "has an ending of no known detector format.", f"Known formats: {known}.")
