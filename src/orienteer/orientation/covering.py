@@ -28,10 +28,10 @@ def covering_radius_deg(grid: "PoseGrid") -> float:
             distances, entries = grid.tree.query(probe, k=_N_PATCH)
             centres, depths = hole_depths(grid.equivalents[entries])
             reach = 2 * np.arcsin(distances.max() / 2)
-            # A hole is certain when its whole ball lies inside the patch, where every pose is known.
+            # A hole is real only if its whole ball lies inside the patch: the hull ignores poses beyond it.
             certain = np.arccos(np.clip(centres @ probe, -1, 1)) + depths < reach
             deepest = max(deepest, np.max(depths[certain], initial=0.0))
-    except QhullError:  # a handful of poses in one plane have no hull; the probes have measured them
+    except QhullError:  # a few poses in one plane have no hull; the distances of the probes must do
         pass
     return float(np.degrees(2 * deepest))
 

@@ -1,4 +1,4 @@
-"""How far apart two orientations are, when a symmetric particle or a flat detector cannot tell some apart."""
+"""Angle between orientations, if symmetry or a flat Ewald sphere makes some of them indistinguishable."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,15 +14,15 @@ def angular_distance_deg(
     group: PointGroup | str | None = None,
     flat_ewald: bool = False,
 ) -> Array:
-    """Smallest turn, in degrees, that takes orientation a to one that looks like b, (...).
+    """Smallest turn, in degrees, that takes orientation a to b or to an equivalent of b, (...).
 
     Parameters
     ----------
     a, b : (..., 4) unit quaternions; shapes broadcast.
-    group : the particle's symmetry.  R and R S are then one orientation for every S of the group.
-    flat_ewald : whether the curvature of the Ewald sphere is negligible.  A pattern is then its own half turn
-        about the beam (Friedel), so that R and Rz(180°) R are one orientation: a symmetry of the laboratory
-        side, on the left.
+    group : the particle's symmetry.  R and R S then count as the same orientation for every S of the group.
+    flat_ewald : whether the curvature of the Ewald sphere is negligible.  By Friedel's law a half turn about
+        the beam then leaves a pattern unchanged, so R and Rz(180°) R count as the same orientation: a
+        symmetry of the laboratory, on the left.
 
     >>> from orienteer.orientation.quaternion import identity
     >>> float(angular_distance_deg(identity(), from_axis_angle([0, 0, 1], 100), "C4").round(9))
@@ -37,7 +37,7 @@ def angular_distance_deg(
 
 
 def _smallest_turn_deg(turn: Array, group: PointGroup | str | None) -> Array:
-    """Angle of the smallest of turn S over the group, from 0 to 180 degrees."""
+    """Smallest angle of (turn S) over all S of the group, from 0 to 180 degrees."""
     if group is not None:
         turn = nearest_equivalent(turn, as_point_group(group))
     xp, turn = as_quaternions(turn)
@@ -48,9 +48,9 @@ def _smallest_turn_deg(turn: Array, group: PointGroup | str | None) -> Array:
 def nearest_equivalent(
     quaternions: ArrayLike | Array, group: PointGroup, reference: ArrayLike | Array | None = None
 ) -> Array:
-    """Of the equivalents q S of each orientation the one nearest the reference (default identity), (..., 4).
+    """The equivalent q S of each orientation q that is nearest to the reference (default identity), (..., 4).
 
-    Among equally near ones the first in the order of the group is taken, with a tolerance against rounding.
+    If several are equally near within rounding, the first in the order of the group is taken.
     """
     xp, q, elements = as_quaternions(quaternions, group.quaternions)
     relative = q if reference is None else compose(inverse(reference), q)

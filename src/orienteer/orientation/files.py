@@ -1,4 +1,4 @@
-"""A grid of orientations on disk, in the two layouts that Dragonfly's users have."""
+"""Write a grid of orientations to a file, in one of the two layouts that Dragonfly reads."""
 
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from orienteer.orientation.pose_grid import PoseGrid
 def write_grid(path: Path, grid: PoseGrid) -> None:
     """Write the quaternions with their weights.
 
-    ``.h5`` holds one dataset ``quaternions`` (K, 5); any other ending gives text, the number of rotations
-    on the first line and then one rotation a line.  Both list w, x, y, z and the weight; weights sum to 1.
+    ``.h5`` holds one dataset ``quaternions`` (K, 5); any other ending gives text, with the number of
+    rotations on the first line and then one rotation per line.  Both list w, x, y, z and the weight; the
+    weights sum to 1.
     """
     table = np.column_stack([grid.quaternions, grid.weights])
     if path.suffix in (".h5", ".hdf5"):

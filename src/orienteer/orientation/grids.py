@@ -1,4 +1,4 @@
-"""The grid of a kind by its name, and the grid that a resolution and a particle size need."""
+"""Make a pose grid from the name of its kind, or from a resolution and a particle size."""
 
 from collections.abc import Callable
 
@@ -40,13 +40,13 @@ def grid_for_resolution(
     kind: str = "600-cell",
     group: PointGroup | str = "C1",
 ) -> PoseGrid:
-    """The coarsest grid that resolves a particle to a resolution: about one pose per speckle at the edge.
+    """The coarsest grid that is fine enough for a resolution: about one pose per speckle at the edge.
 
     A particle of diameter D shows n = D q_max speckles from the centre to the edge of its patterns, where
-    q_max = 1 / resolution_A (full period).  At the edge one speckle then spans 1/n rad of turn, and the
-    600-cell with n divisions covers all orientations to 4 / (tau^3 n) = 0.94 / n rad; the other kinds are
-    taken as fine as that, to within 5 %.  Reduction by a group other than I, T, D2 and C2 can widen the holes
-    at the border of the fundamental zone by about a third: look at ``covering_radius_deg``.
+    q_max = 1 / resolution_A (full period).  A turn by 1/n rad moves the edge by one speckle, and the 600-cell
+    with n divisions has a pose within 4 / (tau^3 n) = 0.94 / n rad of every orientation; the levels of the
+    other kinds are chosen to match this to within 5 %.  Reduction by a group other than I, T, D2 and C2 can
+    widen the holes at the border of the fundamental zone by about a third: check ``covering_radius_deg``.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def grid_for_resolution(
     for name, value in (("resolution_A", resolution_A), ("diameter_A", diameter_A)):
         if not (np.isfinite(value) and value > 0):
             raise OrienteerError(
-                f"{name} is {value}; it must be a positive length in Å.", "Give one such as 200."
+                f"{name} is {value}; it must be a positive length in Å.", "Give a number such as 200."
             )
     n_speckles = diameter_A / resolution_A
     if n_speckles > MOST_DIVISIONS:
         raise OrienteerError(
             f"a particle of {diameter_A:g} Å at {resolution_A:g} Å shows {n_speckles:.0f} speckles, "
-            f"and no grid of all orientations is made for more than {MOST_DIVISIONS}.",
+            f"but a grid of all orientations is made for at most {MOST_DIVISIONS}.",
             "Ask for a lower resolution, and refine around the best poses with near() and children().",
         )
     n_speckles = max(1, int(np.ceil(n_speckles - 1e-9)))
@@ -82,5 +82,5 @@ def grid_for_resolution(
 
 
 def _poses_to_cover(n_speckles: int, constant_deg: float) -> float:
-    """Poses that cover as finely as the 600-cell with n_speckles divisions, to within 5 %."""
+    """Number of poses to cover as finely as the 600-cell with n_speckles divisions, to within 5 %."""
     return float((constant_deg / (1.05 * covering_bound_deg(n_speckles))) ** 3)

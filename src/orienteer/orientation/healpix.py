@@ -1,4 +1,4 @@
-"""Centres of HEALPix pixels: equal areas on the sphere, each divided in four from level to level.
+"""Centres of HEALPix pixels, which have equal areas on the sphere; each level divides every pixel in four.
 
 Górski et al., Astrophys. J. 622, 759 (2005); the projection is that of Calabretta & Roukema, MNRAS 381, 865
 (2007): the sphere unrolled on a plane, where the twelve base pixels and all their divisions are squares
@@ -39,7 +39,7 @@ def pixel_centres(level: int, pixel: ArrayLike) -> tuple[NDArray[np.float64], ND
 
 
 def _even_bits(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The bits 0, 2, 4, ... of each number pushed together."""
+    """The number that bits 0, 2, 4, ... of each number form."""
     gathered = np.zeros_like(numbers)
     for bit in range(16):
         gathered |= ((numbers >> (2 * bit)) & 1) << bit

@@ -1,4 +1,4 @@
-"""The Hopf grid: HEALPix directions times even turns about them; equal volumes, 8 children per pose.
+"""The Hopf grid: HEALPix directions times evenly spaced spins about them; equal weights, 8 children per pose.
 
 Every rotation is a spin about the particle's z axis and then a turn that takes z to a direction on the sphere
 (Yershova et al., Int. J. Robotics Research 29, 801, 2010).  Pixels of equal area times equal steps of spin
@@ -15,12 +15,12 @@ from orienteer.orientation.healpix import pixel_centres
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import canonical, compose, from_axis_angle, normalise
 
-_N_BASE_SPINS = 6  # at level 0; then a step of spin is about as long as a pixel is wide
+_N_BASE_SPINS = 6  # at level 0: a step of spin is then about as long as a pixel is wide, at every level
 _FINEST_LEVEL = 6  # 19 million rotations
 
 
 def n_rotations(level: int) -> int:
-    """Rotations of the Hopf grid: 72 times 8 for every level.
+    """Number of rotations in the Hopf grid: 72 times 8^level.
 
     >>> [n_rotations(level) for level in (0, 1, 2, 3)]
     [72, 576, 4608, 36864]
@@ -29,7 +29,7 @@ def n_rotations(level: int) -> int:
 
 
 def hopf(level: int) -> PoseGrid:
-    """The grid of a level, HEALPix nside = 2^level.  The children of pose k are 8 k to 8 k + 7 one level on.
+    """The grid of a level, HEALPix nside = 2^level; the next level has 8 k to 8 k + 7 as children of pose k.
 
     A pose number is its base pose (of 72) followed by one digit from 0 to 7 per level: two bits choose the
     quarter of the pixel, one bit the half of the spin.
@@ -49,8 +49,8 @@ def hopf(level: int) -> PoseGrid:
     polar, azimuth = pixel_centres(level, pixel)
     spin_deg = (spin + 0.5) * 360 / (_N_BASE_SPINS << level)
 
-    # Azimuth and polar angle alone would twist the spin of neighbours near the poles.  The shortest turn from
-    # the centre of the base pixel to the pixel keeps all descendants of a pose together.
+    # With azimuth and polar angle alone, the zero of the spin would twist between neighbours near the poles.
+    # The shortest turn from the centre of the base pixel keeps all descendants of a pose together.
     base_polar, base_azimuth = pixel_centres(0, base // _N_BASE_SPINS)
     to_base = compose(_about_z(np.degrees(base_azimuth)), from_axis_angle([0, 1, 0], np.degrees(base_polar)))
     to_pixel = compose(
@@ -79,6 +79,6 @@ def _direction(polar: NDArray[np.float64], azimuth: NDArray[np.float64]) -> NDAr
 
 
 def _shortest_turn(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turns (K, 4) about start x end that take unit vectors (K, 3) to others less than 180° away."""
+    """Turns (K, 4) about start x end that take unit vectors start (K, 3) to end, less than 180° away."""
     scalar = 1 + np.sum(start * end, axis=-1, keepdims=True)
     return normalise(np.concatenate([scalar, np.cross(start, end)], axis=-1))  # type: ignore[no-any-return]

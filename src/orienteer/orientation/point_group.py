@@ -1,4 +1,4 @@
-"""PointGroup: the rotations that leave a particle as it is."""
+"""PointGroup: the rotations that leave a particle unchanged."""
 
 import re
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from orienteer.orientation.quaternion import canonical, compose, from_axis_angle
 
 GOLDEN_RATIO = (1 + np.sqrt(5)) / 2
 _DRAGONFLY_NAMES = {"A5": "I", "S4": "O"}
-# The groups of the rotations of polyhedra, the largest first.
+# The rotation groups of the regular polyhedra, the largest first.
 POLYHEDRA = ("I", "O", "T")
 
 
 @dataclass(frozen=True)
 class PointGroup:
-    """A chiral point group by its Schoenflies name: "C1", "Cn", "Dn", "T", "O" or "I" (n up to 99).
+    """A chiral point group with its Schoenflies name: "C1", "Cn", "Dn", "T", "O" or "I" (n up to 99).
 
     A symmetric particle looks the same after its own rotation S, so the orientations R and R S (first S,
     then R) cannot be told apart: symmetry acts on the particle's side, on the right.
@@ -29,7 +29,7 @@ class PointGroup:
     x, y, z and five-fold axes along (±τ, ±1, 0) and its cyclic permutations, so that its elements are the
     vertices of the 600-cell and map every 600-cell grid onto itself.
 
-    Names are read in either case; Dragonfly's A5 and S4 are I and O.
+    Names may be in upper or lower case; Dragonfly's A5 and S4 mean I and O.
 
     >>> PointGroup("a5"), PointGroup("a5").order
     (PointGroup(name='I'), 60)

@@ -1,4 +1,4 @@
-"""PoseGrid: a finite set of orientations that stands for all, with weights, children and neighbours."""
+"""PoseGrid: a finite set of orientations that represents all, with weights, children and neighbours."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PoseGrid:
-    """K orientations with quadrature weights, and the finer grid below them.
+    """K orientations with quadrature weights, and a way to the next finer grid.
 
     quaternions : (K, 4) float64 unit quaternions, read-only.
     log_weights : (K,) float64, logarithms of the weights, which sum to 1: the prior of a uniform orientation.
@@ -27,8 +27,8 @@ class PoseGrid:
     level : the fineness: divisions n of the 600-cell, Hopf level, or number of super-Fibonacci poses.
     point_group : the particle's symmetry.  The grid holds one of the equivalents R S of each orientation, and
         all distances are the smallest among equivalents.
-    finer : makes the next finer grid, in its own order.
-    children_in_order : whether that order already lists the 8 children of pose 0, then of pose 1, and so on.
+    finer : function that makes the next finer grid, in that grid's natural order.
+    children_in_order : whether this order already lists the 8 children of pose 0, then of pose 1, and so on.
     """
 
     quaternions: NDArray[np.float64]
@@ -79,18 +79,20 @@ class PoseGrid:
         return refine(self)
 
     def fine(self) -> "PoseGrid":
-        """The next finer grid, about 8 times as many poses, ordered so that children lie side by side."""
+        """The next finer grid, with about 8 times as many poses; the children of a pose follow each other."""
         return self._refinement.fine
 
     @property
     def child_start(self) -> NDArray[np.int64]:
-        """First child of every pose in ``fine()``, and the number of all children at the end, (K + 1,)."""
+        """Index of the first child of every pose in ``fine()``, then the number of all children, (K + 1,)."""
         return self._refinement.start
 
     def children(self, k: int) -> range:
-        """The poses of ``fine()`` below pose k: a contiguous range; each fine pose has exactly one parent."""
+        """The children of pose k in ``fine()``, a contiguous range; each fine pose has exactly one parent."""
         if not 0 <= k < len(self):
-            raise OrienteerError(f"there is no pose {k} in a grid of {len(self)}.", "Poses count from 0.")
+            raise OrienteerError(
+                f"there is no pose {k} in a grid of {len(self)} poses.", "Poses are counted from 0."
+            )
         return range(int(self.child_start[k]), int(self.child_start[k + 1]))
 
     def reduced(self, group: PointGroup | str) -> "PoseGrid":
@@ -100,15 +102,15 @@ class PoseGrid:
         return reduce_grid(self, as_point_group(group))
 
     def turned(self, quaternion: ArrayLike) -> "PoseGrid":
-        """The poses q of a grid that no symmetry has reduced, turned to q t.
+        """The grid with every pose q replaced by q t; only for a grid that no symmetry has reduced.
 
-        quaternion : (4,), the turn t.  It moves the grid against the axes of a symmetric particle.  A grid
-            that has the symmetry itself holds every orientation as often as there are equivalents; a turned
-            one holds as many different ones instead.
+        quaternion : (4,), the turn t, which moves the grid relative to the axes of a symmetric particle.  If
+            the grid itself has the symmetry, it holds all equivalents of each of its poses, which say the
+            same about the particle; a turned grid holds poses that are not equivalent instead.
         """
         if self.point_group.order > 1:
             raise OrienteerError(
-                f"a grid that was reduced by {self.point_group} cannot be turned.", "Turn the whole grid."
+                f"a grid that was reduced by {self.point_group} cannot be turned.", "Turn the full grid (C1)."
             )
         turn = normalise(to_numpy(quaternion))
         quaternions = np.asarray(compose(self.quaternions, turn))
@@ -127,7 +129,7 @@ class PoseGrid:
         """A k-d tree of ``equivalents``; entry i belongs to pose i // (2 * order)."""
         from scipy.spatial import KDTree
 
-        # The grids are even, so the quicker build costs nothing in the search.
+        # The poses are evenly spread, so the tree that is quicker to build is as quick to search.
         return KDTree(self.equivalents, compact_nodes=False, balanced_tree=False)
 
     def near(self, quaternion: ArrayLike, angle_deg: float) -> NDArray[np.int64]:
@@ -144,11 +146,10 @@ class PoseGrid:
 
     @cached_property
     def covering_radius_deg(self) -> float:
-        """Distance in degrees from the worst-placed orientation to its nearest pose, measured.
+        """Measured distance in degrees from the orientation that is farthest from all poses to its nearest.
 
-        Exact for up to 8 000 poses (equivalents counted); for larger grids the deepest of the holes that
-        100 000 random orientations fell into, each hole measured exactly: a lower bound, at most a few
-        per cent too small.
+        Exact for up to 8 000 poses (equivalents counted).  In larger grids 100 000 random orientations find
+        the holes, and the deepest ones are measured exactly: a lower bound, at most a few per cent too small.
         """
         from orienteer.orientation.covering import covering_radius_deg
 
@@ -161,7 +162,7 @@ class PoseGrid:
             return 180.0
         own = 2 * self.point_group.order
         n_neighbours = 2
-        while True:  # a pose may first meet equivalents of itself; look further until all have met another
+        while True:  # the nearest entries may be the pose's own equivalents; take more until all find another
             chords, entries = self.tree.query(self.quaternions, k=n_neighbours)
             foreign = np.where(entries // own == np.arange(len(self))[:, None], np.inf, chords)
             if np.all(np.isfinite(foreign.min(axis=1))):
@@ -170,16 +171,16 @@ class PoseGrid:
 
 
 def _finer_and_turned(grid: PoseGrid, turn: NDArray[np.float64]) -> PoseGrid:
-    """The grid below one that was turned; a function by itself, so that grids travel between processes."""
+    """The next finer grid, turned as well; a module-level function, so that grids can be pickled."""
     return grid.finer().turned(turn)
 
 
 def chord_of_angle(angle_deg: float) -> float:
-    """Distance in 4D between unit quaternions of rotations an angle apart (their 4D angle is half of it)."""
+    """Distance in 4D between unit quaternions of rotations an angle apart (twice the angle between them)."""
     return float(2 * np.sin(np.radians(angle_deg) / 4))
 
 
 def angle_of_chord(chord: ArrayLike) -> NDArray[np.float64]:
-    """Rotation angle in degrees between unit quaternions with the same sign at a distance in 4D."""
+    """Rotation angle in degrees between unit quaternions of matching sign at a distance in 4D."""
     half_chord = np.minimum(np.asarray(chord, dtype=np.float64) / 2, 1)
     return np.asarray(np.degrees(4 * np.arcsin(half_chord)))

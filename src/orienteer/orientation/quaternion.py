@@ -11,7 +11,7 @@ array([0., 1., 0.])
 array([0., 0., 1.])
 
 q and -q are the same rotation; :func:`canonical` picks one of the two.  Everything is computed in float64,
-and if one argument lives on the GPU the result does too.
+and if one argument is on the GPU, the result is too.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ ZERO = 1e-12
 
 
 def as_float64(*arrays: ArrayLike | Array) -> tuple[Any, ...]:
-    """The common array library of the arguments, followed by the arguments as its float64 arrays."""
+    """The array library that suits all arguments, followed by the arguments as float64 arrays of it."""
     on_gpu = [array for array in arrays if is_on_gpu(array)]
     xp = array_namespace(on_gpu[0] if on_gpu else np.empty(0))
     return xp, *(xp.asarray(array, dtype=xp.float64) for array in arrays)
@@ -48,16 +48,16 @@ def identity() -> NDArray[np.float64]:
 
 
 def normalise(quaternions: ArrayLike | Array) -> Array:
-    """Unit quaternions along the given ones, (..., 4)."""
+    """The quaternions scaled to length 1, (..., 4)."""
     xp, q = as_quaternions(quaternions)
     length = xp.linalg.vector_norm(q, axis=-1, keepdims=True)
     if not bool(xp.all(xp.isfinite(length) & (length > 0))):
-        raise OrienteerError("a quaternion of length 0, or with NaN or infinite components, is no rotation.")
+        raise OrienteerError("a quaternion of length 0, or with NaN or infinity, is not a rotation.")
     return q / length
 
 
 def canonical(quaternions: ArrayLike | Array) -> Array:
-    """Of q and -q the one whose first non-zero component is positive, (..., 4).
+    """q or -q, whichever has a positive first non-zero component, (..., 4).
 
     Components below 1e-12 count as zero, so that rounding cannot decide the sign of a half turn.
     """
@@ -94,7 +94,7 @@ def inverse(quaternions: ArrayLike | Array) -> Array:
 def rotate(quaternions: ArrayLike | Array, vectors: ArrayLike | Array) -> Array:
     """The turned vectors r' = R r, (..., 3).  Shapes before the last axis broadcast.
 
-    Many vectors by many rotations is cheaper as a product with :func:`to_matrix`.
+    To turn many vectors by many rotations, a matrix product with :func:`to_matrix` is cheaper.
     """
     as_quaternions(quaternions)
     xp, q, r = as_float64(quaternions, vectors)
@@ -125,7 +125,7 @@ def from_matrix(matrices: ArrayLike | Array) -> Array:
     """Canonical unit quaternions of rotation matrices R with r' = R r, (..., 4).
 
     The entries of R give all products 4 q_i q_j.  The row of that 4 x 4 matrix with the largest diagonal is q
-    times a number that is at least 1, so nothing is lost for any trace (Shepperd, J. Guidance 1, 223, 1978).
+    times a factor >= 2, so no trace of R causes a loss of precision (Shepperd, J. Guidance 1, 223, 1978).
     """
     xp, m = as_float64(matrices)
     if m.ndim < 2 or m.shape[-2:] != (3, 3):
@@ -133,7 +133,7 @@ def from_matrix(matrices: ArrayLike | Array) -> Array:
     defect = xp.abs(xp.matmul(m, xp.matrix_transpose(m)) - xp.eye(3))
     if not bool(xp.all(defect < 1e-3)) or not bool(xp.all(xp.linalg.det(m) > 0)):
         raise OrienteerError(
-            "a matrix is no proper rotation (its rows are not orthonormal, or it mirrors).",
+            "a matrix is not a rotation: its rows are not orthonormal, or it mirrors.",
             "Orthogonalise it first; a mirrored particle cannot be reached by turning.",
         )
     xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
@@ -165,7 +165,7 @@ def from_axis_angle(axis: ArrayLike | Array, angle_deg: ArrayLike | Array) -> Ar
 
 
 def to_axis_angle(quaternions: ArrayLike | Array) -> tuple[Array, Array]:
-    """Unit axes (..., 3) and right-handed angles (...) in degrees from 0 to 180; no turn has the axis z."""
+    """Unit axes (..., 3) and right-handed angles (...) in degrees, 0 to 180; the identity gets the axis z."""
     xp, q = as_quaternions(quaternions)
     q = canonical(q)
     length = xp.linalg.vector_norm(q[..., 1:], axis=-1)
@@ -177,8 +177,8 @@ def to_axis_angle(quaternions: ArrayLike | Array) -> tuple[Array, Array]:
 def random_uniform(n: int, seed: int | np.random.Generator) -> NDArray[np.float64]:
     """n rotations drawn uniformly from all rotations, (n, 4) canonical; the first m do not depend on n.
 
-    Four normal deviates have no preferred direction in 4D, and the uniform distribution on the 3-sphere is
-    that of the rotations.
+    Four normal deviates have no preferred direction in 4D, and a uniform distribution on the 3-sphere is a
+    uniform distribution of rotations.
     """
     return canonical(normalise(np.random.default_rng(seed).standard_normal((n, 4))))  # type: ignore[no-any-return]
 
@@ -186,8 +186,9 @@ def random_uniform(n: int, seed: int | np.random.Generator) -> NDArray[np.float6
 def mean(quaternions: ArrayLike | Array, weights: ArrayLike | Array | None = None) -> Array:
     """The rotation nearest to N given ones (..., N, 4) with weights (..., N), (..., 4) canonical.
 
-    It maximises the weighted sum of (q . mean)^2, so the sign of each q does not matter: the eigenvector of
-    the weighted sum of q q^T with the largest eigenvalue (Markley et al., J. Guidance 30, 1193, 2007).
+    It maximises the weighted sum of (q . mean)^2, so the sign of each q does not matter.  It is the
+    eigenvector of the weighted sum of q q^T with the largest eigenvalue (Markley et al., J. Guidance 30,
+    1193, 2007).
     """
     xp, q = as_quaternions(quaternions)
     if q.ndim < 2 or q.shape[-2] == 0:

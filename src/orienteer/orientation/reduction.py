@@ -1,4 +1,4 @@
-"""Finer and smaller grids from a grid: children of every pose, and one pose of each set of equivalents."""
+"""Refine a grid (children of every pose), or reduce it by symmetry (one pose of each set of equivalents)."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +12,7 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.pose_grid import PoseGrid
 from orienteer.orientation.quaternion import compose, inverse
 
-_SAME_CHORD = 1e-7  # rounding stays far below, grid spacings far above
+_SAME_CHORD = 1e-7  # rounding errors are far smaller, grid spacings far larger
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +28,10 @@ class Refinement:
 
 
 def refine(coarse: PoseGrid) -> Refinement:
-    """The next finer grid in the order of its parents.
+    """The next finer grid, sorted by the parents of its poses.
 
-    The parent of a fine pose is the nearest coarse one; equally near ones take turns.  In a symmetric grid a
-    child is stored as that of its equivalents which lies nearest to its parent.
+    The parent of a fine pose is the nearest coarse pose; if several are equally near, they take turns.  In a
+    symmetric grid each child is stored as the equivalent that is nearest to its parent.
     """
     fine = coarse.finer()
     if coarse.children_in_order:
@@ -46,7 +46,7 @@ def refine(coarse: PoseGrid) -> Refinement:
 
 
 def _nearest_parent(coarse: PoseGrid, fine: PoseGrid) -> NDArray[np.int64]:
-    """Index of the coarse pose nearest to each fine one; fine pose j takes the j-th of equally near ones."""
+    """Index of the coarse pose nearest to each fine pose; fine pose j takes number j mod n of n ties."""
     # A midpoint of the 600-cell lattice has at most 6 equally near parents (the corners of an octahedron).
     n_candidates = min(8, len(coarse.equivalents))
     chords, entries = coarse.tree.query(fine.quaternions, k=n_candidates)
@@ -59,12 +59,12 @@ def _nearest_parent(coarse: PoseGrid, fine: PoseGrid) -> NDArray[np.int64]:
 
 
 def reduce_grid(grid: PoseGrid, group: PointGroup) -> PoseGrid:
-    """One pose of each set of equivalents R S: those closest to the identity (a fundamental zone).
+    """One pose of each set of equivalents R S: the one closest to the identity (a fundamental zone).
 
-    A pose on the border of the zone shares its weight with the equivalents that are as close, and poses that
-    are equivalents of each other are joined.  If the group maps the grid onto itself (I, T, D2 and C2 on a
-    600-cell grid) that leaves exactly K / order poses with exact weights.  Otherwise the zone cuts the grid
-    where it happens to lie, and the weights are scaled to sum to 1.
+    The weight of a pose on the border of the zone is divided by the number of equally close equivalents, and
+    poses that are equivalents of each other are joined.  If the group maps the grid onto itself (I, T, D2 and
+    C2 on a 600-cell grid), exactly K / order poses with exact weights remain.  Otherwise the border of the
+    zone cuts the grid at arbitrary places, and the weights are scaled to sum to 1.
     """
     if grid.point_group.order > 1:
         if grid.point_group == group:
@@ -103,7 +103,7 @@ def _finer_reduced(grid: PoseGrid, group: PointGroup) -> PoseGrid:
 
 
 def _first_equivalent(quaternions: NDArray[np.float64], group: PointGroup) -> NDArray[np.int64]:
-    """For each orientation the index of the first one in the list that is its equivalent, (N,)."""
+    """For each orientation, the index of the first orientation in the list that is its equivalent, (N,)."""
     from scipy.spatial import KDTree
 
     first = np.arange(len(quaternions))

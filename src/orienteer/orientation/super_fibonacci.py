@@ -1,4 +1,4 @@
-"""Super-Fibonacci spirals: any number of nearly even rotations, with equal weights.
+"""Super-Fibonacci spirals: any number of nearly evenly spread rotations, with equal weights.
 
 Alexa, "Super-Fibonacci Spirals: Fast, Low-Discrepancy Sampling of SO(3)", CVPR 2022.
 """
