@@ -32,7 +32,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "a photon energy of NaN": (lambda: CARBON.amplitude([0, 0, 0], np.nan), "photon_energy_eV"),
     "a shift of two numbers": (lambda: PAIR.translated([1, 2]), r"shift_A .* \(2,\)"),
     "a centre of two numbers": (lambda: PAIR.centred([1, 2]), r"centre_A .* \(2,\)"),
-    "a rotation of length 0": (lambda: PAIR.rotated([0, 0, 0, 0]), "no rotation"),
+    "a rotation of length 0": (lambda: PAIR.rotated([0, 0, 0, 0]), "is not a rotation"),
     "several rotations": (lambda: PAIR.rotated(np.ones((2, 4))), r"one quaternion, got shape \(2, 4\)"),
     "an atom that is not there": (lambda: PAIR.selected([7]), "2 atoms"),
     "a mask of another length": (lambda: PAIR.selected(np.array([True])), "2 atoms"),

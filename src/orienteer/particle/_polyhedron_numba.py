@@ -2,7 +2,7 @@
 
 The integral of exp(ik·r) over a simplex is its volume times n! times the divided difference of exp at the
 phases of its corners (Hermite and Genocchi), here at imaginary arguments i a, i b, ...  Divided differences
-have no singular directions: where phases nearly agree a Taylor series takes over from the quotient.
+have no singular directions: if phases nearly agree, a Taylor series replaces the quotient.
 """
 
 import numpy as np
@@ -48,7 +48,7 @@ def _by_series(phases, n, n_terms):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _over_edge(a, b, exp_a, exp_b):  # type: ignore[no-untyped-def]
-    """exp[ia, ib], with exp_a = e^{ia} and exp_b = e^{ib} at hand."""
+    """exp[ia, ib], given exp_a = e^{ia} and exp_b = e^{ib}."""
     difference = b - a
     if abs(difference) > 0.3:
         return (exp_b - exp_a) / complex(0.0, difference)
@@ -61,8 +61,8 @@ def _over_edge(a, b, exp_a, exp_b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _over_face(a, b, c, exp_a, exp_b, exp_c, scratch):  # type: ignore[no-untyped-def]
-    """exp[ia, ib, ic]: the mean of exp over a triangle, halved."""
-    # Order the corners so that a and c are farthest apart: the quotient below is then as benign as it can be.
+    """exp[ia, ib, ic]: half the mean of exp over a triangle."""
+    # Order the corners so that a and c are farthest apart: the quotient below then loses the fewest digits.
     if a > b:
         a, b, exp_a, exp_b = b, a, exp_b, exp_a
     if b > c:
@@ -92,7 +92,7 @@ def polyhedron_transform(q, vertices, triangles, double_areas, normals, sextuple
         scratch = np.zeros(4)
         total = 0.0 + 0.0j
         if k2 * radius * radius < 1.0:
-            # The sum over faces would lose digits to 1/k²: add up tetrahedra, whose series converges at once.
+            # Dividing by a small k² would cost digits: sum over tetrahedra, whose series converges quickly.
             for f in range(triangles.shape[0]):
                 scratch[0] = 0.0
                 for v in range(3):

@@ -17,7 +17,7 @@ C0, C1, C2, C3, C4, C5, C6, C7, C8 = (_COS[k] / _FACTORIAL[2 * k] for k in range
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _sum_block(qx, qy, qz, x, y, z, strength_re, strength_im):  # type: ignore[no-untyped-def]
-    """Σ_j strength_j exp(2πi q·r_j): own sine and cosine, so that the loop becomes vector instructions."""
+    """Σ_j strength_j exp(2πi q·r_j); polynomials for sine and cosine let the compiler vectorise the loop."""
     re = 0.0
     im = 0.0
     for j in range(x.shape[0]):

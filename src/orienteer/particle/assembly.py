@@ -1,4 +1,4 @@
-"""Biological assemblies: copies of the chains of a file where its operators put them."""
+"""Biological assemblies: copies of the chains of a file, placed by the operators of the file."""
 
 import os
 from collections import defaultdict
@@ -24,7 +24,7 @@ def build_assembly(
     name: str,
     remarks: list[str],
 ) -> Structure:
-    """Copies of the chains where the assembly puts them; the file as it is when it describes none."""
+    """Copies of the chains, placed by the assembly; the unchanged structure if the file describes none."""
     if len(assemblies) == 0:
         return structure
     found = [assembly for assembly in assemblies if assembly.name == name]
@@ -33,7 +33,7 @@ def build_assembly(
         raise FileError(
             path,
             f"has no assembly '{name}'; it has {existing}.",
-            "Choose one, or none for the deposited atoms.",
+            "Choose one of these, or none for the deposited atoms.",
         )
     parts: list[NDArray[np.int64]] = []
     positions: list[NDArray[np.float64]] = []
@@ -66,9 +66,7 @@ def build_assembly(
             positions.append(structure.positions_A[members] @ matrix.T + shift)
             chains.append(_copied_names(atoms.labels.chain[members], copies))
     if n_atoms == 0:
-        raise FileError(
-            path, f"assembly '{name}' names no chain that the file holds.", "Try without an assembly."
-        )
+        raise FileError(path, f"assembly '{name}' names no chain of this file.", "Try without an assembly.")
     built = structure.selected(np.concatenate(parts))
     if len(built) != len(structure):
         remarks.append(

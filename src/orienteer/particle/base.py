@@ -15,8 +15,8 @@ from orienteer.particle.checked_numbers import as_numbers
 class Particle(Protocol):
     """An object near the origin whose complex scattering amplitude F(q) is known exactly.
 
-    F(q) = ∫ ρ(r) exp(+2πi q·r) dr in electrons, with q in 1/Å and no 2π in q.  ``photon_energy_eV``
-    matters to atoms only: it adds their anomalous terms f' + i f''; None leaves them out.
+    F(q) = ∫ ρ(r) exp(+2πi q·r) dr in electrons, with q in 1/Å and no 2π in q.  ``photon_energy_eV`` only
+    affects atoms: it adds their anomalous terms f' + i f''; None leaves them out.
     """
 
     @property
@@ -36,7 +36,7 @@ class Particle(Protocol):
 
 
 def remarks_of(particle: Particle) -> tuple[str, ...]:
-    """Sentences on what was left out or decided when the particle was made; none for most."""
+    """Sentences about what was left out or decided when the particle was made; empty for most particles."""
     return tuple(getattr(particle, "remarks", ()))
 
 

@@ -83,7 +83,7 @@ def sphere(radius_A: float, density: float = PROTEIN_DENSITY) -> Spheroid:
 
 
 def core_shell(radii_A: Sequence[float], densities: Sequence[float]) -> "Sum":
-    """Concentric layers, inside first: ``densities[i]`` fills from the radius before to ``radii_A[i]``.
+    """Concentric layers, inside first: ``densities[i]`` fills from ``radii_A[i-1]`` (or 0) to ``radii_A[i]``.
 
     radii_A : rising, Å; densities : electrons per Å³, one per layer.
     """
@@ -94,7 +94,10 @@ def core_shell(radii_A: Sequence[float], densities: Sequence[float]) -> "Sum":
         )
     steps = np.append(np.asarray(densities[:-1]) - np.asarray(densities[1:]), densities[-1])
     if not steps.any():
-        raise OrienteerError(f"layers of densities {list(densities)} scatter nothing.", "Give one a density.")
+        raise OrienteerError(
+            f"layers of densities {list(densities)} scatter nothing.",
+            "Give at least one layer a density.",
+        )
     return Sum(
         tuple(Part(sphere(r, float(step))) for r, step in zip(radii_A, steps, strict=True) if step != 0)
     )
@@ -102,7 +105,7 @@ def core_shell(radii_A: Sequence[float], densities: Sequence[float]) -> "Sum":
 
 @dataclass(frozen=True)
 class Part:
-    """One particle of a sum: ``scale`` times it, moved by ``offset_A``.  A scale of −1 cuts a hole."""
+    """One particle of a sum, multiplied by ``scale`` and moved by ``offset_A``; a scale of −1 cuts a hole."""
 
     particle: Particle
     scale: float = 1.0
@@ -155,7 +158,7 @@ class Sum:
 
 
 def ball_transform(u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Transform of the unit ball over its volume, 3 (sin u − u cos u) / u³, precise for small u too."""
+    """Transform of the unit ball divided by its volume, 3 (sin u − u cos u) / u³, also exact for small u."""
     small = np.abs(u) < 0.5
     safe = np.where(small, 1.0, u)
     s = np.where(small, u, 0.0) ** 2

@@ -1,4 +1,4 @@
-"""Numbers as a caller gave them, looked at before they enter a formula."""
+"""Checks of the numbers that a caller gave, before they enter a formula."""
 
 from textwrap import shorten
 from typing import Any
@@ -10,7 +10,7 @@ from orienteer.errors import OrienteerError
 
 
 def as_numbers(values: ArrayLike, name: str, hint: str = "") -> NDArray[np.float64]:
-    """The values as float64, each of them finite; ``name`` says in errors what they are."""
+    """The values as float64, all of them finite; error messages call them ``name``."""
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -16,10 +16,10 @@ from orienteer.particle.superposing import superposition
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """What the shots of an experiment may hold: one of several particles, with given probabilities.
+    """Several particles with probabilities; every shot of an experiment holds one of them.
 
     particles : C particles.
-    weights : (C,) how often each occurs; scaled to sum to 1.  By default all alike.
+    weights : (C,) how often each occurs; scaled to sum to 1.  By default all are equal.
     names : C names for tables and pictures.
     """
 
@@ -58,7 +58,7 @@ class Ensemble:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was left out or decided, each sentence once, after the names of the particles it is about."""
+        """What was left out or decided: each sentence once, preceded by the names of its particles."""
         about: dict[str, list[str]] = {}
         for name, particle in zip(self.names, self.particles, strict=True):
             for remark in remarks_of(particle):
@@ -79,7 +79,7 @@ def ensemble_on_path(
 
 
 class _Path:
-    """Two structures matched and superposed once, for any number of states between them."""
+    """Two structures that are matched and superposed once, to make any number of states between them."""
 
     def __init__(self, first: Structure, second: Structure) -> None:
         of_first, of_second = match_atoms(first, second)
@@ -89,8 +89,8 @@ class _Path:
         self.end = replace(end, positions_A=end.positions_A @ rotation.T + shift)
         distance = np.sqrt(((self.end.positions_A - self.start.positions_A) ** 2).sum(axis=1).mean())
         remark = (
-            f"{len(of_first)} atoms are common to the ends of the path (of {len(first)} and {len(second)}), "
-            f"which lie {distance:.1f} Å apart in the root mean square."
+            f"{len(of_first)} atoms are common to the ends of the path (of {len(first)} and {len(second)}); "
+            f"their root-mean-square distance is {distance:.1f} Å."
         )
         self.remarks = (
             *(f"First end of the path: {remark}" for remark in first.remarks),

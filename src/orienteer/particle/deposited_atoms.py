@@ -62,7 +62,7 @@ class DepositedAtoms:
                 path,
                 f"{counted(misplaced.sum(), 'atom lacks', 'atoms lack')} valid coordinates, such as "
                 f"{name_atoms(labels, misplaced)}.",
-                "Mend or leave out these lines of the file.",
+                "Correct or remove these lines of the file.",
             )
         water_column, hetero_column = np.array(flags, dtype=bool).T
         return DepositedAtoms(
@@ -75,11 +75,11 @@ class DepositedAtoms:
 
 
 def choose_alternates(atoms: DepositedAtoms, altloc: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Indices of the atoms to keep, and occupancies in which each kept conformer stands for its alternates.
+    """Indices of the atoms to keep, and occupancies in which each kept conformer replaces its alternates.
 
-    A conformer is as likely as its atoms are occupied in the mean, so that the number of its atoms does not
-    matter; of equally likely ones the earlier letter is kept.  Every atom of it gets the sum over all
-    letters, at most 1, also where the other conformers lack that atom.
+    The share of a conformer is the mean occupancy of its atoms, so that their number does not matter; of
+    conformers with equal shares the first letter is kept.  Every atom of the kept conformer gets the sum of
+    the shares of all letters, at most 1, even if the other conformers lack that atom.
     """
     occupancy = atoms.occupancy.copy()
     keep = atoms.altloc == ""
@@ -89,7 +89,7 @@ def choose_alternates(atoms: DepositedAtoms, altloc: str) -> tuple[NDArray[np.in
         residue = labels.chain[j], int(labels.residue_number[j]), labels.insertion_code[j]
         by_residue[residue][str(atoms.altloc[j])].append(j)
     for conformers in by_residue.values():
-        # Rounded, for 0.33 added up over six and over seven atoms is still the same occupancy.
+        # Rounded, because the means of 0.33 over six and over seven atoms may differ in the last digit.
         share = {
             letter: round(float(atoms.occupancy[members].mean()), 6) for letter, members in conformers.items()
         }
@@ -102,7 +102,7 @@ def choose_alternates(atoms: DepositedAtoms, altloc: str) -> tuple[NDArray[np.in
 
 
 def name_atoms(labels: AtomLabels, chosen: Any) -> str:
-    """The first three of the chosen atoms, as a reader finds them in the file."""
+    """The first three of the chosen atoms, named so that a reader finds them in the file."""
     first = np.flatnonzero(chosen)[:3]
     return ", ".join(
         f"'{labels.atom_name[j]}' of {labels.residue_name[j]} {labels.residue_number[j]} ({labels.chain[j]})"

@@ -9,7 +9,7 @@ from orienteer.particle.scatterers import gaussian_table
 from orienteer.particle.solvent import WATER_DENSITY
 from orienteer.particle.structure import Structure
 
-_ATOM_RADIUS_A = 1.7  # where an atom ends: the van der Waals radius of carbon
+_ATOM_RADIUS_A = 1.7  # used for every atom: the van der Waals radius of carbon
 _WATER_RADIUS_A = 1.4
 _MOST_VOXELS = 100_000_000
 
@@ -24,12 +24,12 @@ def hydration_layer(
     """Water on the surface of a structure, as a structure of its own; add it: ``structure + layer``.
 
     thickness_A : how far the layer reaches beyond the surface of the atoms.
-    density : electrons per Å³; for a particle within bulk solvent only the excess counts (about 0.03).
-    spacing_A : voxels of this size become one Gaussian ball each, σ half the spacing.
-    outside_only : leave out closed cavities, which water reaches only from inside.
+    density : electrons per Å³; for a particle in bulk solvent, give only the excess over it (about 0.03).
+    spacing_A : edge of a voxel; each voxel becomes one Gaussian ball with σ of half the spacing.
+    outside_only : leave out closed cavities, which water cannot reach from outside.
 
-    Water fills the voxels that lie outside the atoms, within the thickness of one, and where a water molecule
-    finds room.
+    Water fills the voxels that lie outside all atoms, within ``thickness_A`` of the surface of an atom, and
+    where a water molecule has room.
     """
     for value, what in ((thickness_A, "thickness"), (spacing_A, "spacing")):
         if not (np.isfinite(value) and value > 0):
@@ -43,7 +43,8 @@ def hydration_layer(
     layer = wet & (distance >= _ATOM_RADIUS_A) & (distance < _ATOM_RADIUS_A + thickness_A)
     if not layer.any():
         raise OrienteerError(
-            f"a hydration layer of {thickness_A} Å has no voxel of {spacing_A} Å.", "Make the spacing finer."
+            f"a hydration layer of {thickness_A} Å contains no voxel of {spacing_A} Å.",
+            "Make the spacing finer.",
         )
     x, y, z = (axis[index] for axis, index in zip(axes, np.nonzero(layer), strict=True))
     ball = gaussian_table([density * spacing_A**3], spacing_A / 2, name="water")
@@ -52,7 +53,7 @@ def hydration_layer(
 
 
 def _voxel_axes(structure: Structure, thickness_A: float, spacing_A: float) -> list[NDArray[np.float64]]:
-    """Voxel centres along x, y and z, with a margin that water can pass around all atoms."""
+    """Voxel centres along x, y and z, with a margin so wide that water can pass around all atoms."""
     margin = _ATOM_RADIUS_A + max(thickness_A, 2 * _WATER_RADIUS_A) + 2 * spacing_A
     low, high = structure.positions_A.min(axis=0) - margin, structure.positions_A.max(axis=0) + margin
     counts = np.ceil((high - low) / spacing_A)
@@ -85,12 +86,12 @@ def _distance_to_atoms(
 def _reached_by_water(
     distance: NDArray[np.float64], spacing_A: float, outside_only: bool
 ) -> NDArray[np.bool_]:
-    """Voxels that some water molecule covers, whose centre keeps its distance from all atoms."""
+    """Voxels that a water molecule can cover without coming too close to an atom."""
     from scipy.ndimage import distance_transform_edt, label
 
     centres = distance >= _ATOM_RADIUS_A + _WATER_RADIUS_A
     if outside_only:
         regions, _ = label(centres)
         centres = regions == regions[0, 0, 0]
-    # Half a voxel more, since the true surface lies anywhere between two voxel centres.
+    # Half a voxel more, because the true surface can lie anywhere between two voxel centres.
     return np.asarray(distance_transform_edt(~centres) * spacing_A <= _WATER_RADIUS_A + spacing_A / 2)

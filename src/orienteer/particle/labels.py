@@ -1,4 +1,4 @@
-"""Names of atoms: chain, residue and atom, as a structure file gives them."""
+"""Labels of atoms: chain, residue and atom name, as in a structure file."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class AtomLabels:
-    """The names of N atoms in columns, as a structure file gives them."""
+    """The labels of N atoms in columns, as in a structure file."""
 
     chain: NDArray[np.str_]
     residue_number: NDArray[np.int64]
@@ -30,7 +30,7 @@ class AtomLabels:
 
 
 def join_labels(first: AtomLabels | None, second: AtomLabels | None) -> AtomLabels | None:
-    """Labels of both in order; None when either has none."""
+    """Labels of both, first then second; None if either is None."""
     if first is None or second is None:
         return None
     return AtomLabels(

@@ -1,4 +1,4 @@
-"""Which atoms of two structures are the same."""
+"""Match atoms: find which atoms of two structures are the same."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from orienteer.particle.superposing import LikeChains, pair_chains
 
 Indices = NDArray[np.int64]
 
-_POINTS_PER_CHAIN = 64  # enough to tell how chains lie
+_POINTS_PER_CHAIN = 64  # atoms of each chain by which chains are paired; enough to show how the chains lie
 
 
 def match_atoms(first: Structure, second: Structure) -> tuple[Indices, Indices]:
     """Indices of the common atoms in both, (M,) and (M,), in the order of the first.
 
-    Atoms match by chain, residue and atom name.  Residue numbers of a chain may differ by a
-    constant, and like chains pair by how they lie in space, for depositors number and name them differently.
-    Structures without labels match in order when they hold the same elements one by one.
+    Atoms match by chain, residue and atom name.  Depositors number and name chains differently, so residue
+    numbers of a chain may differ by a constant, and identical chains are paired by their place in space.
+    Structures without labels match in order if they list the same elements in the same order.
     """
     of_first = of_second = np.empty(0, dtype=np.int64)
     if first.labels is not None and second.labels is not None:
@@ -42,7 +42,10 @@ def _elements(structure: Structure) -> NDArray[np.str_]:
 
 @dataclass(frozen=True)
 class _ChainKind:
-    """Chains of one sequence of atoms: their names, and the atom numbers of each, (n_chains, n_atoms)."""
+    """Chains with the same sequence of atoms: their names, and the indices of their atoms.
+
+    members : (n_chains, n_atoms).
+    """
 
     names: list[str]
     members: Indices
@@ -96,7 +99,7 @@ def _match_by_label(
 
 
 def _chain_kinds(labels: AtomLabels) -> list[_ChainKind]:
-    """Chains grouped by their sequence of residue and atom names, wherever their numbers start."""
+    """Chains grouped by their sequence of residue and atom names, whatever number they start with."""
     groups: dict[bytes, list[tuple[str, Indices]]] = defaultdict(list)
     for name in dict.fromkeys(labels.chain.tolist()):
         members = np.flatnonzero(labels.chain == name)
@@ -124,7 +127,7 @@ def _common_atoms(first: AtomLabels, second: AtomLabels) -> tuple[Indices, Indic
 
 
 def _numbering_shift(first: AtomLabels, second: AtomLabels) -> int:
-    """What to add to residue numbers of the first chain so that most residue names agree with the second."""
+    """Number to add to the residue numbers of the first chain so that most names agree with the second."""
     residues_1 = dict(zip(first.residue_number.tolist(), first.residue_name.tolist(), strict=True))
     residues_2 = dict(zip(second.residue_number.tolist(), second.residue_name.tolist(), strict=True))
     numbers_1, numbers_2 = np.array(list(residues_1)), np.array(list(residues_2))
@@ -132,7 +135,7 @@ def _numbering_shift(first: AtomLabels, second: AtomLabels) -> int:
     shifts, votes = np.unique((numbers_2[None, :] - numbers_1[:, None])[same], return_counts=True)
     if len(shifts) == 0:
         return 0
-    # Of equally good shifts the least is the likeliest.
+    # Of equally good shifts, take the smallest.
     best = shifts[votes == votes.max()]
     return int(best[np.abs(best).argmin()])
 

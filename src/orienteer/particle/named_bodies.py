@@ -1,4 +1,4 @@
-"""The built-in bodies, by name: something to scatter without a file."""
+"""The built-in bodies, by name: particles that need no file."""
 
 from collections.abc import Callable
 
@@ -21,8 +21,8 @@ LOOSE_DENSITY = 0.36
 def virus(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
     """An icosahedral virus: a protein shell, a loosely filled layer, and a denser core of the same shape.
 
-    diameter_A : from corner to opposite corner; the shell is a tenth of it thick, the core 0.7 of it wide.
-    density : of the shell, in electrons per Å³; the inside keeps its ratio to it.
+    diameter_A : from corner to opposite corner; the shell is 0.1 of it thick, and the core 0.7 of it wide.
+    density : of the shell, in electrons per Å³; the densities inside scale with it.
     """
     scale = density / PROTEIN_DENSITY
     outer = icosahedron(diameter_A, density)
@@ -32,12 +32,12 @@ def virus(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
 
 
 def two_domains(diameter_A: float, density: float = PROTEIN_DENSITY) -> Sum:
-    """A large and a small ellipsoid, grown together and inclined to each other: no axis, plane or centre.
+    """A large and a small ellipsoid that overlap at a tilt: a body without symmetry axis, plane or centre.
 
-    The large one is tilted in the plane of both centres and the small one out of it, so that no mirror plane
-    is left; three unequal axes each leave no axis either.
+    The two are tilted in different planes, so there is no mirror plane; each has three unequal axes, so there
+    is no rotation axis either.
 
-    diameter_A : all of it lies in a ball of this diameter.
+    diameter_A : the whole body lies in a ball of this diameter.
     """
     as_positive(diameter_A, "diameter_A", "Å")
     d = diameter_A
@@ -59,8 +59,8 @@ def _turn(axis: tuple[float, float, float], angle_deg: float) -> tuple[float, fl
 def random_blobs(diameter_A: float, n_blobs: int, seed: int, density: float = PROTEIN_DENSITY) -> Structure:
     """Gaussian balls of unequal weight and width at random places: an object without any symmetry.
 
-    Centres and two standard deviations of every ball lie within the diameter; together the balls hold the
-    electrons of a ball of a quarter of the volume at ``density``.
+    Every ball lies within the diameter out to two standard deviations.  Together the balls have as many
+    electrons as a quarter of a solid sphere of this diameter at ``density``.
     """
     as_positive(diameter_A, "diameter_A", "Å")
     for value, name, least in ((n_blobs, "n_blobs", 1), (seed, "seed", 0)):

@@ -1,4 +1,4 @@
-"""Opening a structure: which atoms of a PDB or mmCIF file scatter, and where."""
+"""Open a structure: choose which atoms of a PDB or mmCIF file scatter, and where they are."""
 
 import os
 from dataclasses import replace
@@ -31,18 +31,18 @@ def open_structure(
 ) -> Structure:
     """The atoms of a PDB or mmCIF file (gzipped or not), ready to scatter.
 
-    assembly : name of the biological assembly to build; a file that describes none is taken as it is.
+    assembly : name of the biological assembly to build; a file that describes no assembly is used as it is.
         None: the deposited coordinates.
-    altloc : "highest" keeps in each residue the alternate conformation of highest occupancy and gives it the
-        occupancy of all, since one particle holds one of them (of equals the first); "all" keeps every one
-        with its own occupancy; a letter keeps that one where it exists, else the highest.
+    altloc : "highest" keeps, in each residue, the alternate conformation of highest occupancy (the first of
+        equal ones) and gives it the occupancy of all together, since each particle has just one of them;
+        "all" keeps every one with its own occupancy; a letter keeps that one if it exists, else the highest.
     model : number of the model, from 1.
-    waters, hydrogens, hetero_atoms : whether to keep these; deuterium counts as hydrogen, and waters are
-        not counted among the hetero atoms.
+    waters, hydrogens, hetero_atoms : whether to keep these; deuterium counts as hydrogen, and waters do not
+        count as hetero atoms.
     occupancies, b_factors : whether to use those of the file; else 1 and 0.
     centre : whether to move the centre of the electrons to the origin.
 
-    What was left out or decided is told in ``Structure.remarks``.
+    ``Structure.remarks`` says what was left out or decided.
 
     >>> from pathlib import Path
     >>> line = "ATOM      {0}  {1}   GLY A   1      {0}.000   0.000   0.000  1.00 20.00           {1}"
@@ -52,7 +52,7 @@ def open_structure(
     """
     if altloc not in ("highest", "all") and len(altloc) != 1:
         raise OrienteerError(
-            f"altloc '{altloc}' is no way to choose alternate locations.",
+            f"altloc '{altloc}' does not name a choice of alternate locations.",
             'Give "highest", "all" or one letter.',
         )
     deposited = read_structure_file(path)
@@ -60,7 +60,7 @@ def open_structure(
         raise FileError(
             path,
             f"has no model {model}; its models are numbered 1 to {len(deposited)}.",
-            "Give one of these.",
+            "Give one of these numbers.",
         )
     remarks: list[str] = []
     if len(deposited) > 1:
@@ -80,7 +80,7 @@ def open_structure(
     if not keep.any():
         raise FileError(
             path,
-            "has no atoms left after the choice of waters, hydrogens and hetero atoms.",
+            "has no atoms left without the waters, hydrogens and hetero atoms that were excluded.",
             "Keep some of them: see [particle] in orienteer settings.",
         )
     atoms = _checked(path, atoms.selected(keep), occupancies, b_factors, remarks)
@@ -98,7 +98,7 @@ def open_structure(
     if assembly is not None:
         structure = build_assembly(path, structure, atoms, deposited.assemblies, assembly, remarks)
     if occupancies and (mean := float(structure.occupancy.mean())) < 0.9:
-        remarks.append(f"Occupancies average {mean:.2f}; without them every atom would count whole.")
+        remarks.append(f"Occupancies average {mean:.2f}; turn them off to count every atom fully.")
     structure = replace(structure, remarks=tuple(remarks))
     return structure.centred() if centre else structure
 
@@ -110,7 +110,7 @@ def _checked(
     b_factors: bool,
     remarks: list[str],
 ) -> DepositedAtoms:
-    """The atoms with B factors to use, after a look at all numbers that will be used."""
+    """The atoms with the B factors to use, after a check of all numbers that will be used."""
     b_factor = atoms.b_factor_A2 if b_factors else np.zeros(len(atoms))
     for column, what, lowest, highest, used in (
         (atoms.occupancy, "occupancy", 0.0, 1.05, occupancies),

@@ -83,13 +83,13 @@ def convex_polyhedron(points_A: ArrayLike, density: float = PROTEIN_DENSITY) -> 
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     inward = np.einsum("fi,fi->f", normals, hull.equations[:, :3]) < 0
     triangles[inward] = triangles[inward][:, [0, 2, 1]]
-    # Joggled or merged facets may leave slivers of no area; they carry nothing and have no normal.
+    # Leave out degenerate triangles: without an area they contribute nothing and have no normal.
     areas = np.linalg.norm(normals, axis=1)
     return Polyhedron(vertices, triangles[areas > 1e-12 * areas.max()], density)
 
 
 def icosahedron(diameter_A: float, density: float = PROTEIN_DENSITY) -> Polyhedron:
-    """A regular icosahedron with two-fold axes along x, y and z, as the point group I.
+    """A regular icosahedron with two-fold axes along x, y and z, like the point group I.
 
     diameter_A : from corner to opposite corner; between opposite faces it is 0.795 of that.
     """

@@ -14,14 +14,14 @@ from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, 
 class ScattererTable:
     """Form factors f(q) = Σ_g amplitude_g exp(−width_g |q|² / 4), plus f' + i f'' at the photon energy.
 
-    A width is written like a B factor: a Gaussian of standard deviation σ has width 8π²σ², and the
+    A width is defined like a B factor: a Gaussian of standard deviation σ has width 8π²σ², and the
     constant term of a tabulated form factor has width 0.
 
     names : T names, such as "C" or "blob".
     amplitudes : (T, G) electrons; unused places are 0.
     widths_A2 : (T, G) Å².
     atomic_numbers : (T,) the element whose anomalous terms apply; 0 for none.
-    elements : T chemical elements, "" for what is no atom.
+    elements : T chemical elements, "" for scatterers that are not atoms.
     """
 
     names: tuple[str, ...]
@@ -44,9 +44,9 @@ class ScattererTable:
         return np.asarray(np.where(self.amplitudes != 0, self.widths_A2, 0.0).max(axis=1, initial=0.0))
 
     def anomalous_terms(self, photon_energy_eV: float | None) -> NDArray[np.complex128]:
-        """f' + i f'' of every kind at the photon energy, (T,); zeros when the energy is None.
+        """f' + i f'' of every kind at the photon energy, (T,); zeros if the energy is None.
 
-        Calculated by the method of Cromer and Liberman, elements 3 to 92; the others have none.
+        Calculated by the method of Cromer and Liberman for elements 3 to 92; zero for all others.
         """
         terms = np.zeros(len(self), dtype=np.complex128)
         if photon_energy_eV is None:
@@ -67,8 +67,8 @@ class ScattererTable:
 def element_table(elements: Iterable[str]) -> ScattererTable:
     """One row per chemical element, from the International Tables (1992): four Gaussians and a constant.
 
-    Each row is scaled (by less than 0.1 %) so that f(0) is the atomic number exactly: the electron count
-    of a structure is then its F(0).  Deuterium scatters as hydrogen; charges of ions are not applied.
+    Each row is scaled (by less than 0.1 %) so that f(0) is exactly the atomic number: F(0) of a structure is
+    then its number of electrons.  Deuterium scatters like hydrogen; ions are treated as neutral atoms.
 
     >>> element_table(["C", "Zn"]).n_electrons.round(9)
     array([ 6., 30.])

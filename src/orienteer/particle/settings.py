@@ -1,4 +1,4 @@
-"""Settings of what scatters, and the particles they describe."""
+"""Settings of the particle, and the particles that they describe."""
 
 from dataclasses import replace
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ class ParticleSettings(Section):
     """What scatters: a structure file or a built-in body, its conformations and its solvent.
 
     The default, a virus of 300 Å, suits a detector of 128 × 128 pixels of 0.625 mm at 0.2 m and 4600 eV: its
-    pixels are 0.00116 1/Å apart, so two of them fall on a speckle while the particle is smaller than 430 Å.
+    pixels are 0.00116 1/Å apart, so a speckle is at least two pixels wide for particles of up to 430 Å.
     """
 
     structure: str = Field(
@@ -42,9 +42,9 @@ class ParticleSettings(Section):
     )
     axis_ratio: float = Field(0.6, gt=0.01, le=1, description="Short over long axis of the spheroid.")
     n_blobs: int = Field(12, ge=1, le=100_000, description="Gaussian balls in the body named blobs.")
-    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the places of the blobs.")
+    seed: int = Field(1, ge=0, lt=2**63, description="Seed of the random body named blobs.")
     assembly: str = Field(
-        "1", description="Biological assembly to build; none takes the atoms as they were deposited."
+        "1", description="Biological assembly to build; none uses the atoms as they were deposited."
     )
     altloc: str = Field(
         "highest", description="Alternate locations: highest (occupancy), all, or the letter to prefer."
@@ -54,13 +54,13 @@ class ParticleSettings(Section):
     hydrogens: bool = Field(True, description="Keep the hydrogens of the file.")
     hetero_atoms: bool = Field(True, description="Keep ligands and ions of the file.")
     occupancies: bool = Field(
-        True, description="Use the occupancies of the file; otherwise every atom counts whole."
+        True, description="Use the occupancies of the file; otherwise every atom counts fully."
     )
-    b_factors: bool = Field(True, description="Use the B factors of the file; otherwise atoms stand still.")
+    b_factors: bool = Field(True, description="Use the B factors of the file; otherwise they are zero.")
     anomalous: bool = Field(True, description="Add the anomalous terms f' and f'' at the photon energy.")
     solvent_contrast: bool = Field(
         False,
-        description="Subtract the bulk water that the atoms displace: a particle in water.",
+        description="Subtract the bulk water that the atoms displace, as for a particle in water.",
     )
     solvent_density: float = Field(
         WATER_DENSITY,
@@ -81,15 +81,15 @@ class ParticleSettings(Section):
         0.0,
         ge=0,
         le=5,
-        description="Electron density of that layer; 0: 0.334, or 0.03 with solvent_contrast.",
+        description="Electron density of that layer; 0 means 0.334, or 0.03 with solvent_contrast.",
     )
-    conformations: tuple[str, ...] = Field((), description="Further structures that occur beside the first.")
+    conformations: tuple[str, ...] = Field((), description="Further structures that occur besides the first.")
     path_fractions: tuple[float, ...] = Field(
         (),
-        description="States between structure (0) and the one entry of conformations (1) that occur instead.",
+        description="States to use instead, between structure (0) and the one entry of conformations (1).",
     )
     weights: tuple[float, ...] = Field(
-        (), description="How often each state occurs, in the order given; empty: all alike."
+        (), description="How often each state occurs, in the order given; empty: all equally often."
     )
 
 
@@ -157,7 +157,7 @@ def _open_one(name: str, settings: ParticleSettings) -> Particle:
 
 
 def _with_solvent(particle: Particle, settings: ParticleSettings) -> Particle:
-    """A structure with its hydration layer and its contrast; analytic bodies have neither."""
+    """The particle with the wanted solvent contrast and hydration layer; an error for analytic bodies."""
     wanted = settings.solvent_contrast or settings.hydration_A > 0
     if not wanted:
         return particle

@@ -13,7 +13,7 @@ from orienteer.particle.checked_numbers import as_numbers, as_numbers_for_each, 
 from orienteer.particle.labels import AtomLabels, join_labels
 from orienteer.particle.scatterers import ScattererTable, gaussian_table, join_tables
 
-# A scatterer counts as ending this many standard deviations of its broadest Gaussian from its centre.
+# A scatterer is taken to end this many standard deviations of its broadest Gaussian from its centre.
 _EXTENT_IN_SIGMAS = 6.0
 
 
@@ -27,7 +27,7 @@ class Structure:
     occupancy : (N,), by default 1.
     b_factor_A2 : (N,) isotropic B, by default 0; an atom is damped by exp(−B |q|² / 4).
     labels : chain, residue and atom names, or None.
-    remarks : sentences on what was left out or decided when the atoms were chosen.
+    remarks : sentences about what was left out or decided when the atoms were chosen.
     """
 
     positions_A: NDArray[np.float64]
@@ -120,7 +120,7 @@ class Structure:
         return replace(self, positions_A=self.positions_A + as_vector_A(shift_A, "shift_A"))
 
     def rotated(self, quaternion: ArrayLike) -> "Structure":
-        """Turned about the origin, r' = R r; its amplitude at q is that of the unturned one at Rᵀ q."""
+        """Turned about the origin, r' = R r; its amplitude at q is that of the unturned structure at Rᵀ q."""
         unit = normalise(quaternion)
         if unit.shape != (4,):
             raise OrienteerError(
@@ -154,12 +154,12 @@ class Structure:
         return replace(self, table=self.table.without_anomalous_terms())
 
     def amplitude(self, q_inv_A: ArrayLike, photon_energy_eV: float | None = None) -> NDArray[np.complex128]:
-        """F(q) by the direct sum over atoms in float64: the slow exact reference.
+        """F(q) by the direct sum over atoms in float64: slow and exact, the reference for faster methods.
 
         F(q) = Σ_j occupancy_j [f_j(|q|) + f'_j + i f''_j] exp(−B_j |q|²/4) exp(+2πi q·r_j)
 
         q_inv_A : (..., 3) 1/Å.
-        photon_energy_eV : energy of the anomalous terms; None leaves them out.
+        photon_energy_eV : energy for the anomalous terms; None leaves them out.
         Returns (...,) complex128 electrons.
         """
         from orienteer.particle._structure_numba import sum_over_atoms

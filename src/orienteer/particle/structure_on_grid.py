@@ -1,10 +1,10 @@
 """The amplitude of a structure on a uniform grid, by non-uniform fast Fourier transforms.
 
-Atoms of one kind and one B factor share one profile f(|q|) exp(−B |q|²/4), and their sum is that profile
+Atoms of one kind and one B factor share the profile f(|q|) exp(−B |q|²/4); together they scatter this profile
 times one transform of their positions.  A structure has many (kind, B) pairs, but their profiles are so alike
-that a few of them span all the others: an interpolative decomposition picks these few and says how much of
-each every atom carries.  There are then as many transforms as picked profiles, 3 to 12 as a rule, for any
-number of B factors.
+that every one is a linear combination of a few.  An interpolative decomposition picks these few and gives
+their shares in each atom.  Only one transform per picked profile is then needed, usually 3 to 12, whatever
+the number of B factors.
 """
 
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from orienteer.particle.scatterers import ScattererTable
     from orienteer.particle.structure import Structure
 
-_BATCH_BYTES = 2**30  # transforms made in one call may take this much memory, one being the least
-_MOST_CANDIDATES = 1024  # profiles among which the few are picked at first
-_CHUNK = 4096  # profiles looked at together
+_BATCH_BYTES = 2**30  # memory for the transforms of one call, which makes at least one
+_MOST_CANDIDATES = 1024  # profiles from which the first choice is made
+_CHUNK = 4096  # profiles represented together
 
 
 def structure_on_grid(
@@ -36,14 +36,14 @@ def structure_on_grid(
     spacing = grid_spacing(axis)
     n = len(axis)
     anomalous = structure.table.anomalous_terms(photon_energy_eV)
-    # The grid of q is periodic in r with period 1 / spacing, so whole turns may be dropped.
+    # exp(2πi q·r) on the grid has period 1 / spacing in x, y and z, so whole turns may be dropped.
     turns = spacing * structure.positions_A
     x, y, z = np.ascontiguousarray(2 * np.pi * (turns - np.round(turns)).T)
 
     picked, shares = pick_profiles(structure, axis, anomalous, eps / 4)
     grid = np.zeros((n, n, n), dtype=np.complex128)
     n_batch = max(1, min(len(picked), _BATCH_BYTES // (16 * n**3)))
-    # The finer internal grid of finufft costs most of the memory; 1.25 is its leaner choice.
+    # Most of the memory goes into finufft's finer internal grid; 1.25 is the smaller one of its two choices.
     oversampling = 1.25 if eps >= 1e-8 else 2.0
     for start in steps(range(0, len(picked), n_batch), "Transform of the atoms"):
         batch = slice(start, min(start + n_batch, len(picked)))
@@ -63,7 +63,7 @@ def pick_profiles(
 ) -> tuple[NDArray[np.float64], NDArray[np.complex128]]:
     """The few (kind, B) pairs whose profiles span those of all atoms, and each atom's share of them.
 
-    error : largest deviation of any profile, relative to the largest value of any.
+    error : largest deviation of any profile, relative to the largest value of all profiles.
     Returns the picked pairs (M, 2) and the shares (M, N): profile of atom j = Σ_m shares[m, j] profile_m.
     """
     from scipy.linalg import qr, solve_triangular
@@ -81,7 +81,7 @@ def pick_profiles(
         rank = int(np.count_nonzero(np.abs(np.diagonal(triangle)) > tolerance * scale))
         picked = pairs[candidates[order[:rank]]]
         basis = _profiles(picked, structure.table, anomalous, q)
-        if rank:  # none are left of scatterers without any strength
+        if rank:  # 0 if no scatterer has any strength
             orthonormal, triangle = qr(basis, mode="economic")
         shares = np.empty((rank, len(pairs)), dtype=np.complex128)
         deviation = np.empty(len(pairs))
@@ -93,13 +93,13 @@ def pick_profiles(
             deviation[chunk] = np.abs(basis @ shares[:, chunk] - wanted).max(axis=0)
         if deviation.max() <= error * scale or rank == min(len(q), len(pairs)):
             return picked, shares[:, pair_of_atom.reshape(-1)]
-        # The worst represented pairs become candidates too, and the next pick is finer.
+        # Add the worst represented pairs to the candidates, and pick with a smaller tolerance.
         candidates = np.union1d(candidates, np.argsort(deviation)[-_MOST_CANDIDATES // 8 :])
         tolerance /= 4
 
 
 def _sample_radii(axis_inv_A: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values of |q| that hold the profiles: from the smallest non-zero one of the grid to its corner."""
+    """Values of |q| at which profiles are compared: 0, and from the grid spacing to the grid's corner."""
     corner = np.sqrt(3) * float(np.abs(axis_inv_A).max())
     if corner == 0:
         return np.zeros(1)
@@ -108,7 +108,7 @@ def _sample_radii(axis_inv_A: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spread_choice(n: int) -> NDArray[np.int64]:
-    """At most ``_MOST_CANDIDATES`` of 0..n−1, ends included; pairs are sorted by kind, then B."""
+    """At most ``_MOST_CANDIDATES`` evenly spaced numbers of 0..n−1; the pairs are sorted by kind, then B."""
     return np.unique(np.linspace(0, n - 1, min(n, _MOST_CANDIDATES)).round().astype(np.int64))
 
 
@@ -136,7 +136,7 @@ def _add_with_profile(
     b_factor: float,
     anomalous: complex,
 ) -> None:
-    """grid += profile × transform, with each Gaussian of the profile as a product over x, y and z."""
+    """grid += profile × transform, where each Gaussian of the profile is a product over x, y and z."""
     from orienteer.particle._structure_numba import add_with_gaussians
 
     amplitudes = np.append(table.amplitudes[kind].astype(np.complex128), anomalous)

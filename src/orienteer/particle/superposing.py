@@ -1,4 +1,4 @@
-"""Laying one set of points over another, and finding which of several like chains is which."""
+"""Superpose one set of points on another, and pair the identical chains of two structures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _MOST_ROUNDS = 20
 
 
 def superposition(moving: Points, fixed: Points) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The rotation R and shift t so that R r + t brings ``moving`` nearest to ``fixed``, (N, 3) each.
+    """The rotation R and shift t for which R r + t brings ``moving`` nearest to ``fixed``, (N, 3) each.
 
-    Always a proper rotation: the mirror image might lie nearer, but would be another molecule.
+    R is never a reflection: a mirror image might fit better, but is a different molecule.
     """
     moving_centre, fixed_centre = moving.mean(axis=0), fixed.mean(axis=0)
     u, _, vt = np.linalg.svd((moving - moving_centre).T @ (fixed - fixed_centre))
@@ -28,7 +28,7 @@ def superposition(moving: Points, fixed: Points) -> tuple[NDArray[np.float64], N
 class LikeChains:
     """Chains of the same sequence in two structures, with corresponding atoms.
 
-    first, second : (n_chains, n_atoms, 3) positions; named : pairs of chains that carry the same name.
+    first, second : (n_chains, n_atoms, 3) positions; named : pairs of chains that have the same name.
     """
 
     first: Points
@@ -37,11 +37,12 @@ class LikeChains:
 
 
 def pair_chains(kinds: Sequence[LikeChains]) -> list[Pairing]:
-    """For each kind of chain, which of the first goes with which of the second, so that all lie nearest.
+    """For each kind of chain, the pairs (first, second) of chains that bring the structures nearest together.
 
-    Depositors name the like chains of an assembly in different order, so each of them is tried as the partner
-    of the first; from there chains are assigned and superposed in turn until nothing changes.  Names win
-    unless another pairing is nearer by more than one part in a hundred.
+    Depositors name the identical chains of an assembly in different orders, so each chain of the second is
+    tried as the partner of chain 0 of the first.  From each of these starts, chains are assigned and
+    superposed in turn until nothing changes.  The pairing by names is kept unless another one is nearer by
+    more than 1 %.
     """
     if all(len(kind.first) == len(kind.second) == 1 for kind in kinds):
         return [[(0, 0)] for _ in kinds]

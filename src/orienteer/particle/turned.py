@@ -13,7 +13,7 @@ from orienteer.particle.bodies import Body
 
 @dataclass(frozen=True)
 class Turned(Body):
-    """A body turned about the origin, r' = R r; its amplitude at q is that of the unturned one at Rᵀ q.
+    """A body turned about the origin, r' = R r; its amplitude at q is that of the unturned body at Rᵀ q.
 
     quaternion : (w, x, y, z).
 
