@@ -71,7 +71,7 @@ def test_what_is_little_is_not_worth_a_word_nor_a_look(tmp_path: Path, disk: Any
 
 def test_what_fills_much_of_the_disk_is_told(tmp_path: Path, disk: Any) -> None:
     disk(3e6)
-    assert "of 3 MB that are free" in check_room(experiment(), tmp_path / "frames.h5")
+    assert "of the 3 MB free" in check_room(experiment(), tmp_path / "frames.h5")
 
 
 def test_a_batch_beyond_the_memory_is_refused(tmp_path: Path, disk: Any, monkeypatch: Any) -> None:

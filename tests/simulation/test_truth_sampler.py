@@ -123,7 +123,7 @@ def test_frames_of_any_numbers_in_any_order_are_those_of_their_range() -> None:
         np.testing.assert_array_equal(column, whole[name][numbers], err_msg=name)
     assert len(draw.shots(0, 0)) == 0
     for first in (-3, 2**40):
-        with pytest.raises(OrienteerError, match="numbered from 0"):
+        with pytest.raises(OrienteerError, match="numbers go from 0"):
             draw.shots(first, first + 2)
 
 

@@ -1,1 +1,1 @@
-"""A single-particle experiment made of photons that never flew."""
+"""Simulate a single-particle experiment: frames with Poisson noise, imperfections and known truth."""

@@ -1,7 +1,7 @@
-"""CPU twin of ``photons.cu``: random numbers that belong to (seed, shot, pixel), and photons drawn from them.
+"""CPU twin of ``photons.cu``: random numbers that depend on (seed, shot, pixel), and photons drawn from them.
 
-Only +, -, *, /, sqrt, frexp and ldexp are used where a count is decided, each rounded once, so that both
-twins count the same photons from the same means.
+A count is decided only by +, -, *, /, sqrt, frexp and ldexp, each rounded once, so that both twins count the
+same photons for the same means.
 """
 
 import math
@@ -34,7 +34,7 @@ def philox(c0, c1, c2, c3, k0, k1):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def log_(x):  # type: ignore[no-untyped-def]
-    """Natural logarithm by the series of artanh; the same bits on every machine."""
+    """Natural logarithm by the series of artanh; bit for bit the same on every machine."""
     fraction, exponent = math.frexp(x)
     if fraction < 0.7071067811865476:
         fraction *= 2.0
@@ -49,7 +49,7 @@ def log_(x):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def exp_of_minus(x):  # type: ignore[no-untyped-def]
-    """exp(-x) for 0 <= x < 700; the same bits on every machine."""
+    """exp(-x) for 0 <= x < 700; bit for bit the same on every machine."""
     n = math.floor(x * 1.4426950408889634 + 0.5)
     r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10
     series = 1.0
@@ -60,7 +60,7 @@ def exp_of_minus(x):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def log_factorial(k):  # type: ignore[no-untyped-def]
-    """ln k! by Stirling's series, lifted to arguments where it has converged."""
+    """ln k! by Stirling's series, evaluated at 12 or above, where it has converged."""
     x = k + 1.0
     product = 1.0
     while x < 12.0:
@@ -73,7 +73,7 @@ def log_factorial(k):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def invert_poisson(mean, word, pixel, e0, e1, k0, k1):  # type: ignore[no-untyped-def]
-    """Photons for a mean below 10 by searching the upper tail for a 64-bit uniform number."""
+    """Photons for a mean below 10: the first count whose upper tail is below a 64-bit uniform number."""
     finer = philox(pixel, np.uint64(1), e0, e1, k0, k1)[0]
     uniform = (word + (finer + 0.5) * _UNIT) * _UNIT
     none = exp_of_minus(mean)
@@ -133,7 +133,7 @@ def draw_photons(expected, event_id, k0, k1, out, bad):  # type: ignore[no-untyp
                 )
             mean = np.float64(expected[d, p])
             word = words[p % 4]
-            # P(no photon) > 1 - mean, so a word above mean * 2^32 decides without any function.
+            # P(any photon) < mean, so a word of at least mean * 2^32 means no photon, without any function.
             if 0.0 <= mean <= np.float64(word) * _UNIT:
                 out[d, p] = 0
             elif 0.0 <= mean < 10.0:

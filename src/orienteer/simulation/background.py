@@ -10,7 +10,7 @@ from orienteer.errors import GeometryMismatch, OrienteerError
 
 
 def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> NDArray[np.float32]:
-    """Expected background photons per pixel (P,), ``photons`` in all on used pixels.
+    """Expected background photons per pixel (P,), which sum to ``photons`` over the used pixels.
 
     slope : relative change along x from the centre of the detector to its edge, -1 to 1; 0 is flat.
     """
@@ -18,7 +18,7 @@ def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> N
     used = (detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0)
     if not used.any():
         raise OrienteerError(
-            "every pixel of the detector is masked, so there is no place for a background.",
+            "every pixel of the detector is masked, so no pixel can have a background.",
             "Mask fewer pixels.",
         )
     middle, half = (x[used].max() + x[used].min()) / 2, max(np.ptp(x[used]) / 2, 1e-300)
@@ -27,7 +27,7 @@ def flat_background(detector: Detector, photons: float, slope: float = 0.0) -> N
 
 
 def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.float32]:
-    """Expected background photons per pixel (P,), checked, and zero where pixels are never used."""
+    """Expected background photons per pixel (P,), checked, and set to zero in pixels that are never used."""
     try:
         background = np.asarray(values, np.float32)
     except (TypeError, ValueError) as error:
@@ -45,7 +45,7 @@ def checked_background(values: ArrayLike, detector: Detector) -> NDArray[np.floa
     if not np.all((background >= 0) & (background < np.inf)):
         raise OrienteerError(
             "the background must be a finite number of photons >= 0 in every used pixel.",
-            "Replace what is NaN or negative, or mask these pixels.",
+            "Replace the values that are NaN or negative, or mask their pixels.",
         )
     return background
 
@@ -54,8 +54,8 @@ def read_background(path: str, detector: Detector) -> NDArray[np.float32]:
     """The background of a ``.npy`` file of expected photons per pixel."""
     read_head(path, "background file")
     with reading(path, "background file") as file:
-        # Mapped, so that a shape which the file does not hold is refused before anything is allocated.
+        # Memory-mapped, so that a shape larger than the file is an error before anything is allocated.
         values = np.load(file, mmap_mode="r", allow_pickle=False)
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
-            raise OrienteerError("it holds no single array of numbers.", "Save one array with numpy.save.")
+            raise OrienteerError("does not hold one array of numbers.", "Save one array with numpy.save.")
         return checked_background(values, detector)

@@ -1,4 +1,4 @@
-"""Pixels seen from a beam that does not meet the detector where the geometry says."""
+"""Geometry of the pixels for a beam that meets the detector off the centre given by the geometry file."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ class OffsetGeometry:
     The beam keeps its direction and meets the plane of the detector at (x, y); in the frame of the beam,
     every pixel lies at its position minus (x, y, 0).  Solid angle and polarisation follow.
 
-    pixels : (P,) indices of the pixels wanted.
+    pixels : (P,) indices of the wanted pixels.
     """
 
     detector: Detector

@@ -1,4 +1,4 @@
-"""What an integrating detector makes of photons: gain, gain switching, noise, saturation, dead pixels."""
+"""From photons to the signal of an integrating detector: gain switching, noise, saturation, dead pixels."""
 
 from dataclasses import dataclass
 from math import inf
@@ -15,11 +15,11 @@ from orienteer.simulation.random_streams import random_stream
 
 
 class ReadOut(NamedTuple):
-    """What an integrating detector shows.
+    """The signal of an integrating detector.
 
     adu : (N, P) float32, the raw signal in whole ADU.
     stage : (N, P) uint8, the gain stage of each pixel.
-    saturated : (N, P) bool, where the signal was cut off.
+    saturated : (N, P) bool, whether the signal was cut off.
     """
 
     adu: Array
@@ -29,13 +29,13 @@ class ReadOut(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectorResponse:
-    """A pixel integrates charge and switches to a lower gain when there is much of it.
+    """Response of pixels that integrate charge and switch to a lower gain if the signal is large.
 
-    gain_adu : ADU per photon in the first stage.
-    noise_adu : read-out noise in ADU, the same in every stage (so a photon drowns in it after switching).
+    gain_adu : ADU per photon in the first stage (stage 0).
+    noise_adu : read-out noise in ADU, the same in every stage (so single photons are lost after switching).
     thresholds_photons : photons above which a pixel uses stage 1, 2, ...
     ratios : gain of stage 1, 2, ... relative to the first.
-    saturation_photons : most photons that can be shown; ADU stop there.
+    saturation_photons : largest signal in photons; larger signals are cut off there.
     """
 
     gain_adu: float = 1.0
@@ -50,7 +50,7 @@ class DetectorResponse:
         return np.array([self.gain_adu, *(self.gain_adu * ratio for ratio in self.ratios)], np.float32)
 
     def read_out(self, photons: Array, seed: int, event_id: Array) -> ReadOut:
-        """What the detector shows of photons (N, P), counted or expected."""
+        """The signal for photons (N, P), counted or expected."""
         xp = array_namespace(photons)
         signal = photons.astype(xp.float32)
         stage = xp.zeros(signal.shape, dtype=xp.uint8)
@@ -70,7 +70,7 @@ class DetectorResponse:
 
 
 def dead_pixels(detector: Detector, fraction: float, panels: tuple[str, ...], seed: int) -> NDArray[np.bool_]:
-    """(P,) which pixels are dead: a random share of all, and all of the named panels or groups."""
+    """(P,) which pixels are dead: a random share of all, and every pixel of the named panels or groups."""
     dead = random_stream(seed, "dead pixels").random(detector.n_pixels) < fraction
     for name in panels:
         chosen = [panel for panel in detector.panels if panel.belongs_to(name)]

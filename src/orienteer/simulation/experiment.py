@@ -1,4 +1,4 @@
-"""Experiment: particles, beam, detector and their imperfections, made into patterns batch by batch."""
+"""Experiment: turns particles, beam, detector and their imperfections into patterns, batch by batch."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -42,23 +42,24 @@ _BATCH_BYTES = {"cpu": 64 * 2**20, "cuda": 512 * 2**20}
 
 
 class Experiment(FiniteSource):
-    """A simulated single-particle experiment: a source of patterns that are made when they are read.
+    """A simulated single-particle experiment: a source whose patterns are computed when they are read.
 
-    Making one prepares the transforms (seconds); after that a frame costs about a millisecond.  Frame i is
-    the same in any batch, with any number of threads, and, but for the last digit of its intensities, on any
-    device.  Iterating gives batches in host memory; ``batches(device="cuda")`` leaves them on the GPU.
+    Creating an experiment prepares the transforms (seconds); a frame then takes about a millisecond.  Frame i
+    is the same in any batch, with any number of threads and, except for the last digit of its intensities, on
+    any device.  Iterating gives batches in host memory; ``batches(device="cuda")`` leaves them on the GPU.
     Anomalous terms are those of the mean photon energy.
 
     particles : one particle, an :class:`Ensemble`, or several particles in equal shares.
-    settings : every imperfection; ideal by default.
+    settings : number of frames and every imperfection; ideal by default.
     seed : instead of the seed of the settings.
-    orientations : (K, 4) quaternions taken in turn, instead of uniformly random ones.
+    orientations : (K, 4) quaternions to use in turn, instead of uniformly random ones.
     fluences : measured fluences to draw from, scaled to mean 1.
     background : (P,) expected background photons, added to that of the settings.
 
-    ``detector`` and ``mask`` show the dead pixels as "never"; pixels masked so are not simulated: they hold
-    no photons, or NaN from an integrating detector.  When such a detector can saturate, the column
-    ``frame_mask`` says "never" for each value that it cut off: that value says only "at least this much".
+    In ``detector`` and ``mask`` the dead pixels are masked "never".  Pixels masked "never" are not simulated:
+    they hold no photons, or NaN from an integrating detector.  If such a detector can saturate, the column
+    ``frame_mask`` marks each value that was cut off as "never", because the true signal is only known to be
+    at least this large.
 
     >>> from orienteer.detector.square import square_detector
     >>> from orienteer.particle.bodies import sphere
@@ -80,13 +81,13 @@ class Experiment(FiniteSource):
         self.settings = settings = _with_seed(SimulateSettings() if settings is None else settings, seed)
         self.beam, self.device = beam, choose_device(device)
         ensemble = _as_ensemble(particles)
-        # Kept apart from ``detector``, for which another description of the pixels may be given later.
+        # Kept apart from ``detector``, which a user may replace later by another geometry.
         self._simulated = detector = _with_dead_pixels(detector, settings)
         self._used = np.flatnonzero((detector.mask < PixelUse.NEVER) & (detector.solid_angle_sr > 0))
         if len(self._used) == 0:
             raise OrienteerError(
                 "every pixel of the detector is masked; there is nothing to simulate.",
-                "Mask fewer pixels, or let fewer be dead.",
+                "Mask fewer pixels, or lower the number of dead pixels.",
             )
         if fluences is None and settings.fluence_file:
             fluences = _read_fluences(settings.fluence_file)
@@ -117,31 +118,31 @@ class Experiment(FiniteSource):
 
     @property
     def name(self) -> str:
-        """What it is, for messages."""
+        """Name of this source in messages."""
         return "simulation"
 
     @property
     def frames_per_batch(self) -> int:
-        """Frames of a batch when none is given."""
+        """Frames per batch if the caller does not choose."""
         return self.settings.batch or max(1, _BATCH_BYTES[self.device] // (8 * self.n_pixels))
 
     @cached_property
     def photons_per_fluence_r_e2(self) -> float:
         """Mean photons of a single hit on used pixels for a fluence x r_e^2 of 1.
 
-        The mean is over everything that differs from hit to hit: class, orientation, size, beam centre and
-        spectrum, each as it is drawn.
+        The mean is over everything that differs from hit to hit, with the distributions of the settings:
+        class, orientation, size, beam centre and spectrum.
         """
         return mean_photons_of_a_hit(self.scattering, self.truth_sampler)
 
     @cached_property
     def fluence_r_e2(self) -> float:
-        """Mean fluence x r_e^2: from the beam, or from the photons per frame that were asked for."""
+        """Mean fluence x r_e^2: from the beam, or from the requested ``photons_per_frame``."""
         if self.settings.photons_per_frame > 0:
             if not self.photons_per_fluence_r_e2 > 0:
                 raise OrienteerError(
-                    "the particle scatters nothing, so no fluence gives the photons asked for.",
-                    "Give another particle, or pixels nearer to the beam.",
+                    "the particle scatters nothing, so no fluence gives the requested photons_per_frame.",
+                    "Give another particle, or pixels closer to the beam.",
                 )
             return self.settings.photons_per_frame / self.photons_per_fluence_r_e2
         return self.beam.fluence_inv_A2 * CLASSICAL_ELECTRON_RADIUS_A**2
@@ -152,8 +153,8 @@ class Experiment(FiniteSource):
         return self.photons_per_fluence_r_e2 * self.fluence_r_e2
 
     @cached_property
-    def is_sparse(self) -> bool:  # type: ignore[override]  # known only when somebody asks
-        """Whether frames come as lists of photons: counts, and fewer than 4 pixels in 10 lit."""
+    def is_sparse(self) -> bool:  # type: ignore[override]  # computed only if it is needed
+        """Whether frames come as lists of photons: for counts, if less than 40 % of the pixels are lit."""
         if self.settings.readout == "integrating" or not self.settings.poisson:
             return False
         shots, weight = pilot_shots(self.truth_sampler, 0, 0, 8)
@@ -167,7 +168,7 @@ class Experiment(FiniteSource):
         return bool(to_numpy(self.background).any())
 
     def truth(self, first: int = 0, last: int | None = None) -> Truth:
-        """What happens in frames first to last - 1."""
+        """The truth of frames first to last - 1."""
         return self.truth_sampler.shots(first, self.settings.frames if last is None else last)
 
     def expected(self, truth: Truth) -> Array:
@@ -193,7 +194,7 @@ class Experiment(FiniteSource):
         if settings.readout == "integrating":
             shown = self.response.read_out(frames, settings.seed, event_id)
             frames = self.response.calibrate(shown.adu, shown.stage) if settings.calibrated else shown.adu
-            # A pixel that is not read has no value at all, which a dark pixel has.
+            # NaN, because a pixel that is never used has no value, unlike a dark pixel.
             never = np.flatnonzero(self._simulated.mask == PixelUse.NEVER)
             frames[:, to_device(never, self.device)] = np.nan
             of_pixels = {GAIN_STAGE: shown.stage, FRAME_MASK: shown.saturated * np.uint8(PixelUse.NEVER)}
@@ -202,7 +203,7 @@ class Experiment(FiniteSource):
             frames = list_photons(frames)
         return Patterns(frames, truth.event_id, columns)
 
-    # What a source of frames is asked for.
+    # The interface of FiniteSource.
 
     def _patterns(self, rows: slice) -> Patterns:
         if self.given.frame_masks:
@@ -218,7 +219,7 @@ class Experiment(FiniteSource):
         )
 
     def _read_columns(self, names: Sequence[str], rows: slice) -> dict[str, Array]:
-        """The truth needs no frames; what differs from pixel to pixel is made with them."""
+        """Columns of the truth do not need the frames; columns with a value per pixel are made with them."""
         table: dict[str, Array] = dict(self.truth(rows.start, rows.stop).columns())
         if not set(names) <= set(table):
             table = dict(self.patterns(rows.start, rows.stop).to("cpu").columns)
@@ -226,7 +227,7 @@ class Experiment(FiniteSource):
 
     @property
     def _columns_of_pixels(self) -> tuple[str, ...]:
-        """Columns with a value for every pixel; they are there always or never, as files need it."""
+        """Columns with a value per pixel; all frames have the same ones, because files need that."""
         settings = self.settings
         if settings.readout == "counting":
             return ()
@@ -251,7 +252,7 @@ def simulate(
     orientations: ArrayLike | None = None, fluences: ArrayLike | None = None,
     background: ArrayLike | None = None,
 ) -> Experiment:  # fmt: skip
-    """A simulated experiment: a source of patterns with their truth, made when they are read.
+    """A simulated experiment: a source of patterns with their truth, computed when they are read.
 
     See :class:`Experiment` for the arguments.
 
@@ -296,8 +297,8 @@ def _as_ensemble(particles: Particle | Ensemble | Sequence[Particle]) -> Ensembl
     for particle in several:
         if not isinstance(particle, Particle):
             raise OrienteerError(
-                f"{particle!r:.80} is no particle.",
-                "Open a structure with orienteer.open_structure, or take one of orienteer.particle.bodies.",
+                f"{particle!r:.80} is not a particle.",
+                "Open a structure with orienteer.open_structure, or use one of orienteer.particle.bodies.",
             )
     return Ensemble(several)
 

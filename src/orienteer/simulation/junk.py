@@ -1,4 +1,4 @@
-"""Junk: what else the beam meets, such as droplets, salt and debris."""
+"""Junk: other objects that the beam hits, such as droplets, salt and debris."""
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 //
 // Philox 4x32-10 turns a counter (pixel, draw, event low, event high) and a key (two words of the seed) into four
 // words.  Draw 0 serves four neighbouring pixels (counter pixel / 4), one word each; draws 1, 2, ... belong to one
-// pixel and are made only when its first word does not decide.  Nothing depends on threads, batches or order.
+// pixel and are made only if its first word does not decide.  Nothing depends on threads, batches or order.
 //
 // Only +, -, *, /, sqrt, frexp and ldexp decide a count, each rounded once and in the order of the CPU twin, so
 // both count the same photons from the same means.
@@ -126,7 +126,7 @@ extern "C" __global__ void draw_photons(const float *__restrict__ expected, cons
         if (p >= P) break;
         const double mean = expected[row + p];
         int photons = 0;
-        // P(no photon) > 1 - mean, so a word above mean * 2^32 decides without any function.
+        // P(any photon) < mean, so a word of at least mean * 2^32 means no photon, without any function.
         if (0.0 <= mean && mean <= (double)words[s] * UNIT)
             photons = 0;
         else if (0.0 <= mean && mean < 10.0)
@@ -171,7 +171,7 @@ extern "C" __global__ void count_lit(const int *__restrict__ counts, int P, long
     if (threadIdx.x == 0) lit[blockIdx.x] = total;
 }
 
-// Pixels must ascend in a frame: each stride of the block is ranked by ballots within and across its warps.
+// Pixels must ascend in a frame: ballots rank the lit pixels of each stride, within a warp and across warps.
 extern "C" __global__ void list_lit(const int *__restrict__ counts, int P, const long long *__restrict__ start,
                                     int *__restrict__ pixel, int *__restrict__ count)
 {

@@ -1,7 +1,7 @@
-"""Photon counts and detector noise drawn for (seed, shot, pixel): checks the arguments and picks the twin.
+"""Photon counts and detector noise for (seed, shot, pixel): checks the arguments and picks CPU or GPU.
 
-The generator has no state.  A number depends on the seed, on the event id of its frame and on its pixel, and
-on nothing else: the same frame has the same photons in any batch, on any number of threads, on CPU and GPU.
+The generator has no state.  A number depends only on the seed, the event id of its frame and its pixel, so a
+frame has the same photons in any batch, with any number of threads, on CPU and GPU.
 """
 
 from pathlib import Path
@@ -15,13 +15,13 @@ from orienteer.errors import OrienteerError
 from orienteer.simulation.random_streams import random_words
 from orienteer.source.patterns import SparsePhotons
 
-# Word 1 of the counter: photons use draws 0, 1, 2, ...; everything else starts far above them.
+# Word 1 of the counter: photons use draws 0, 1, 2, ...; all other uses start far above them.
 READOUT_NOISE = 1 << 28
 _THREADS = 128
 
 
 def generator_key(seed: int) -> tuple[int, int]:
-    """The generator's two key words for any non-negative seed."""
+    """The two key words of the generator, from any non-negative seed."""
     low, high = random_words(seed, "photons", 2)
     return low, high
 
@@ -29,7 +29,7 @@ def generator_key(seed: int) -> tuple[int, int]:
 def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
     """Poisson counts (N, P) int32 for expected photons (N, P) float32, on the same device.
 
-    event_id : (N,) uint64; a frame's photons belong to its id.
+    event_id : (N,) uint64; the random numbers of a frame depend on its id.
 
     >>> expected = np.full((2, 3), 40.0, np.float32)
     >>> counts = draw_photons(expected, seed=7, event_id=np.array([5, 6]))
@@ -57,7 +57,7 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
         event = int(to_numpy(event_id)[to_numpy(bad).argmax()])
         raise OrienteerError(
             f"event {event} has expected photons that are NaN, negative or above 1e9.",
-            "Lower the fluence, or look at particle and background.",
+            "Lower the fluence, or check the particle and the background.",
         )
     return out
 
@@ -65,7 +65,7 @@ def draw_photons(expected: Array, seed: int, event_id: Array) -> Array:
 def draw_normal(like: Array, seed: int, event_id: Array, stream: int = READOUT_NOISE) -> Array:
     """Standard normal numbers (N, P) float32 in the shape and on the device of ``like``.
 
-    ``stream`` keeps different uses apart.  CPU and GPU agree to rounding.
+    Different uses need a different ``stream``.  CPU and GPU agree to within rounding.
     """
     xp = array_namespace(like)
     event_id = xp.ascontiguousarray(xp.asarray(event_id), dtype=xp.uint64)

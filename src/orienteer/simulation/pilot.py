@@ -1,9 +1,9 @@
-"""Pilot shots: single hits spread evenly over what differs from hit to hit, for means before the first frame.
+"""Pilot shots: single hits spread evenly over everything that varies, to know means before the first frame.
 
 Orientation, class, size and offset of a pilot shot come from a sequence that fills the cube of uniform
 numbers evenly (Richtmyer's, with steps of the square roots of primes), so that means need fewer shots than
-random draws would.  The sequence is shifted at random several times over; how far the means of these
-replicates differ says how good their mean is.
+random draws would.  Several replicates use the sequence with different random shifts; the spread of their
+means gives the uncertainty of the overall mean.
 """
 
 import numpy as np
@@ -17,10 +17,10 @@ from orienteer.simulation.truth_sampler import TruthSampler
 
 REPLICATES = 8
 _TOLERANCE = 0.003
-_MOST_SHOTS = 512  # of a replicate, and fewer where that would be more points than this in all
+_MOST_SHOTS = 512  # of a replicate; fewer if all replicates together would exceed _MOST_POINTS
 _MOST_POINTS = 2**28
 _STEPS = np.sqrt([2, 3, 5, 7, 11, 13, 17])  # along the axes: orientation 3, class 1, size 1, offset 2
-# Photons grow with the size to a power between 4 and 6.  Sizes are drawn where they count, and weighted back.
+# Photons grow with the size to a power between 4 and 6: large sizes are drawn more often, and weighted less.
 _SIZE_POWER = 5.0
 _PIXELS_AT_A_TIME = 2**23
 
@@ -44,7 +44,7 @@ def mean_photons_of_a_hit(scattering: Scattering, sampler: TruthSampler) -> floa
 def pilot_shots(
     sampler: TruthSampler, replicate: int, first: int, last: int
 ) -> tuple[Truth, NDArray[np.float64]]:
-    """Shots first to last - 1 of a replicate, and what each counts in a mean (1 on average)."""
+    """Shots first to last - 1 of a replicate, and the weight of each in a mean (1 on average)."""
     from scipy.special import ndtri
 
     n = last - first
@@ -88,7 +88,7 @@ def _weighted_photons(
 
 
 def _orientations(sampler: TruthSampler, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 4) quaternions: those that were given in even shares, or uniform ones (Shoemake 1992)."""
+    """(n, 4) quaternions: the given ones in equal shares, or uniform ones (Shoemake 1992)."""
     if sampler.orientations is not None:
         return np.asarray(sampler.orientations)[(uniform[:, 0] * len(sampler.orientations)).astype(np.int64)]
     near, far = np.sqrt(1 - uniform[:, 0]), np.sqrt(uniform[:, 0])

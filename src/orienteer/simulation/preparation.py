@@ -1,4 +1,4 @@
-"""Preparing an experiment: the transforms of its particles, made once for all pixels and all shots."""
+"""Prepare an experiment: compute the transforms of its particles once for all pixels and all shots."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,9 @@ from orienteer.simulation.truth_sampler import TruthSampler
 def prepare_scattering(
     ensemble: Ensemble, detector: Detector, used: NDArray[np.int64], sampler: TruthSampler, device: DeviceName
 ) -> Scattering:
-    """What scatters the light of every shot, with transforms that reach the largest q of any.
+    """The scattering of all shots, with transforms that reach the largest q of any shot.
 
-    used : (P,) pixels that are simulated.
+    used : (P,) indices of the pixels that are simulated.
     """
     beam, settings = sampler.beam, sampler.settings
     points = detector.ewald_vectors[used]
@@ -63,11 +63,11 @@ def prepare_scattering(
 
 
 def widest_coherent_A(detector: Detector, used: NDArray[np.int64], beam: Beam, interference: str) -> float:
-    """Separation up to which the particles of a shot interfere.
+    """Separation in A up to which the fields of the particles of a shot are added, and not their intensities.
 
-    The pulse is coherent across all of them, but a pixel averages fringes narrower than itself.
+    The pulse is coherent across all particles, but a pixel averages over fringes narrower than itself.
 
-    interference : "always", "never", or "auto" while the fringes are wider than two pixels.
+    interference : "always", "never", or "auto": as long as fringes are at least two pixels wide.
     """
     pixel_q = np.sqrt(np.median(detector.solid_angle_sr[used])) / beam.wavelength_A
     return float({"always": np.inf, "never": -1.0, "auto": 0.5 / pixel_q}[interference])

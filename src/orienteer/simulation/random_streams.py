@@ -1,10 +1,10 @@
-"""Streams of random numbers: one for each quantity, so that switching one on changes no other."""
+"""Streams of random numbers: one per quantity, so that switching on one imperfection changes no other."""
 
 import numpy as np
 
 from orienteer.errors import OrienteerError
 
-# The place of a name is its number for ever: add new ones at the end.
+# The position of a name seeds its stream, so never reorder: add new names at the end.
 STREAMS = (
     "orientation",
     "fluence",
@@ -38,14 +38,14 @@ def random_words(seed: int, stream: str, n: int) -> list[int]:
 def first_event_id(seed: int) -> int:
     """Event id of frame 0: 23 bits of a hash of the seed above 40 bits for the frame's number.
 
-    Frames of runs with different seeds then keep different names when they are put together.
+    Frames of simulations with different seeds then keep different ids if they are joined.
     """
-    # One bit is left free: ids stay positive for readers that know signed integers only.
+    # The highest bit stays 0, so that ids are positive for readers that only know signed integers.
     return (random_words(seed, "event", 1)[0] >> 9) << FRAME_BITS
 
 
 def _sequence(seed: int, stream: str, block: int) -> np.random.SeedSequence:
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise OrienteerError(f"the seed is {seed!r}; expected a whole number from 0.", "Give one such as 1.")
+        raise OrienteerError(f"the seed is {seed!r}; expected a whole number from 0.", "Give 1, for example.")
     # A spawn key, because NumPy pads plain entropy with zeros: (seed, 0, 0) would equal seed alone.
     return np.random.SeedSequence(int(seed), spawn_key=(STREAMS.index(stream), block))

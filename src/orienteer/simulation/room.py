@@ -1,4 +1,4 @@
-"""Whether disk and memory have room for the frames of an experiment, before the first of them is made."""
+"""Check that disk and memory have room for the frames of an experiment, before the first one is made."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from orienteer.errors import FileError, SettingsError
 from orienteer.simulation.experiment import Experiment
 from orienteer.source.opening import writer_for
 
-# Bytes that a frame takes at most in any format: of each pixel, and of its columns.
+# Largest number of bytes of a frame in any format: per pixel, and for all its columns.
 _MOST_OF_A_PIXEL, _MOST_OF_COLUMNS = 16, 4096
-# A file that takes less than this share of the free disk for sure is not worth a look.
+# A file that certainly takes less than this share of the free disk is not checked further.
 _LITTLE = 0.1
-# Frames are made in memory: of each pixel what is expected, what is drawn, and a copy on its way.
+# Bytes of memory per pixel while frames are made: expected photons, drawn photons and one copy.
 _HELD_OF_A_PIXEL = 12
-# Pixels of the frames that are made to see how long they become, and these frames at least and at most.
+# Number of pixels in the trial frames that are written to measure their size; fewest and most trial frames.
 _LOOKED_AT, _FEWEST, _MOST = 1 << 21, 4, 128
 
 
 def check_room(experiment: Experiment, out: Path) -> str:
-    """How much of the disk the file will take, in words; empty where it is little.
+    """A sentence about the disk space that the file will take; empty if it is little.
 
-    Refuses what does not fit, and a batch that does not fit in memory.
+    Raises an error if the file does not fit on the disk, or a batch not in memory.
     """
     _check_memory(experiment)
     n_frames, free = len(experiment), shutil.disk_usage(out.absolute().parent).free
@@ -33,18 +33,18 @@ def check_room(experiment: Experiment, out: Path) -> str:
         return ""
     needed = expected_bytes(experiment, out)
     if needed <= free:
-        return f"The file will take about {in_bytes(needed)} of {in_bytes(free)} that are free on the disk."
+        return f"The file will take about {in_bytes(needed)} of the {in_bytes(free)} free on the disk."
     fits = int(0.9 * n_frames * free / needed)
     raise FileError(
         out,
-        f"{counted(n_frames, 'frame')} take about {in_bytes(needed)} in this format, and {in_bytes(free)} "
-        "is free on the disk.",
+        f"{counted(n_frames, 'frame')} take about {in_bytes(needed)} in this format, but only "
+        f"{in_bytes(free)} is free on the disk.",
         f"Write to another disk, or fewer frames: --frames {fits}." if fits else "Write to another disk.",
     )
 
 
 def expected_bytes(experiment: Experiment, out: Path) -> float:
-    """How long the file will become, from files of a few frames, written elsewhere and thrown away."""
+    """Expected size of the file in bytes, from two small trial files in a temporary folder."""
     few = min(_MOST, max(_FEWEST, _LOOKED_AT // experiment.n_pixels))
     with TemporaryDirectory() as folder:
         lengths = []
@@ -62,7 +62,7 @@ def _check_memory(experiment: Experiment) -> None:
     needed, free = n_frames * experiment.n_pixels * _HELD_OF_A_PIXEL / 2**30, memory_GiB()[1]
     if experiment.device == "cpu" and needed > free:
         raise SettingsError(
-            f"a batch of {counted(n_frames, 'frame')} takes about {needed:.3g} GiB, and {free:.3g} GiB are "
-            "free.",
+            f"a batch of {counted(n_frames, 'frame')} takes about {needed:.3g} GiB of memory, but only "
+            f"{free:.3g} GiB are free.",
             "Give a smaller --batch, or fewer pixels.",
         )

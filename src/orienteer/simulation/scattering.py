@@ -1,4 +1,4 @@
-"""The expected signal of shots: transforms of the particles, read at the pixels of every shot."""
+"""The expected signal of shots: the transforms of the particles, evaluated at the pixels of every shot."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from orienteer.orientation.quaternion import to_matrix
 from orienteer.simulation.centre_offset import OffsetGeometry
 from orienteer.simulation.truth import ShotKind, Truth
 
-# Fields and per-shot geometries are made for this many bytes at a time.
+# Memory for the fields and per-shot geometries that are computed at a time.
 _CHUNK_BYTES = 64 * 2**20
 
 
@@ -20,15 +20,15 @@ _CHUNK_BYTES = 64 * 2**20
 class Scattering:
     """Expected photons in the used pixels: fluence x r_e^2 x |F|^2 x solid angle x polarisation x efficiency.
 
-    Particles of one shot either interfere (fields add, each with its phase exp(+2 pi i q.d)) or not
-    (intensities add): the truth says which.
+    If the particles of a shot interfere, as its truth states, their fields add, each with its phase
+    exp(+2 pi i q.d); otherwise their intensities add.
 
     particles : one transform for each class.
     junk : one transform for each piece of junk.
     points : (P, 3) float64 Ewald vectors of the used pixels, on the device.
     correction : (P,) float32, on the device.
-    offset_geometry : for shots whose beam is off centre; None when no shot is.
-    order : (P,) int32 on the device, the order in which a GPU takes the pixels; None for theirs.
+    offset_geometry : for shots whose beam is off centre; None if no shot is.
+    order : (P,) int32 on the device, the order in which a GPU processes the pixels; None for their own order.
     """
 
     particles: tuple[SampledTransform, ...]
@@ -40,7 +40,7 @@ class Scattering:
     device: DeviceName
 
     def signal(self, truth: Truth, fluence_r_e2: float) -> Array:
-        """Expected photons (N, P) float32 in the used pixels, for a mean fluence times r_e^2 in photons."""
+        """Expected photons (N, P) float32 in the used pixels; ``fluence_r_e2``: mean fluence times r_e^2."""
         xp = namespace_of_device(self.device)
         out = xp.zeros((len(truth), len(self.points)), np.float32)
         chunk = max(1, len(truth))
@@ -67,7 +67,7 @@ class Scattering:
     def _groups(
         self, truth: Truth, among: NDArray[np.bool_]
     ) -> list[tuple[NDArray[np.int64], SampledTransform, int]]:
-        """(shots, transform, m): all shots whose particle m scatters by this transform."""
+        """(shots, transform, m): all shots whose particle m has this transform."""
         is_junk = truth.kind == ShotKind.JUNK
         groups = []
         for m in range(truth.particle_class.shape[1]):
@@ -91,7 +91,7 @@ class Scattering:
             )
         for line in range(truth.energy_eV.shape[1]):
             matrices = _matrices(truth, shots, m, line)
-            # A particle s times as large scatters s^3 times the field.
+            # A particle that is s times as large scatters s^3 times the field, so s^6 times the intensity.
             weights = _weights(truth, shots, line, fluence_r_e2) * truth.size[shots, m] ** 6
             transform.intensity(points, matrices, correction, weights, target, add=True, order=self.order)
         if not whole:
@@ -130,7 +130,7 @@ class Scattering:
 
 
 def _matrices(truth: Truth, shots: NDArray[np.int64], m: int, line: int) -> NDArray[np.float64]:
-    """(K, 3, 3) from Ewald vectors to the unturned particle of nominal size: size x R^T / wavelength."""
+    """(K, 3, 3) from Ewald vectors to q of the unturned particle of nominal size: size x R^T / wavelength."""
     rotation = np.swapaxes(to_matrix(truth.orientation[shots, m]), 1, 2)
     scale = truth.size[shots, m] * truth.energy_eV[shots, line] / HC_EV_A
     return np.asarray(rotation * scale[:, None, None])

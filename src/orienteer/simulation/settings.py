@@ -1,4 +1,4 @@
-"""The ``[simulate]`` section: how many frames, and everything that makes an experiment imperfect."""
+"""The ``[simulate]`` section: the number of frames, and everything that makes an experiment imperfect."""
 
 from math import inf
 from typing import Literal, Self
@@ -18,17 +18,17 @@ class SimulateSettings(Section):
     frames: int = Field(default=1000, ge=1, le=10**12, description="Frames to simulate.")
     seed: int = Field(default=0, ge=0, lt=2**64, description="Seed of every random draw.")
     batch: int = Field(
-        default=0, ge=0, le=10**6, description="Frames made at a time; 0 picks what fits in memory."
+        default=0, ge=0, le=10**6, description="Frames made at a time; 0 picks a number that fits in memory."
     )
     accuracy: float = Field(
         default=1e-4, ge=1e-6, le=1e-2, description="Relative L2 error of noise-free intensities."
     )
-    poisson: bool = Field(default=True, description="Draw photons; false keeps the expected ones.")
+    poisson: bool = Field(default=True, description="Draw photon counts; false keeps the expected photons.")
     photons_per_frame: float = Field(
         default=0.0,
         ge=0,
         le=1e12,
-        description="Mean photons of a single hit on used pixels; 0: from the beam's fluence.",
+        description="Mean photons of a single hit on used pixels; 0: as the beam's fluence gives.",
     )
 
     fluence_jitter: float = Field(
@@ -38,7 +38,7 @@ class SimulateSettings(Section):
         description="Relative standard deviation of the fluence, log-normal with mean 1.",
     )
     fluence_file: str = Field(
-        default="", description="Text file of measured fluences, drawn from at random and scaled to mean 1."
+        default="", description="Text file of measured fluences to draw from at random, scaled to mean 1."
     )
     size_spread: float = Field(
         default=0.0, ge=0, le=0.3, description="Relative standard deviation of the particle size."
@@ -52,7 +52,7 @@ class SimulateSettings(Section):
 
     empty_fraction: float = Field(default=0.0, ge=0, le=1, description="Share of shots without a particle.")
     junk_fraction: float = Field(
-        default=0.0, ge=0, le=1, description="Share of shots of droplets and debris."
+        default=0.0, ge=0, le=1, description="Share of shots with droplets or debris."
     )
     multiple_fraction: float = Field(
         default=0.0, ge=0, le=1, description="Share of shots with several particles."
@@ -66,7 +66,7 @@ class SimulateSettings(Section):
     )
     interference: Literal["auto", "always", "never"] = Field(
         default="auto",
-        description="Whether particles of one shot interfere; auto: while pixels resolve the fringes.",
+        description="Whether particles of one shot interfere; auto: if the pixels resolve the fringes.",
     )
 
     background_photons: float = Field(default=0.0, ge=0, le=1e12, description="Background photons per frame.")
@@ -87,7 +87,7 @@ class SimulateSettings(Section):
     )
 
     readout: Literal["counting", "integrating"] = Field(
-        default="counting", description="Photon counts, or the calibrated signal of an integrating detector."
+        default="counting", description="Photon counts, or the signal of an integrating detector."
     )
     gain_adu: float = Field(
         default=1.0, gt=0, le=1e6, description="ADU per photon of an integrating detector."
@@ -104,7 +104,7 @@ class SimulateSettings(Section):
         default=(), max_length=2, description="Second and third gain relative to the first."
     )
     saturation_photons: float = Field(
-        default=0.0, ge=0, le=1e12, description="Most photons a pixel can show; 0: no limit."
+        default=0.0, ge=0, le=1e12, description="Most photons that a pixel can measure; 0: no limit."
     )
     calibrated: bool = Field(default=True, description="Turn ADU back into photons; false keeps raw ADU.")
 
@@ -124,5 +124,5 @@ class SimulateSettings(Section):
         if self.readout == "counting" and changed:
             raise ValueError(f'{", ".join(changed)} needs readout = "integrating"')
         if list(self.gain_thresholds_photons) != sorted(self.gain_thresholds_photons):
-            raise ValueError("gain_thresholds_photons must rise")
+            raise ValueError("gain_thresholds_photons must be in rising order")
         return self

@@ -11,7 +11,7 @@ from orienteer.simulation.placement import widest_separation_A
 
 
 class ShotKind(IntEnum):
-    """What the beam met."""
+    """What the beam hit."""
 
     HIT = 0
     EMPTY = 1
@@ -25,10 +25,10 @@ class Truth:
 
     event_id : (N,) uint64.
     kind : (N,) uint8, :class:`ShotKind`.
-    particle_class : (N, M) int32, the particle's number in the ensemble; -1 where there is none.  In a junk
-        shot the first entry numbers the piece of junk.
+    particle_class : (N, M) int32, the particle's number in the ensemble; -1 if there is no particle.  In a
+        junk shot the first entry is the number of the piece of junk.
     orientation : (N, M, 4) quaternions that turn the particles.
-    position_A : (N, M, 3) where the particles are; the first is at the origin.
+    position_A : (N, M, 3) positions of the particles; the first is at the origin.
     size : (N, M) factor on all lengths of each particle.
     interferes : (N,) bool, whether the fields of several particles add; otherwise their intensities do.
     fluence : (N,) relative to the mean.
@@ -62,7 +62,7 @@ class Truth:
         return np.asarray((self.energy_eV * self.line_weight).sum(1))
 
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """The columns stored beside the frames; ``wavelength_A`` is what an experiment would measure too.
+        """The columns stored beside the frames; only ``wavelength_A`` would also be known in an experiment.
 
         A shot without a particle has class -1 and an orientation of NaN.
         """

@@ -1,4 +1,4 @@
-"""Drawing the truth in fixed blocks of frames, so that batches do not matter."""
+"""Draw the truth in fixed blocks of frames, so that it does not depend on the batches."""
 
 from functools import lru_cache
 
@@ -16,21 +16,21 @@ from orienteer.simulation.settings import SimulateSettings
 from orienteer.simulation.truth import ShotKind, Truth, join
 
 BLOCK = 4096
-# Draws are cut off here, so that the largest q of an experiment is known before its first frame.
+# Larger deviations are clipped, so that the largest q of an experiment is known before its first frame.
 SIZE_LIMIT_SIGMA = 4.0
 OFFSET_LIMIT_SIGMA = 5.0
 
 
 class TruthSampler:
-    """Draws the truth of any frames; frame i is the same whatever is drawn around it.
+    """Draws the truth of any frames; that of frame i does not depend on the other frames.
 
     settings : fractions, jitters and seed.
     beam : photon energy and spectrum.
     class_weights : (C,) shares of the particles, which sum to 1.
-    radius_A : (C,) radii of the particles, for those that touch.
-    n_junk : pieces of junk to choose from.
-    orientations : (K, 4) quaternions taken in turn; uniformly random when None.
-    fluences : measured fluences to draw from; log-normal when None.
+    radius_A : (C,) radii of the particles, to place several in one shot.
+    n_junk : number of pieces of junk to choose from.
+    orientations : (K, 4) quaternions to use in turn; uniformly random if None.
+    fluences : measured fluences to draw from; log-normal if None.
     widest_coherent_A : separation in A up to which the particles of a shot interfere.
     """
 
@@ -70,13 +70,13 @@ class TruthSampler:
         return self.frames(np.arange(first, last))
 
     def frames(self, numbers: NDArray[np.int64]) -> Truth:
-        """The truth of frames (N,) of any numbers in any order."""
+        """The truth of the frames with these numbers (N,), in any order."""
         if len(numbers) == 0:
             return self._block(0)[:0]
         if numbers.min() < 0 or numbers.max() >= 2**FRAME_BITS:
             raise OrienteerError(
-                f"frames {numbers.min()} to {numbers.max()} were asked for; all are numbered from 0 to 2^40.",
-                "Ask for frames from 0 on, and no more of them.",
+                f"frames {numbers.min()} to {numbers.max()} do not exist; numbers go from 0 to 2^40 - 1.",
+                "Ask for frames in this range.",
             )
         block = numbers // BLOCK
         wanted = np.unique(block)
@@ -86,12 +86,12 @@ class TruthSampler:
         return join(parts)[np.argsort(np.argsort(block, kind="stable"), kind="stable")]
 
     def size_factor(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sizes of mean 1, log-normal, for standard normal numbers, which are cut off at 4."""
+        """Log-normal sizes of mean 1 for standard normal numbers, which are clipped at 4."""
         sigma = self.log_size_sigma
         return np.exp(sigma * np.clip(z, -SIZE_LIMIT_SIGMA, SIZE_LIMIT_SIGMA) - sigma**2 / 2)
 
     def offset_m(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Offsets of the beam's centre for standard normal numbers, which are cut off at 5."""
+        """Offsets of the beam's centre for standard normal numbers, which are clipped at 5."""
         return np.clip(z, -OFFSET_LIMIT_SIGMA, OFFSET_LIMIT_SIGMA) * self.settings.centre_jitter_m
 
     def spectra(self, n: int, draw: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -111,7 +111,7 @@ class TruthSampler:
         kind = np.array([ShotKind.EMPTY, ShotKind.JUNK, ShotKind.MULTIPLE, ShotKind.HIT], np.uint8)[where]
         junk, junk_brightness = draw.integers(0, self.n_junk, n), 10 ** draw.uniform(-1.0, 0.5, n)
         particle_class = self._classes(block, kind, junk)
-        # Here and below the first particle comes first, so that it stays when shots with several are on.
+        # The first particle is always drawn first, so that it is the same with and without multiple hits.
         draw = self._generator("size", block)
         size = self.size_factor(np.stack([draw.standard_normal(n) for _ in range(M)], axis=1))
         position = self._positions(block, particle_class, size)
@@ -180,16 +180,16 @@ def _log_sigma(spread: float) -> float:
 
 
 def _log_normal(draw: np.random.Generator, spread: float, n: int) -> NDArray[np.float64]:
-    """Numbers of mean 1 and of relative standard deviation ``spread``."""
+    """n log-normal numbers of mean 1 and of relative standard deviation ``spread``."""
     sigma = _log_sigma(spread)
     return np.exp(sigma * draw.standard_normal(n) - sigma**2 / 2)
 
 
 def _energy_limits_eV(beam: Beam, draw: np.random.Generator) -> tuple[float, float]:
-    """The photon energies between which all lines of all shots lie.
+    """Lowest and highest photon energy of all lines of all shots.
 
-    Lines that are drawn have no limit of their own: what one block shows, and half as much again, bounds
-    them all, and the very few beyond are moved to the limit.  Fixed lines are known, and stay as they are.
+    A fixed spectrum gives them exactly.  Random lines have no limit of their own: the limits are 1.5 times as
+    far from the mean energy as the extremes of one block of frames, and the few lines beyond are clipped.
     """
     energies, centre = beam.draw_spectra(BLOCK, draw)[0], beam.photon_energy_eV
     lowest, highest = float(energies.min()), float(energies.max())
@@ -207,7 +207,7 @@ def _checked_orientations(orientations: ArrayLike) -> NDArray[np.float64]:
         )
     if not np.all(np.linalg.norm(values, axis=1) > 0):
         raise OrienteerError(
-            "an orientation is a quaternion of length 0, which is no rotation.",
+            "an orientation is a quaternion of length 0, which is not a rotation.",
             "Leave it out, or give its w, x, y, z.",
         )
     return np.asarray(normalise(values))
@@ -218,6 +218,6 @@ def _checked_fluences(fluences: ArrayLike) -> NDArray[np.float64]:
     if values.ndim != 1 or values.size == 0 or not np.all(values >= 0) or not values.mean() > 0:
         raise OrienteerError(
             "measured fluences must be a list of numbers >= 0, not all of them 0.",
-            "Replace what is negative or NaN; only their ratios count.",
+            "Replace values that are negative or NaN; only the ratios of fluences matter.",
         )
     return np.asarray(values / values.mean())
