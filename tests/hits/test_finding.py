@@ -271,7 +271,7 @@ def test_other_pixels_and_other_states_are_refused(stream):
         finder.look(Patterns(np.zeros((2, 9), int)))
     with pytest.raises(GeometryMismatch, match="9 pixels"):
         HitFinder(HitSettings(), 9, experiment.detector)
-    with pytest.raises(OrienteerError, match="not one of a hit finder"):
+    with pytest.raises(OrienteerError, match="not that of a hit finder"):
         finder.restore(HitFinder(HitSettings(), 9).state())
 
 

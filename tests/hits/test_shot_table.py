@@ -42,6 +42,6 @@ def test_arrays_come_back_as_they_were(tmp_path):
 
 
 def test_other_endings_are_refused(tmp_path):
-    with pytest.raises(FileError, match="no format of tables"):
+    with pytest.raises(FileError, match="not a known table format"):
         write_shot_table(tmp_path / "shots.xlsx", COLUMNS)
     assert not list(tmp_path.iterdir())

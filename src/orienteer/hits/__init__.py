@@ -1,1 +1,1 @@
-"""Which shots have met a particle, and what kind of one."""
+"""Find the shots that met a particle, and judge the size and kind of each hit."""

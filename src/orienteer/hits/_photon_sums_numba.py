@@ -13,8 +13,8 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
     D, P = frames.shape
     for d in range(D):
         total, lit, sum_w = np.int64(0), np.int64(0), np.float64(0)
-        # Sums of 1024 pixels in single precision, of which the processor adds eight or more at a time, if it
-        # sees one stretch of memory for each operand.
+        # Single precision for 1024 pixels at a time: the processor then adds eight or more values at once,
+        # provided that each operand is one contiguous piece of memory.
         for first in range(0, P, 1024):
             last = min(first + 1024, P)
             k, u, t, w = frames[d, first:last], used[first:last], lit_from[first:last], weight[first:last]
@@ -32,7 +32,7 @@ def sum_pixels(frames, used, lit_from, weight, photons, n_lit, weighted):  # typ
 
 @njit(nogil=True, cache=True)
 def sum_pixels_of_signal(frames, used, lit_from, weight, photons, n_lit, weighted):  # type: ignore[no-untyped-def]
-    """The same of float signal, where NaN adds nothing."""
+    """The same for a float signal, in which NaN adds nothing."""
     D, P = frames.shape
     for d in range(D):
         total = 0.0
@@ -51,7 +51,7 @@ def sum_pixels_of_signal(frames, used, lit_from, weight, photons, n_lit, weighte
 
 @njit(nogil=True, cache=True)
 def sum_listed_pixels(start, pixel, count, used, lit_from, weight, photons, n_lit, weighted):  # type: ignore[no-untyped-def]
-    """The same of lists of photons: frame d has the entries start[d]:start[d + 1]."""
+    """The same for lists of photons: frame d has the entries start[d]:start[d + 1]."""
     for d in range(len(start) - 1):
         total = 0
         lit = 0
@@ -81,7 +81,7 @@ def sum_frames(frames, factor, sums):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def sum_listed_frames(start, pixel, count, factor, sums):  # type: ignore[no-untyped-def]
-    """The same of lists of photons."""
+    """The same for lists of photons."""
     for d in range(len(start) - 1):
         f = factor[d]
         if f != 0:

@@ -1,4 +1,4 @@
-"""The fit of spheres to radial profiles, frame by frame."""
+"""Fit spheres to radial profiles, frame by frame."""
 
 import math
 
@@ -33,7 +33,7 @@ def _fit(K, s, b, precision, f, g):  # type: ignore[no-untyped-def]
             g_step = (ff * g_slope - fg * f_slope) / determinant
         else:
             f_step, g_step = f_slope / ff, 0.0
-        # A step never takes more than nine tenths away, so that both stay positive.
+        # A step reduces a value by nine tenths at most, so that both stay positive.
         new_f, new_g = max(f + f_step, 0.1 * f), max(g + g_step, 0.1 * g)
         done = abs(new_f - f) <= 1e-4 * f and abs(new_g - g) <= 1e-4
         f, g = new_f, new_g

@@ -1,4 +1,4 @@
-"""HitAnalysis: size, brightness and kind of each hit, as the hits come in."""
+"""HitAnalysis: size, brightness and kind of each hit, while hits arrive."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,17 +18,17 @@ from orienteer.hits.settings import HitSettings
 from orienteer.hits.sizing import Sizes, SphereSizing
 from orienteer.source.patterns import Patterns
 
-# Clear hits whose median size decides how finely fringes are looked at.
+# Number of first clear hits; their median size sets the cell size of the search for fringes.
 _SIZED_FIRST = 20
-# Cells of the search for fringes across a fringe of two particles that touch.
+# Cells of that search per fringe of two particles that touch.
 _CELLS_PER_FRINGE = 2
 
 
 class HitAnalysis:
     """Judges hits by what most of the recent hits have in common.
 
-    What it says of a hit depends on that hit and on those before it, never on how they were batched.  The
-    first hits are UNSURE, until there are enough to know the particle by.
+    The result for a hit depends only on this hit and on those before it, not on the batches.  The first hits
+    are UNSURE, until there are enough to learn the particle from.
     """
 
     def __init__(self, settings: HitSettings, detector: Detector, wavelength_A: float) -> None:
@@ -47,8 +47,8 @@ class HitAnalysis:
     ) -> dict[str, NDArray[Any]]:
         """Columns (N,): size_A, brightness, fit_quality, and kind (uint8, :class:`HitKind`).
 
-        background : (P,) expected photons of a shot without a particle; None: there is none.
-        learns : false judges by what is known, and remembers nothing: to judge the first hits again.
+        background : (P,) expected photons of a shot without a particle; None: no background.
+        learns : False judges with what is already known and learns nothing, to judge the first hits again.
         """
         of_pixels = self._background(background)
         of_rings = self.rings.sums(of_pixels[self.rings.pixels])
@@ -76,11 +76,11 @@ class HitAnalysis:
 
     @property
     def size_A(self) -> float:
-        """Diameter of the particle; 0 while it is not known."""
+        """Diameter of the particle in A; 0 until it is known."""
         return 0.0 if self.selection is None else self.selection.size_A
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next answer depends on; it is for an analysis at ``wavelength_A``."""
+        """Everything that the next result depends on, with the ``wavelength_A`` for which it holds."""
         state: dict[str, NDArray[Any]] = {
             f"window_{name}": array.copy() for name, array in zip(Evidence._fields, self._window, strict=True)
         }
@@ -90,14 +90,14 @@ class HitAnalysis:
         return state | ({} if self.selection is None else selection_state(self.selection))
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a saved state."""
         self._window = Evidence(*(np.array(state[f"window_{name}"]) for name in Evidence._fields))
         self._first_sizes, self._n_seen = np.array(state["first_sizes"]), int(state["n_seen"][0])
         spacing = float(state["spacing_inv_A"][0])
         self._fringes = self._make_fringes(spacing) if spacing > 0 else None
         self.selection = selection_from_state(state)
         if self.selection is None and "limits" in state:
-            # An earlier version has learned the particle by other tests; the hits that it knew are here.
+            # An earlier version saved other tests of the particle; learn it anew from the saved hits.
             self.selection = Selection.learn(self._window, self.settings.keep_singles)
 
     def _background(self, given: NDArray[np.floating] | None) -> NDArray[np.float64]:
@@ -112,7 +112,7 @@ class HitAnalysis:
         return np.maximum(np.nan_to_num(np.asarray(given, dtype=np.float64)), 0)
 
     def _learn_size(self, sizes: Sizes, background: NDArray[np.float64]) -> int:
-        """Take in the sizes of the first clear hits; how many of these hits came before it was known."""
+        """Collect the sizes of the first clear hits; returns how many of these hits cannot be judged yet."""
         if self._fringes is not None:
             return 0
         clear = np.flatnonzero(sizes.brightness > FAINTEST * np.sqrt(background.sum() + 1))
@@ -120,7 +120,7 @@ class HitAnalysis:
         self._first_sizes = np.concatenate([self._first_sizes, sizes.size_A[new]])
         if len(self._first_sizes) < _SIZED_FIRST:
             return len(sizes.size_A)
-        # Two particles that touch have fringes of 1 / diameter; those of particles apart are finer.
+        # Two particles that touch have fringes 1 / diameter wide; the fringes of separate ones are finer.
         finest = 1 / (2 * _CELLS_PER_FRINGE * float(np.median(self._first_sizes)))
         bins = max(1, int(finest / self._pixel_spacing))
         self._fringes = self._make_fringes(bins * self._pixel_spacing)
@@ -151,7 +151,7 @@ class HitAnalysis:
         return self._next_learning(self._n_seen + 1) - self._n_seen
 
     def _next_learning(self, n: int) -> int:
-        """The first number of hits, n or more, at which the particle is learned: often to begin with."""
+        """The next number of hits, n or more, at which the particle is learned anew; often at first."""
         step, at = self.settings.window_hits // 4, FEWEST_HITS
         while at < n and at + at // 2 <= self.settings.window_hits:
             at += at // 2

@@ -1,4 +1,4 @@
-"""One iteration of classes in the plane: probabilities of classes and angles, and the classes that follow."""
+"""One iteration of the classes in the plane: probabilities of classes and angles, then the new classes."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from orienteer.hits.polar import PolarGrid
 
-# Hits of similar brightness share one table of logarithms; they differ from its brightness by less than 12 %.
+# Hits of similar brightness share a table of logarithms; its brightness is within 12 % of theirs.
 _RATIO = 1.25
 _HITS_AT_ONCE = 1000
 _LEAST = 1e-9
-# A class that no hit wants keeps this share, so that it may come back.
+# A class without hits keeps this share, so that hits can return to it.
 _LEAST_SHARE = 1e-4
 
 
@@ -27,7 +27,7 @@ class ClassModel(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What an iteration found of N hits, and the model that it leads to."""
+    """The results of an iteration for N hits, and the new model."""
 
     model: ClassModel
     log_evidence: NDArray[np.float64]
@@ -40,7 +40,7 @@ def expect(
     grid: PolarGrid, model: ClassModel, photons: NDArray[np.float32], background: NDArray[np.float64],
     brightness: NDArray[np.float64],
 ) -> Expected:  # fmt: skip
-    """Probabilities of all hits, and what they make of the classes: one step of expectation maximisation.
+    """One step of expectation maximisation: probabilities for all hits, and the classes that follow.
 
     photons : (N, R * A);  background : (R * A,);  brightness : (N,)
     """
@@ -74,7 +74,7 @@ def expect(
             best[hits], certainty[hits] = _best(weight, by_class, A)
             seen += weight.astype(np.float32).T @ photons[hits]
             exposure += f * weight.sum(axis=0)
-        # Of the photons seen, those that the particle scattered.
+        # The share of the measured photons that the particle scattered, not the background.
         light += seen * (signal / expected)
     share = np.maximum(class_mass / N, _LEAST_SHARE)
     new = ClassModel(_templates(grid, model, light, exposure), share / share.sum())
@@ -82,7 +82,7 @@ def expect(
 
 
 def _rows(grid: PolarGrid, model: ClassModel) -> NDArray[np.float64]:
-    """What each class looks like at each angle on the detector, (C * A + 1, R * A)."""
+    """Each class at each angle, as seen on the detector, (C * A + 1, R * A); the round class only once."""
     turned = [grid.turned(template) for template in model.template[:-1]]
     return np.concatenate([*turned, model.template[-1].reshape(1, -1)]) * grid.correction
 
@@ -103,7 +103,7 @@ def _best(
 def _templates(
     grid: PolarGrid, old: ClassModel, light: NDArray[np.float64], exposure: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Light (rows, R * A) over exposure (rows,) and sensitivity, turned back; the old where unseen."""
+    """Light (rows, R * A) over exposure (rows,) and sensitivity, turned back; the old template if unseen."""
     C, A, shape = len(old.share) - 1, grid.n_angles, (grid.n_rings, grid.n_angles)
     new = np.empty_like(old.template)
     for c in range(C):

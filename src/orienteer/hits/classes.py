@@ -1,10 +1,10 @@
 """Classes of hits: expectation maximisation over class and angle in the plane.
 
 Each class is a mean pattern W in polar coordinates.  A hit of brightness f is a Poisson draw from f W
-turned by an angle, times the sensitivity of the detector, plus background.  In turns, the probability of
-each class and angle is found for each hit, and each class becomes what the hits say it is.  One class more
-stays round, for what has no features in the plane.  After N. D. Loh, V. Elser, Phys. Rev. E 80,
-026705 (2009), with classes for orientations.
+turned by an angle, times the sensitivity of the detector, plus background.  Two steps alternate: find the
+probability of each class and angle for each hit, then compute each class as the mean of the hits, weighted
+with these probabilities.  One additional class stays round, for hits without features in the plane.  After
+N. D. Loh, V. Elser, Phys. Rev. E 80, 026705 (2009), with classes instead of orientations.
 """
 
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ from orienteer.hits.polar import PolarGrid
 from orienteer.source.base import Source
 from orienteer.source.patterns import Patterns
 
-# Share of the photons of all hits that lie within the rings.
+# The rings end where they contain this share of the photons of all hits.
 _LIGHT = 0.9
-# Share of a single hit in the pattern that its class begins with.
+# Share of one single hit in the first pattern of a class; the rest is the round mean.
 _SEED_SHARE = 0.5
 _MOST_RINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """What N hits look like.  Class C, the last, is the round one.
+    """N hits sorted into classes.  Class C, the last, is the round one.
 
     grid : the polar coordinates.
     average : (C + 1, R, A) mean pattern of each class, as photons per pixel of a hit of mean brightness.
     class_of : (N,) int32, the most likely class of each hit.
-    angle_deg : (N,) by which its average is turned.
+    angle_deg : (N,) angle by which the average of this class is turned.
     certainty : (N,) probability of that class.
     share : (C + 1,) share of the hits.
-    log_likelihood : mean over hits of the classes that each iteration began with, in nats.
+    log_likelihood : for each iteration, of the classes that it began with: the mean over hits, in nats.
     """
 
     grid: PolarGrid
@@ -54,7 +54,7 @@ class Classes:
         return len(self.average) - 1
 
     def pictures(self, side: int = 128) -> NDArray[np.float32]:
-        """The averages as pictures (C + 1, side, side) with y up; NaN where there is nothing."""
+        """The averages as pictures (C + 1, side, side) with y up; NaN where there are no pixels."""
         return np.stack([self.grid.picture(average, side) for average in self.average])
 
 
@@ -63,10 +63,10 @@ def classify(
     background: NDArray[np.floating] | None = None, iterations: int = 30, seed: int = 0,
     q_max_inv_A: float | None = None,
 ) -> Classes:  # fmt: skip
-    """Sort hits into classes that look alike, however they are turned about the beam.
+    """Sort hits into classes of similar patterns, whatever their angle about the beam.
 
     background : (P,) expected photons of a shot without a particle.
-    q_max_inv_A : edge of what is looked at; by default 90 % of the light beyond the background lies inside.
+    q_max_inv_A : largest |q| that is compared; by default 90 % of the photons above background lie inside.
     """
     if n_classes < 1 or iterations < 1 or len(hits) == 0:
         raise OrienteerError(
@@ -80,7 +80,7 @@ def classify(
         )
     patterns = hits if isinstance(hits, Patterns) else hits.read()
     q_max = q_max_inv_A or _edge_of_light(patterns, detector, wavelength_A, background)
-    # Rings narrower than a pixel would have holes.
+    # Rings narrower than a pixel would have empty bins.
     spacing = pixel_spacing_inv_A(detector, np.arange(detector.n_pixels), wavelength_A)
     grid = PolarGrid(detector, wavelength_A, q_max, int(np.clip(q_max / spacing, 2, _MOST_RINGS)))
     photons, behind = grid.photons(patterns), grid.background(background)
@@ -106,13 +106,13 @@ def classify(
 def _edge_of_light(
     patterns: Patterns, detector: Detector, wavelength_A: float, background: NDArray[np.floating] | None
 ) -> float:
-    """Length in 1/A within which most of the light of all hits lies."""
+    """|q| in 1/A within which 90 % of the light of all hits lies."""
     lists = patterns.sparse()
     light = np.bincount(lists.pixel, weights=lists.count, minlength=patterns.n_pixels)
     light = light - (0 if background is None else len(patterns) * np.asarray(background))
     length = detector.q_length_inv_A(wavelength_A)
     edges = np.linspace(0, length.max() * (1 + 1e-9), 61)
-    # Each ring counts by what it has beyond the background; noise must not make the sum run away.
+    # Count only the photons of a ring above the background, and no negative ones from noise.
     rings = np.maximum(np.histogram(length, edges, weights=light)[0], 0)
     if not rings.sum() > 0:
         return float(length.max())
@@ -123,7 +123,7 @@ def _first_model(
     grid: PolarGrid, photons: NDArray[np.float32], background: NDArray[np.float64],
     brightness: NDArray[np.float64], n_classes: int, draw: np.random.Generator,
 ) -> ClassModel:  # fmt: skip
-    """Each class begins as the round mean, half mixed with a bright hit that is smoothed along its rings."""
+    """Each class begins as half the round mean and half a random bright hit, smoothed along its rings."""
     shape = (grid.n_rings, grid.n_angles)
     seen = np.maximum(grid.correction.reshape(shape).sum(axis=1), 1e-12)
     radial = (photons.sum(axis=0) - len(photons) * background).reshape(shape).sum(axis=1) / seen
@@ -139,7 +139,7 @@ def _first_model(
     template = np.empty((n_classes + 1, *shape))
     template[-1] = radial[:, None]
     for c, d in enumerate(chosen):
-        # With some of the mean added to hit and sensitivity alike, bins without a pixel follow the mean.
+        # Some of the mean is added to both the hit and the sensitivity, so bins without pixels get the mean.
         signal = blurred(np.maximum(photons[d] - background, 0)) / brightness[d] + 0.1 * radial[:, None]
         own = signal / (blurred(grid.correction) + 0.1)
         template[c] = (1 - _SEED_SHARE) * radial[:, None] + _SEED_SHARE * own

@@ -1,4 +1,4 @@
-"""What scores of empty shots look like, learned from shots of which nobody knows whether they are empty.
+"""The distribution of the scores of empty shots, learned from shots that may be empty or hits.
 
 After B. Efron, Large-scale simultaneous hypothesis testing: the choice of a null hypothesis, J. Am. Stat.
 Assoc. 99, 96 (2004), and Y. Benjamini and Y. Hochberg, Controlling the false discovery rate, J. R. Stat. Soc.
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-# The empty shots are the lowest heap of scores that holds at least this share of all: fewer shots further
-# down are such without a pulse, and hits above may be more than the empty ones.
+# The empty shots are the lowest cluster of scores with at least this share of all shots.  A smaller cluster
+# below it comes from shots without a pulse; the hits above it may outnumber the empty shots.
 LEAST_SHARE = 0.2
-# Heaps count when they are at least this dense, compared with the densest.
+# A cluster counts if it is at least this dense, relative to the densest.
 _LEAST_DENSITY = 1 / 3
-# What lies further from the centre, in standard deviations, may be a hit, or a shot without pulse.
+# Scores beyond these, in standard deviations from the centre, may be hits, or shots without a pulse.
 _OTHERS_ABOVE, _OTHERS_BELOW = 2.5, -4.0
 _ROUNDS = 40
 _HIGHEST = 12.0
@@ -24,7 +24,7 @@ _HIGHEST = 12.0
 
 @dataclass(frozen=True)
 class EmpiricalNull:
-    """Scores of empty shots are normal with this centre and width; a share of all shots is empty."""
+    """Scores of empty shots are normal with this centre and width; ``share`` of all shots are empty."""
 
     centre: float = 0.0
     width: float = 1.0
@@ -32,23 +32,23 @@ class EmpiricalNull:
 
     @classmethod
     def of(cls, scores: NDArray[np.float64], least_width: float = 1e-12) -> "EmpiricalNull":
-        """Fit a normal distribution to the lowest heap of scores (N,), beside something flat for the rest.
+        """Fit a normal distribution to the lowest cluster of scores (N,), with a flat one for the rest.
 
-        least_width : known beforehand; shots of hardly any photon have scores that are nearly all equal.
+        least_width : smallest width; shots with hardly any photons have nearly equal scores.
         """
         x = np.sort(scores)
         n, k = len(x), max(int(LEAST_SHARE * len(x)), 2)
         if n <= k or x[-1] <= x[0]:
             return cls(float(x[0]) if n else 0.0, max(1.0, least_width))
         widths = x[k:] - x[:-k]
-        # Scores that are equal, as those of few photons, must not look infinitely dense.
+        # Equal scores, which shots of few photons have, must not look infinitely dense.
         narrowest = max(float(widths.min()), 1e-3 * (x[-1] - x[0]) / n, 1e-12)
         dense = np.flatnonzero(widths <= narrowest / _LEAST_DENSITY)
         ends = np.flatnonzero(np.diff(dense) > 1)
         heap = dense[: ends[0] + 1] if len(ends) else dense
         first = heap[np.argmin(widths[heap])]
         centre = float(x[first : first + k + 1].mean())
-        # Below the centre there are hardly any others: half of what is normal lies within 0.67 of it.
+        # Below the centre nearly all shots are empty; half of a normal distribution lies within 0.67 sigma.
         width = max(
             float(np.median(np.abs(centre - x[: first + k // 2 + 1]))) / 0.6745, narrowest, least_width
         )
@@ -56,7 +56,7 @@ class EmpiricalNull:
         for _ in range(_ROUNDS):
             z = (x - centre) / width
             normal = share * np.exp(-0.5 * z * z) / (width * np.sqrt(2 * np.pi))
-            # Among empty shots nothing else could be told, and would make them look narrower than they are.
+            # The flat part is 0 near the centre: there it could not be separated, and would narrow the fit.
             flat = ((z > _OTHERS_ABOVE) | (z < _OTHERS_BELOW)) / (x[-1] - x[0])
             empty = normal / np.maximum(normal + (1 - share) * flat, 1e-300)
             total = max(float(empty.sum()), 1e-12)

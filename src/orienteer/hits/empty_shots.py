@@ -1,4 +1,4 @@
-"""Shots without particle from a file, for a hit finder to begin with."""
+"""Read shots without a particle from a file, from which a hit finder learns its first background."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,15 @@ from orienteer.hits.warm_up import compact
 from orienteer.source.opening import open as open_source
 from orienteer.source.patterns import Patterns, concatenate
 
-# More would hardly make a background better known.
+# More shots would hardly improve the background.
 MOST_SHOTS = 4096
 _BATCH_BYTES = 128 * 2**20
 
 
 def read_empty_shots(path: str, most: int, calibrate: Callable[[Patterns], Patterns]) -> Patterns:
-    """The first shots of a file of empty ones, at most so many, as lists of photons where they are counts.
+    """The first shots, at most ``most``, of a file of empty shots; photon counts come as lists of photons.
 
-    calibrate : the same as for the shots that are compared with them: both are in photons then.
+    calibrate : the same as for the shots to be judged, so that both are in photons.
     """
     source = open_source(path)
     try:

@@ -1,4 +1,4 @@
-"""What is known of each hit when its kind is judged: a few numbers, never the frame itself."""
+"""The numbers about each hit from which its kind is judged; the frame itself is not needed."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class Evidence(NamedTuple):
     misfit: NDArray[np.float32]
 
     def of(self, hits: NDArray[np.bool_] | NDArray[np.int64] | slice) -> "Evidence":
-        """That of chosen hits."""
+        """The evidence of the chosen hits."""
         return Evidence(*(array[hits] for array in self))
 
     @property
@@ -40,7 +40,7 @@ class Evidence(NamedTuple):
 
     @property
     def visibility(self) -> NDArray[np.float64]:
-        """(N,) sum of I² / (I + b) over rings: what the power of a fringe is proportional to."""
+        """(N,) sum of I² / (I + b) over rings, to which the power of a fringe is proportional."""
         signal = np.maximum(self.signal, 0)
         return np.asarray((signal**2 / np.maximum(signal + self.background, 1e-9)).sum(axis=1))
 

@@ -1,4 +1,4 @@
-"""HitFinder: which shots of a stream have met a particle, learned from the stream itself."""
+"""HitFinder: finds the shots of a stream that met a particle; it learns how from the stream itself."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,29 +17,30 @@ from orienteer.hits.settings import HitSettings
 from orienteer.hits.warm_up import WarmUp, learn_first
 from orienteer.source.patterns import Patterns
 
-# Shots after which the model is renewed, counted from the first: so results do not depend on batches.
+# Shots between updates of the model, counted from the first shot, so that results do not depend on batches.
 BLOCK = 512
-# Shots at a time on the CPU: they stay near the processor from the sums over pixels to those over shots.
+# Shots at a time on the CPU: they stay in its cache between the sums over pixels and those over shots.
 _NEAR = 64
 
 
 class HitFinder:
-    """Tells hits from empty shots, batch by batch, with a background that follows the stream.
+    """Separates hits from empty shots, batch by batch, with a background that follows the stream.
 
-    Each shot is tested against the running background of shots without particle: the score is the logarithm
-    of a likelihood ratio in standard deviations of recent empty shots (:class:`orienteer.hits.score.Score`),
-    and the threshold keeps the share of empty shots among the hits small
-    (:class:`orienteer.hits.empirical_null.EmpiricalNull`).  Hits never teach the background.  Nothing has to
-    be known beforehand: the first ``warm_up_shots`` are told apart by what most of them have in common, at
-    first from the few that there are, so that the very first are told less surely.  After these, results do
-    not depend on how the stream is cut into batches.
+    Each shot is tested against the running background of shots without a particle.  Its score is the
+    logarithm of a likelihood ratio, in standard deviations of recent empty shots
+    (:class:`orienteer.hits.score.Score`); the threshold keeps the share of empty shots among the hits small
+    (:class:`orienteer.hits.empirical_null.EmpiricalNull`).  The background is never learned from hits.
 
-    detector : where the pixels are, and which of them may be used; None: all are used, their places unknown.
-    calibrate : makes photons of the file of empty shots that the settings may name; shots that are looked at
-        are photons already.
+    Nothing has to be known beforehand: during the first ``warm_up_shots``, empty shots are recognised by what
+    most shots have in common.  The very first decisions rest on few shots and are less certain.  After the
+    warm-up, results do not depend on how the stream is divided into batches.
+
+    detector : where the pixels are, and which of them may be used; None: all are used, at unknown positions.
+    calibrate : converts to photons the file of empty shots that the settings may name; the shots given to
+        ``look`` must already be in photons.
     background : (P,) float64, mean photons of a recent shot without particle.
     powder : sums over all hits and all other shots.
-    n_seen : shots so far.
+    n_seen : number of shots so far.
     """
 
     def __init__(
@@ -73,30 +74,30 @@ class HitFinder:
 
     @property
     def background(self) -> NDArray[np.float64]:
-        """(P,) mean photons of a recent shot without particle; 0 in unused pixels and while none is known."""
+        """(P,) mean photons of a recent shot without particle; 0 in unused pixels and before one is known."""
         return self._model.background if self._model.empty.n else np.zeros(self.n_pixels)
 
     @property
     def threshold(self) -> float:
-        """Score from which a shot is a hit now."""
+        """Score from which a shot is currently called a hit."""
         return self._model.threshold
 
     def teach_background(self, empty: Patterns) -> None:
-        """Begin with shots that are known to have met no particle; call it before the first ``look``."""
+        """Learn from shots that are known to be empty, instead of the warm-up; call it before ``look``."""
         self._check(empty)
         if self.n_seen or len(empty) == 0:
             raise OrienteerError(
-                "a background is taught before the first shot, with at least one empty shot.",
+                "a background must be taught before the first shot, with at least one empty shot.",
                 "Teach it to a new HitFinder.",
             )
         self._model, _ = learn_first(self._new_model, empty, self._group, are_empty=True)
         self._warm_up = None
 
     def look(self, patterns: Patterns) -> dict[str, NDArray[Any]]:
-        """Columns (N,) of these shots, from which the finder learns as well.
+        """Judge these shots, learn from them, and return columns (N,).
 
-        photons : on used pixels (int64; float64 of signal).
-        n_lit : int32, pixels that are as bright as the background makes them in less than 1 % of all shots.
+        photons : on used pixels (int64; float64 if frames are a float signal).
+        n_lit : int32, number of lit pixels: those so bright that the background reaches it in < 1 % of shots.
         hit_score : float32, standard deviations above empty shots.
         is_hit : bool.
         """
@@ -113,27 +114,27 @@ class HitFinder:
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def begin_again(self) -> None:
-        """Forget the shots, and keep what was learned from them: for a second look at the same shots."""
+        """Forget the shots but keep what was learned from them, to judge the same shots a second time."""
         if self._warm_up is None:
             self._model.close()
         else:
-            # What waits would come a second time, and nothing can be told of shots that are there twice.
+            # The waiting shots will come again, and shots that are in the warm-up twice cannot be judged.
             self._warm_up = None if self._model.empty.n else WarmUp()
         self.powder = PowderSums(self.n_pixels)
         self.n_seen = 0
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next look depends on, as arrays: after ``restore`` it gives the same."""
+        """Everything that the next ``look`` depends on, as arrays for ``restore``."""
         is_warm = self._warm_up is None
         waiting = {} if self._warm_up is None else self._warm_up.state()
         counts = {"n_seen": np.array([self.n_seen], np.int64), "is_warm": np.array([is_warm])}
         return {**counts, **self._model.state(), **self.powder.state(), **waiting}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from the state of a finder with the same settings and pixels."""
+        """Continue from the state of a finder with the same settings and pixels."""
         if "empty_sums" not in state or len(state["empty_sums"]) != self.n_pixels:
             raise OrienteerError(
-                f"the state is not one of a hit finder of {self.n_pixels} pixels.",
+                f"the saved state is not that of a hit finder for {self.n_pixels} pixels.",
                 "Begin a new run: the detector or the version may have changed.",
             )
         self.n_seen = int(state["n_seen"][0])
@@ -154,7 +155,7 @@ class HitFinder:
     def _check(self, patterns: Patterns) -> None:
         if patterns.n_pixels != self.n_pixels:
             raise GeometryMismatch(
-                f"shots have {patterns.n_pixels} pixels, but hits are looked for in {self.n_pixels}.",
+                f"shots have {patterns.n_pixels} pixels, but the hit finder is set up for {self.n_pixels}.",
                 "Give the geometry of these data, or begin a new run.",
             )
 
@@ -184,9 +185,9 @@ class HitFinder:
         return columns
 
     def _look_at_first(self, warm_up: WarmUp, patterns: Patterns) -> dict[str, NDArray[Any]]:
-        """Shots during the warm-up, told apart with the help of all before them."""
+        """Judge shots during the warm-up, with a model that is learned from all shots so far."""
         is_complete = len(warm_up) + len(patterns) >= self.settings.warm_up_shots
-        z = np.zeros(len(patterns))  # nothing is a hit while too few shots are there to compare it with
+        z = np.zeros(len(patterns))  # no shot is a hit until there are enough shots to compare it with
         if (warm_up.add(patterns) or is_complete) and warm_up.shots is not None:
             self._model, of_all = learn_first(self._new_model, warm_up.shots, self._group)
             z = of_all[len(of_all) - len(patterns) :]

@@ -1,9 +1,8 @@
-"""Fringes of hits: two particles in one shot interfere, with fringes finer than any that one particle has.
+"""Fringes of hits: two particles in one shot interfere, with finer fringes than a single particle has.
 
-The transform of a pattern is the autocorrelation of what was hit, which ends at its diameter.  Two
-particles that lie s apart add a peak at s.  What remains of a pattern when its radial mean is taken away
-is weighed as the best test for faint fringes, I cos(2 π q s) on a background b, would weigh it: with I /
-(I + b).
+The transform of a pattern is the autocorrelation of the object, which ends at the object's diameter.  Two
+particles at a separation s add a peak at s.  The radial mean is subtracted from the pattern, and the rest is
+weighted by I / (I + b), the best weight to detect faint fringes I cos(2 π q s) on a background b.
 """
 
 import numpy as np
@@ -14,9 +13,9 @@ from orienteer.hits.rings import Rings
 from orienteer.source.patterns import Patterns
 
 N_BANDS = 12
-# Cells along each side of the part of the detector that is looked at.
+# Cells along each side of the part of the detector that is searched.
 _CELLS = 64
-# Frames that are looked at together are so many pixels, and one at least; some arrays of this size are made.
+# Pixels of the frames that are searched together (one frame at least); some arrays have this size.
 _PIXELS_AT_ONCE = 1 << 21
 
 
@@ -26,10 +25,10 @@ def pixel_spacing_inv_A(detector: Detector, pixels: NDArray[np.int64], wavelengt
 
 
 class Fringes:
-    """Looks for fringes of any direction and period.
+    """Searches hits for fringes of any direction and period.
 
-    spacing_inv_A : edge of a cell; separations up to 1 / (2 spacing_inv_A) can be told apart.
-    separation_A : (J + 1,) edges of the bands of separations; the last holds all that are larger.
+    spacing_inv_A : edge of a cell; separations up to 1 / (2 spacing_inv_A) can be distinguished.
+    separation_A : (J + 1,) edges of the bands of separations; the last band includes all larger ones.
     """
 
     def __init__(self, detector: Detector, rings: Rings, wavelength_A: float, spacing_inv_A: float) -> None:
@@ -39,7 +38,7 @@ class Fringes:
         inside = np.flatnonzero(((place >= 0) & (place < _CELLS)).all(axis=1))
         cell = place[inside, 1] * _CELLS + place[inside, 0]
         order = np.argsort(cell, kind="stable")
-        # Pixels in the order of their cells: a cell is a piece of the list.
+        # Pixels are sorted by cell, so that each cell is a contiguous piece of the list.
         pixels, cell = inside[order], cell[order]
         self._stored, self._ring = rings.pixels[pixels], rings.ring[pixels]
         self._correction = rings.correction[pixels].astype(np.float32)
@@ -73,10 +72,10 @@ class Fringes:
         self, patterns: Patterns, signal: NDArray[np.floating], behind: NDArray[np.float32],
         factor: NDArray[np.float32],
     ) -> NDArray[np.float32]:  # fmt: skip
-        """The same of a few hits.
+        """``strengths`` of a few hits.
 
         signal : (N, G) of the particle in the rings, per unit of sensitivity.
-        behind : background of the pixels in the order of their cells.
+        behind : background of the pixels, sorted by cell.
         """
         from scipy.fft import rfft2
 

@@ -1,10 +1,10 @@
-"""HitKind: what a hit is of."""
+"""HitKind: what the pulse of a hit met."""
 
 from enum import IntEnum
 
 
 class HitKind(IntEnum):
-    """What a hit is of, as the column ``kind`` of shots holds it."""
+    """What the pulse met: values of the column ``kind`` of shots."""
 
     UNSURE = 0
     SINGLE = 1

@@ -1,4 +1,4 @@
-"""What a hit finder has learned of empty shots and of hits, and the score that follows from it."""
+"""What a hit finder has learned about empty shots and hits, and the score that follows from it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,25 +12,25 @@ from orienteer.hits.running_sum import RunningSum
 from orienteer.hits.score import Score, lit_from, rates
 from orienteer.source.patterns import Patterns
 
-# Hits that the mean hit remembers.
+# Number of hits that the running mean of hits remembers.
 _MEMORY_HITS = 300
-# Scores by which those of empty shots are known.
+# Number of recent scores from which the distribution of empty shots is learned.
 N_RECENT = 1024
-# Scores of empty shots are 1 wide by what photons do alone, and less only where there are hardly any.
+# Counting noise gives scores of empty shots a width of 1; it is less only if there are hardly any photons.
 _LEAST_WIDTH = 0.7
-# Shots with a higher score teach nothing of the background, so that weak hits do not leak into it.
+# The background is not learned from shots with a higher score, so that weak hits do not leak into it.
 _SURELY_EMPTY = 2.0
-# Half of the old background is forgotten when the strength of the new one differs by this share.
+# If the strength of the background changes by this share, half of the old background is forgotten.
 _CHANGE = 0.1
-# Hits below this number say too little of their form.
+# With fewer hits than this, the form of a hit is not learned from them.
 _LEAST_HITS = 1.0
 
 
 class HitModel:
     """Running sums over empty shots and hits, and what is derived from them whenever a block is closed.
 
-    group : (P,) group of each pixel, within which backgrounds are alike; -1: unused.
-    form : (P,) form of a hit while none is known; None: unknown as well.
+    group : (P,) group of each pixel, whose pixels have similar backgrounds; -1: unused.
+    form : (P,) assumed form of a hit until hits are known; None: no assumption.
     background : (P,) float64, mean photons of an empty shot.
     score, null, threshold : see :class:`Score` and :class:`EmpiricalNull`.
     """
@@ -49,15 +49,15 @@ class HitModel:
         self.used = group >= 0
         self.empty = RunningSum(n_pixels, memory)
         self.hit = RunningSum(n_pixels, _MEMORY_HITS)
-        # Photons of empty shots, and their squares.
+        # Sums of the photons of empty shots, and of their squares.
         self.strength = RunningSum(2, memory)
         self.recent, self.added_scores = np.zeros(0), np.zeros(0)
         self.derive()
 
     def derive(self) -> None:
-        """Score and threshold from all that counts."""
+        """Compute background, score and threshold from the running sums."""
         self.background = rates(self.empty.sums, self.empty.n, self._group)
-        # Until hits are known, they are taken to be as strong as the background.
+        # Until hits are known, assume that they have as many photons as the background.
         signal = None if self._form is None else self._form * self.background.sum()
         if self.hit.n >= _LEAST_HITS:
             signal = np.maximum(rates(self.hit.sums, self.hit.n, self._group) - self.background, 0)
@@ -74,11 +74,11 @@ class HitModel:
             self.threshold = self.null.threshold(self.recent, self._false_hits)
 
     def sums(self, patterns: Patterns) -> PixelSums:
-        """What the score of each shot is made of."""
+        """The sums over pixels from which the score of each shot is computed."""
         return sum_pixels(patterns, self.used, self.lit_from, self.score.weight)
 
     def raw(self, sums: PixelSums) -> NDArray[np.float64]:
-        """Scores (N,) as the running sums alone say."""
+        """Scores (N,) from the running sums alone, not yet standardised by recent empty shots."""
         return self.score.of(sums.weighted, sums.photons)
 
     def standardised(self, sums: PixelSums) -> NDArray[np.float64]:
@@ -92,7 +92,7 @@ class HitModel:
         empty: NDArray[np.bool_],
         is_hit: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """Add shots to the sums, where they count when the block is closed; the sum (P,) over empty ones."""
+        """Add shots, which count once the block is closed; returns the sum (P,) over the empty ones."""
         self.added_scores = np.concatenate([self.added_scores, self.raw(sums)])
         of_empty = np.zeros_like(self.empty.added)
         add_frames(patterns, empty.astype(np.float64), of_empty)
@@ -107,23 +107,23 @@ class HitModel:
         return of_empty
 
     def factor(self, sums: PixelSums, is_hit: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """How much each shot (N,) counts in the mean hit: 1, and less for hits brighter than a typical one.
+        """Weight of each shot (N,) in the mean hit: 1, or less for hits brighter than a typical one.
 
-        So the few brightest, which are often droplets, do not decide.
+        The few brightest hits, which are often droplets, would otherwise dominate the mean.
         """
         more = np.maximum(sums.weighted - self.score.mean, 1e-12)
         return np.where(is_hit, np.minimum(self.score.of_signal / more, 1.0), 0.0)
 
     def surely_empty(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which shots of these scores (N,) the background may learn from."""
+        """Which shots, by their scores (N,), the background may be learned from."""
         return z < min(_SURELY_EMPTY, self.threshold)
 
     def close(self) -> None:
-        """Let all that was added count.  A background that has changed is forgotten the sooner."""
+        """Close a block: all added shots count, and the old background fades faster if it has changed."""
         self.recent = np.concatenate([self.recent, self.added_scores])[-N_RECENT:]
         self.added_scores = np.zeros(0)
         shift = max(abs(self.null.centre) - 1, 0)
-        # Its strength need not change the score.
+        # A change of the strength alone may not shift the scores, so it is tested separately.
         keep = 1 / (1 + shift**2 + self._change_of_strength())
         self.empty.close(keep)
         self.strength.close(keep)
@@ -131,9 +131,9 @@ class HitModel:
         self.derive()
 
     def _change_of_strength(self) -> float:
-        """Squared relative change of the background by what was added; at 1 half of the old is forgotten.
+        """Squared change of the background's strength in the added shots; at 1, half of the old is forgotten.
 
-        What chance may do, up to two standard deviations, is no change: few photons scatter much.
+        Relative to _CHANGE.  Up to two standard deviations count as chance, since few photons vary much.
         """
         known, new = self.strength, self.strength.n_added
         if not (new and known.sums[0] > 0):
@@ -144,7 +144,7 @@ class HitModel:
         return float(max(change**2 - 4 * chance, 0.0) / _CHANGE**2)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the next score depends on."""
+        """Everything that the next score depends on, as arrays for ``restore``."""
         return {
             **self.empty.state("empty"),
             **self.hit.state("hit"),
@@ -154,7 +154,7 @@ class HitModel:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a saved state."""
         self.empty.restore("empty", state)
         self.hit.restore("hit", state)
         self.strength.restore("strength", state)

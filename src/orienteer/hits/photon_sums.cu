@@ -7,8 +7,8 @@
 // used              (P,) uint8;  lit_from, weight (P,) float32;  factor (D,) float64
 // sums              (3, D) or (P,) float64: whole numbers below 2^53 are exact
 //
-// sum_pixels has one block of 256 threads for each frame; sum_frames one thread for each pixel, so that neighbours
-// read neighbours.  Everything is added in a fixed order: the same bits in every run.
+// sum_pixels has one block of 256 threads for each frame; sum_frames one thread for each pixel, so that neighbouring
+// threads read neighbouring pixels.  The order of all sums is fixed: the same bits in every run.
 
 template <typename T>
 __device__ void pixels(const T *__restrict__ frames, const unsigned char *__restrict__ used,

@@ -13,16 +13,16 @@ from orienteer.source.patterns import Patterns
 from orienteer.source.sparse_photons import SparsePhotons
 
 _THREADS = 256
-# Types of frames that the CUDA kernels read as they are; others are converted to the last.
+# Types of frames that the CUDA kernels read directly; others are converted to float32 or int32.
 _ON_GPU = ("uint8", "uint16", "int32", "float32")
 
 
 @dataclass(frozen=True)
 class PixelSums:
-    """Over the used pixels of each of N shots.
+    """Sums over the used pixels of each of N shots.
 
-    photons : (N,) int64, or float64 of signal.
-    n_lit : (N,) int32, pixels that are as bright as ``lit_from`` says.
+    photons : (N,) int64, or float64 if frames are a float signal.
+    n_lit : (N,) int32, number of pixels with at least ``lit_from`` photons.
     weighted : (N,) float64, Σ w K.
     """
 
@@ -37,7 +37,7 @@ def sum_pixels(
     lit_from: NDArray[np.float32],
     weight: NDArray[np.float32],
 ) -> PixelSums:
-    """The sums over pixels of every shot, computed where the frames are; used, lit_from, weight are (P,)."""
+    """The sums over pixels of every shot, on the device of the frames; used, lit_from and weight are (P,)."""
     from orienteer.hits import _photon_sums_numba as numba_twin
 
     frames, n = patterns.without_forbidden().frames, len(patterns)

@@ -16,7 +16,7 @@ class PolarGrid:
     n_rings, n_angles : R and A; bin r * A + a is ring r, angle a.
     q_inv_A : (R + 1,) edges of the rings.
     correction : (R * A,) sum over the pixels of a bin of solid angle, polarisation and efficiency, whose mean
-        over pixels is 1; 0 where a bin has no pixel.
+        over pixels is 1; 0 for bins without a pixel.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class PolarGrid:
         ring = np.minimum((length / q_max_inv_A * n_rings).astype(np.int64), n_rings - 1)
         turn = np.mod(np.arctan2(q[:, 1], q[:, 0]) / (2 * np.pi), 1.0)
         angle = np.minimum((turn * n_angles).astype(np.int64), n_angles - 1)
-        # Pixels that are not used share a bin behind the last.
+        # Unused pixels share an extra bin after the last.
         self._bin = np.where(used, ring * n_angles + angle, self.n_bins)
         self.correction = self._sums(np.where(used, correction / correction[used].mean(), 0.0))
 
@@ -49,7 +49,7 @@ class PolarGrid:
         if patterns.n_pixels != self.n_pixels:
             raise GeometryMismatch(
                 f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}.",
-                "Give the detector that has recorded them.",
+                "Give the detector that recorded them.",
             )
         lists = patterns.sparse()
         n, width = len(patterns), self.n_bins + 1
@@ -58,11 +58,11 @@ class PolarGrid:
         return np.asarray(counts[:, :-1], dtype=np.float32)
 
     def background(self, of_pixels: NDArray[np.floating] | None) -> NDArray[np.float64]:
-        """Background photons (R * A,) of bins from those (P,) of pixels; None: there is none."""
+        """Background photons (R * A,) of the bins from those (P,) of the pixels; None: no background."""
         return np.zeros(self.n_bins) if of_pixels is None else self._sums(np.asarray(of_pixels, np.float64))
 
     def turned(self, template: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A template (R, A) turned by every angle in turn: (A, R * A)."""
+        """A template (R, A) turned by each of the angles, (A, R * A)."""
         angle = np.arange(self.n_angles)
         source = (angle[None, :] - angle[:, None]) % self.n_angles
         return template[:, source].transpose(1, 0, 2).reshape(self.n_angles, -1)
@@ -75,7 +75,7 @@ class PolarGrid:
         return np.asarray(np.take_along_axis(by_angle, source[:, None, :], axis=2).sum(axis=0))
 
     def picture(self, template: NDArray[np.float64], side: int = 128) -> NDArray[np.float32]:
-        """A template (R, A) as a picture (side, side) with y up; NaN where no pixel is."""
+        """A template (R, A) as a picture (side, side) with y up; NaN in rings without a pixel."""
         axis = (np.arange(side) + 0.5) / side * 2 - 1
         x, y = axis[None, :], axis[:, None]
         ring = (np.hypot(x, y) * self.n_rings).astype(np.int64)

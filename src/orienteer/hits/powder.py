@@ -14,7 +14,7 @@ class PowderSums:
     """Photons summed over shots since the run began.
 
     hits, empty : (P,) float64, exact sums of photons.
-    n_hits, n_empty : shots in them.
+    n_hits, n_empty : number of shots in these sums.
     """
 
     def __init__(self, n_pixels: int) -> None:
@@ -28,9 +28,9 @@ class PowderSums:
         summed: NDArray[np.bool_] | None = None,
         sums: NDArray[np.float64] | None = None,
     ) -> None:
-        """Add every shot to one of the sums.
+        """Add every shot to one of the two sums.
 
-        summed : (N,) empty shots of which the sum is known, as ``sums`` (P,).
+        summed : (N,) empty shots whose sum is already known: ``sums`` (P,).
         """
         add_frames(patterns, is_hit.astype(np.float64), self.hits)
         left = ~is_hit if summed is None else ~is_hit & ~summed
@@ -50,6 +50,6 @@ class PowderSums:
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from a state."""
+        """Continue from a saved state."""
         self.hits, self.empty = np.array(state["powder_hits"]), np.array(state["powder_empty"])
         self.n_hits, self.n_empty = (int(n) for n in state["powder_n"])

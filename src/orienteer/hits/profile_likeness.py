@@ -1,9 +1,8 @@
-"""Whether the radial profile of a hit is one that the particle has in some orientation.
+"""Test whether the particle, in some orientation, has the radial profile of a hit.
 
-Photons of a single hit in rings are f (p + z) + b: brightness f, mean profile p, a deviation z with
-covariance C that orientation and spread of sizes bring, and background b.  Counting adds Poisson noise,
-which is known, so that faint hits are not asked for more than they can show.  Brightness and strength of
-the background are free.
+The expected photons of a single hit in rings are f (p + z) + b: brightness f, mean profile p, a deviation z
+with covariance C due to orientation and spread of sizes, and background b.  Counting adds Poisson noise of
+known size, so faint hits may deviate more.  Brightness and strength of the background are free.
 """
 
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from orienteer.hits.evidence import Evidence
 
 N_GROUPS = 12
-# Relative standard deviations of what is left free.
+# Relative standard deviations by which brightness and background are free.
 _BRIGHTNESS_FREE, _BACKGROUND_FREE = 1.0, 0.1
-# Profiles are never taken to be more alike than this.
+# Smallest relative spread of the profiles of a particle.
 _LEAST_SPREAD = 0.01
 
 
@@ -24,9 +23,9 @@ _LEAST_SPREAD = 0.01
 class ProfileLikeness:
     """The profiles of a particle.
 
-    group : (G,) which rings are taken together, so that each group has about as much to say.
-    profile : (R,) share of the photons in each group.
-    covariance : (R, R) of the deviations from it.
+    group : (G,) number of the group that each ring belongs to; all groups are about equally informative.
+    profile : (R,) mean share of the photons in each group.
+    covariance : (R, R) of the deviations from this mean.
     """
 
     group: NDArray[np.int64]
@@ -35,14 +34,14 @@ class ProfileLikeness:
 
     @classmethod
     def of(cls, group: NDArray[np.int64], core: Evidence) -> "ProfileLikeness":
-        """Learned from hits that are of the particle."""
+        """Learned from hits of the particle."""
         seen, background = _grouped(core.rings, group), _grouped(core.background, group)
         f = np.maximum(core.brightness, 1).astype(np.float64)
         profile = (seen - background).sum(axis=0) / f.sum()
         floor = 1e-3 / len(profile)
         profile = np.maximum(profile, floor)
         rest = seen - background - f[:, None] * profile
-        # What is left free must not be taken for spread: only deviations across the mean profile count.
+        # The brightness is free, so only deviations orthogonal to the mean profile count as spread.
         across = np.eye(len(profile)) - np.outer(profile, profile) / (profile @ profile)
         rest = rest @ across
         noise = np.maximum(f[:, None] * profile + background, 1e-9)
@@ -59,7 +58,7 @@ class ProfileLikeness:
         return np.asarray(signal / np.maximum(hits.brightness, 1).astype(np.float64)[:, None])
 
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
-        """(N,) squared distance from the particle, in units of what chance and orientation explain."""
+        """(N,) squared distance from the particle, in units of the spread by noise and orientation."""
         seen, background = _grouped(hits.rings, self.group), _grouped(hits.background, self.group)
         f = np.maximum(hits.brightness, 1).astype(np.float64)
         p = self.profile
@@ -73,8 +72,8 @@ class ProfileLikeness:
 
 
 def ring_groups(hits: Evidence, n: int = N_GROUPS) -> NDArray[np.int64]:
-    """Neighbouring rings (G,) taken together: each group has about as much of the summed root of light."""
-    # Few bright hits of something else decide nothing in a median, which is nought where most rings are dark.
+    """(G,) group of each ring: at most n groups of neighbours with about equal sums of root intensity."""
+    # The median ignores a few bright hits of something else; some of the mean helps where the median is 0.
     middle, mean = np.median(hits.signal, axis=0), hits.signal.mean(axis=0)
     light = np.sqrt(np.maximum(middle, 0)) + 0.02 * np.sqrt(np.maximum(mean, 0))
     if not light.sum() > 0:

@@ -1,4 +1,4 @@
-"""Photons of hits in rings about the beam: the radial profile, which is all that size and brightness need."""
+"""Photons of hits in rings about the beam: the radial profile, from which size and brightness follow."""
 
 from functools import cached_property
 
@@ -12,7 +12,7 @@ from orienteer.errors import GeometryMismatch, OrienteerError
 from orienteer.source.patterns import Patterns
 
 MOST_RINGS = 48
-# A ring of which a frame shows less than this share says nothing in that frame.
+# A ring is ignored in a frame whose own mask leaves less than this share of it.
 _LEAST_SEEN = 0.05
 
 
@@ -33,7 +33,7 @@ class Rings:
         self.pixels = np.flatnonzero((detector.mask < PixelUse.NEVER) & (correction > 0))
         if len(self.pixels) < 2:
             raise OrienteerError(
-                "fewer than two pixels of the detector may be used, which shows no hit.", "Mask fewer pixels."
+                "fewer than two pixels of the detector may be used, too few for hits.", "Mask fewer pixels."
             )
         self.n_pixels = detector.n_pixels
         self.q_inv_A = detector.q_length_inv_A(wavelength_A)[self.pixels]
@@ -51,12 +51,12 @@ class Rings:
     def photons(self, patterns: Patterns) -> NDArray[np.float32]:
         """Photons (N, G) of each frame in each ring.
 
-        A ring that the mask of a frame hides in part is scaled up to the whole.
+        If the mask of a frame hides part of a ring, the rest is scaled up to the whole ring.
         """
         if patterns.n_pixels != self.n_pixels:
             raise GeometryMismatch(
                 f"the hits have {patterns.n_pixels} pixels, but the detector has {self.n_pixels}.",
-                "Give the detector that has recorded them.",
+                "Give the detector that recorded them.",
             )
         N, G = len(patterns), self.n
         if patterns.is_sparse:
@@ -76,7 +76,7 @@ class Rings:
 
     @cached_property
     def _member(self) -> NDArray[np.float32]:
-        """(U, G) which pixel is in which ring, as factors of a matrix product."""
+        """(U, G) 1 if the pixel is in the ring, else 0; a matrix product with it sums over rings."""
         member = np.zeros((len(self.ring), self.n), dtype=np.float32)
         member[np.arange(len(self.ring)), self.ring] = 1
         return member

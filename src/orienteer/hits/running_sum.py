@@ -1,4 +1,4 @@
-"""Sums over the shots of a stream in which old shots fade."""
+"""Running sums over the shots of a stream, in which old shots fade."""
 
 from collections.abc import Mapping
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 class RunningSum:
-    """Sums of arrays (P,) over shots.  What is added counts when a block of shots is closed, and fades then.
+    """Sums of arrays (P,) over shots.  Added shots count once their block is closed; later blocks fade them.
 
-    n : shots in the sums, as far as they are remembered.
+    n : number of shots in the sums, faded in the same way.
     """
 
     def __init__(self, length: int, memory: float) -> None:
@@ -18,14 +18,14 @@ class RunningSum:
         self.added, self.n_added = np.zeros(length), 0.0
 
     def close(self, keep: float = 1.0) -> None:
-        """Take in what was added; of what was there before, at most the share ``keep`` remains."""
+        """Add the shots of the block; of the earlier sums, at most the share ``keep`` remains."""
         kept = min(keep, float(np.exp(-self.n_added / self.memory)))
         self.sums = self.sums * kept + self.added
         self.n = self.n * kept + self.n_added
         self.added, self.n_added = np.zeros_like(self.added), 0.0
 
     def state(self, name: str) -> dict[str, NDArray[np.float64]]:
-        """Everything as arrays whose names begin with this one."""
+        """Everything as arrays whose names begin with ``name``."""
         return {
             f"{name}_sums": self.sums.copy(),
             f"{name}_added": self.added.copy(),
@@ -33,6 +33,6 @@ class RunningSum:
         }
 
     def restore(self, name: str, state: Mapping[str, NDArray[np.float64]]) -> None:
-        """Go on from a state."""
+        """Continue from a saved state."""
         self.sums, self.added = np.array(state[f"{name}_sums"]), np.array(state[f"{name}_added"])
         self.n, self.n_added = (float(n) for n in state[f"{name}_n"])

@@ -1,4 +1,4 @@
-"""The score of a shot: a weighted sum of its photons, and what that sum is for shots without particle."""
+"""The score of a shot: a weighted sum of its photons, compared with the same sum of empty shots."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,29 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
-# Background photons that a pixel is credited with beforehand, as many as pixels like it have.
+# Photons of prior knowledge added to each pixel's background, at the mean rate of its group.
 _PRIOR_PHOTONS = 4.0
-# A pixel is lit when the background alone would make it so bright in fewer shots than this share.
+# A pixel is lit if the background alone makes it so bright in less than this share of shots.
 LIT_SHARE = 0.01
-# Levels that are exact; above them photons are as good as normal.
+# Thresholds up to this number of photons are exact; above it, counts are nearly normal.
 _N_LEVELS = 1000
 
 
 @dataclass(frozen=True)
 class Score:
-    """How surely a shot has met a particle, in standard deviations of empty shots.
+    """How certainly a shot has met a particle, in standard deviations of empty shots.
 
     Photons K of an empty shot are Poisson with mean s b, where the strength s of the background b varies with
-    mean 1 and variance v.  A hit has m more on average.  The logarithm of the likelihood ratio weighs photons
-    with u = ln(1 + m / b); of all sums Σ u K - c Σ K the one that tells b from b + m best, in spite of s, is
-    taken (Fisher's discriminant).
+    mean 1 and variance v.  A hit has m more on average.  The logarithm of the likelihood ratio gives photons
+    the weight u = ln(1 + m / b).  Among the sums Σ u K - c Σ K, Fisher's discriminant picks the c that
+    separates b + m from b best although s varies.
 
     weight : (P,) float32, w = u - c; 0 in unused pixels.
     mean, skewness : of Σ w K over empty shots.
     scatter : variance of Σ w K for a background of mean strength.
-    photons : of an empty shot.
+    photons : mean photons of an empty shot.
     variance : v.
-    of_signal : Σ w m, by how much a typical hit has more.
+    of_signal : Σ w m, by which the sum of a typical hit is larger.
     """
 
     weight: NDArray[np.float32]
@@ -45,10 +45,10 @@ class Score:
     def between(
         cls, background: NDArray[np.float64], signal: NDArray[np.float64] | None, variance: float
     ) -> "Score":
-        """The score that tells hits from empty shots.
+        """The score that separates hits from empty shots.
 
         background : (P,) photons of an empty shot, positive in used pixels and 0 in others.
-        signal : (P,) photons that a hit has more; None while no hit is known: then photons are counted.
+        signal : (P,) additional photons of a hit; None if no hit is known: all photons then weigh the same.
         variance : of the strength of the background, whose mean is 1.
         """
         used = background > 0
@@ -65,7 +65,7 @@ class Score:
                 w = u + of_1 / of_u
         E, A = _sum(w * b), _sum(w * w * b)
         width = float(np.sqrt(A + variance * E * E))
-        # Third cumulant, with a strength that is log-normal.
+        # Third cumulant, if the strength is log-normal.
         third = _sum(w**3 * b) + 3 * variance * A * E + variance**2 * (3 + variance) * E**3
         weight = np.zeros(len(background), np.float32)
         weight[used] = w
@@ -74,10 +74,10 @@ class Score:
     def of(self, weighted: NDArray[np.float64], photons: NDArray[Any]) -> NDArray[np.float64]:
         """Scores (N,) of shots with these weighted sums and these photons, (N,) each.
 
-        They are made as good as normal by taking their skewness away: this inverts the first term of Cornish
-        and Fisher's expansion, and is nearly a square root of counts.
+        Removing the skewness makes the scores of empty shots nearly normal: this inverts the first term of
+        Cornish and Fisher's expansion, and resembles a square root of counts.
         """
-        # An empty shot with many photons has met a strong background, whose photons scatter more.
+        # An empty shot with many photons had a strong background, whose photons also vary more.
         strength = np.maximum(1 + self.variance * photons, 0) / (1 + self.variance * self.photons)
         z = (weighted - self.mean) / np.sqrt(self.scatter * strength + self.variance * self.mean**2)
         c = max(self.skewness, 1e-6) / 6
@@ -85,14 +85,14 @@ class Score:
 
 
 def _sum(values: NDArray[np.float64]) -> float:
-    """A sum on this thread: a scalar product would wake the threads of a library, and wait for them."""
+    """A sum on this thread; a scalar product would wait for the threads of the linear algebra library."""
     return float(values.sum())
 
 
 def rates(sums: NDArray[np.float64], n: float, group: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Expected photons (P,) from sums (P,) over n shots; where they are few, drawn to the mean of the group.
+    """Expected photons (P,) from sums (P,) over n shots; pixels with few photons move to their group's mean.
 
-    group : (P,) a number from 0 for each pixel; -1: unused, where the rate is 0.
+    group : (P,) number of the group of each pixel, from 0; -1: unused, with rate 0.
     """
     used = group >= 0
     n_groups = int(group.max(initial=0)) + 1
@@ -106,15 +106,15 @@ def rates(sums: NDArray[np.float64], n: float, group: NDArray[np.int64]) -> NDAr
 
 
 def lit_from(background: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Photons (P,) from which a pixel is lit: the background has so many in less than 1 % of all shots."""
+    """Photons (P,) from which a pixel is lit: the background reaches them in less than 1 % of all shots."""
     level = np.searchsorted(_most_background(), background, side="right").astype(np.float32) + 1
     bright = background > _most_background()[-1]
-    # Cornish and Fisher's expansion of the quantile, with one half for whole numbers.
+    # Cornish and Fisher's expansion of the quantile, plus one half because photons are whole numbers.
     level[bright] = np.ceil(background[bright] + 2.326 * np.sqrt(background[bright]) + 1.24)
     return level
 
 
 @cache
 def _most_background() -> NDArray[np.float64]:
-    """Background that still has k photons or more in less than 1 % of all shots, for k = 1, 2, ..."""
+    """Largest background that gives k photons or more in at most 1 % of all shots, for k = 1, 2, ..."""
     return np.asarray(gammaincinv(np.arange(1, _N_LEVELS + 1), LIT_SHARE), np.float64)

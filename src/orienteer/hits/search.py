@@ -1,4 +1,4 @@
-"""HitSearch: all shots of a file looked through at once."""
+"""HitSearch: find the hits among all shots of a file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from orienteer.source.base import Source
 from orienteer.source.patterns import FRAME_MASK, Patterns
 from orienteer.source.wavelength import WAVELENGTH, usual_wavelength
 
-# Shots from which everything is learned before the first of them is judged.
+# Number of first shots to learn from before any shot is judged.
 LEARNED_FROM = 8192
-# Shots of a batch, and bytes of it where frames are large.
+# Most shots of a batch, and most bytes if frames are large.
 _BATCH, _BATCH_BYTES = 512, 128 * 2**20
-# Values of a column that may belong to a row of a table: what is larger belongs to the pixels.
+# Columns with more values per shot are not copied to the table: they hold a value for each pixel.
 _MOST_VALUES = 16
 
 
@@ -27,9 +27,9 @@ _MOST_VALUES = 16
 class LookedShots:
     """A batch of shots after the search.
 
-    columns : (N, ...) of all shots: event_id, what the data say, and what was found.  What only hits have,
-        such as size_A, is NaN or 0 in other shots.
-    hits : the calibrated frames of the hits with all columns of theirs.
+    columns : (N, ...) of all shots: event_id, the columns of the data, and the results.  Results that only
+        hits have, such as size_A, are NaN or 0 in other shots.
+    hits : the calibrated frames of the hits with all their columns.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -37,12 +37,13 @@ class LookedShots:
 
 
 class HitSearch:
-    """Finds the hits of a source, and judges their size and kind where detector and wavelength are known.
+    """Finds the hits of a source, and judges their size and kind if detector and wavelength are known.
 
-    It looks twice: first to learn background, hits and particle from the first shots, then at all of them.
+    It reads the first shots twice: first to learn background, hits and particle from them, then to judge them
+    with all other shots.
 
-    calibrate : makes photons of raw frames.
-    wavelength_A : of all shots; 0: that of the data.
+    calibrate : converts raw frames to photons.
+    wavelength_A : of all shots; 0: take it from the data.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class HitSearch:
 
 
 def _spread(column: NDArray[Any], is_hit: NDArray[np.bool_]) -> NDArray[Any]:
-    """A column of the hits as one of all shots."""
+    """A column of the hits as a column of all shots, with NaN or 0 for shots that are not hits."""
     nothing = np.nan if column.dtype.kind == "f" else 0
     spread = np.full((len(is_hit), *column.shape[1:]), nothing, dtype=column.dtype)
     spread[is_hit] = column
@@ -93,7 +94,7 @@ def _spread(column: NDArray[Any], is_hit: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def _wavelength_of(source: Source) -> float:
-    """The median wavelength of the shots; 0 where the data do not say."""
+    """The usual wavelength of the shots in A; 0 if the data hold none."""
     if WAVELENGTH not in source.column_names or not len(source):
         return 0.0
     return usual_wavelength(source.read_columns([WAVELENGTH])[WAVELENGTH]) or 0.0

@@ -1,9 +1,9 @@
-"""Single particles, several particles, and junk, told apart without anybody saying how the particle looks.
+"""Separate single particles from several particles and junk, without knowing how the particle looks.
 
-The particle is what most hits have in common.  It is looked for in the half of all hits that are most
-alike; then, in turns, how hits of the particle scatter is learned, and all hits that scatter so are taken
-in.  Nothing is compared with a three-dimensional model: hits that fit a model badly are what a better one
-is made from.
+The particle is what most hits have in common.  The search starts with the half of all hits that are most
+alike.  Then two steps alternate: learn how the hits of the particle vary, and accept all hits that vary in
+this way.  No hit is compared with a three-dimensional model, because hits that fit a model badly are needed
+to improve it.
 
 After N. Billor, A. S. Hadi, P. F. Velleman, BACON: blocked adaptive computationally efficient outlier
 nominators, Comput. Stat. Data Anal. 34, 279 (2000).
@@ -23,33 +23,34 @@ from orienteer.hits.profile_likeness import ProfileLikeness, ring_groups
 from orienteer.hits.size_likeness import SizeLikeness
 from orienteer.hits.suspicion import Suspicion
 
-# Hits from which a particle can be learned.
+# Fewest hits from which a particle can be learned.
 FEWEST_HITS = 60
-# Hits fainter than this many standard deviations of the background say nothing of their kind.
+# The kind of hits fainter than this many standard deviations of the background cannot be judged.
 FAINTEST = 4.0
 _ROUNDS = 12
-# Share of the particle's hits that is taken in while it is learned.
+# Share of the particle's hits to accept while the particle is learned.
 _NEARLY_ALL = 0.9998
 # A limit that no distance reaches.
 _ANY = 1e6
-# Hits that are tried as the middle of all.
+# Number of hits that are tried as the centre of the most similar half.
 _CENTRES = 300
-# Fringes so many standard deviations too strong, beyond this part of the diameter, mean several particles.
+# Several particles: fringes this many standard deviations too strong, at separations beyond this part of the
+# particle's diameter.
 _FRINGES, _BEYOND = 4.0, 0.6
-# Hits so many standard deviations brighter or fainter than most are not of the particle: while it is learned,
-# and later, when their looks have a say as well.
+# Hits this many standard deviations brighter or fainter than most are not the particle: while it is learned,
+# and later, when suspicion is judged by brightness and looks together.
 _ODD_WHILE_LEARNING, _ODD = 3.2, 4.0
-# Shares of the particle's distances that tell how their tail goes on.
+# Quantiles of the distances of the particle's hits, from which the tail is extrapolated.
 _LOWER, _UPPER = 0.5, 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """What is known of the particle, by which hits are judged.
+    """What is known of the particle, and the tests by which hits are judged.
 
-    profile, fringe, size, brightness : four tests of likeness.
-    limits : (4,) distances up to which hits are alike.
-    suspicion : how likely hits that pass all tests are junk; None while learning.
+    profile, fringe, size, brightness : four tests, each with a distance of hits from the particle.
+    limits : (4,) largest distances at which hits still pass.
+    suspicion : how likely hits that pass all tests are junk; None while the particle is learned.
     """
 
     profile: ProfileLikeness
@@ -61,9 +62,9 @@ class Selection:
 
     @classmethod
     def learn(cls, hits: Evidence, keep: float) -> "Selection | None":
-        """Learn the particle from hits of all kinds; None where there are too few that say anything.
+        """Learn the particle from hits of all kinds; None if too few of them are bright enough.
 
-        keep : share of the hits of the particle that each of the three tests of looks keeps.
+        keep : share of the particle's hits that each of the tests of profile, fringes and size keeps.
         """
         clear = np.flatnonzero(hits.significance > FAINTEST)
         if len(clear) < FEWEST_HITS:
@@ -78,9 +79,9 @@ class Selection:
             core = new
         inner = hits.of(core)
         selection = cls._of(inner)
-        # What is least alike among those taken in is junk more often than the rest.
+        # Tighten the limits: the accepted hits that are least alike are junk more often than the rest.
         factors = np.maximum(np.quantile(selection.distances(inner)[:, :3], keep, axis=0), 1e-12)
-        # A new hit is farther from what was learned than those are that it was learned from.
+        # New hits have larger distances than the hits from which means and covariances were learned.
         learned = np.array([len(selection.profile.profile), len(selection.fringe.mean), 1])
         wider = 1 + 6 * learned / len(inner.size_A)
         limits = np.append(selection.limits[:3] * factors * wider, _ODD**2)
@@ -93,10 +94,10 @@ class Selection:
 
     @classmethod
     def _of(cls, core: Evidence) -> "Selection":
-        """Learned from hits of the particle, with limits so wide that what is left out does not matter.
+        """Learned from hits of the particle, with limits so wide that they cut off almost none of its hits.
 
-        Cut more closely, those that are left would look ever more alike.  Sizes have no limit yet: a particle
-        that looks smaller from some sides must be able to come in with all of them.
+        With tighter limits, each round would keep fewer and more similar hits.  Sizes have no limit yet,
+        because a particle that looks smaller from some sides must be accepted from all of them.
         """
         profile, fringe = ProfileLikeness.of(ring_groups(core), core), FringeLikeness.of(core)
         limits = [_limit(test.distance(core)) for test in (profile, fringe)]
@@ -105,21 +106,21 @@ class Selection:
 
     @property
     def size_A(self) -> float:
-        """Median diameter of the particle."""
+        """Median diameter of the particle in A."""
         return self.size.size_A
 
     def distances(self, hits: Evidence) -> NDArray[np.float64]:
-        """(N, 4) how far hits are from the particle by profile, fringes, size, brightness; 1 is the limit."""
+        """(N, 4) distance of hits from the particle in profile, fringes, size, brightness; 1 is the limit."""
         tests = (self.profile, self.fringe, self.size, self.brightness)
         return np.stack([test.distance(hits) for test in tests], axis=1) / self.limits
 
     def features(self, hits: Evidence) -> NDArray[np.float64]:
-        """(N, F) how hits look: size, shares of the photons in groups of rings, and fringes."""
+        """(N, F) features of hits: size, shares of the photons in groups of rings, and fringes."""
         size = np.log(np.maximum(hits.size_A, 1e-3))
         return np.column_stack([size, self.profile.shares(hits), self.fringe.logarithm(hits)])
 
     def passes(self, hits: Evidence) -> NDArray[np.bool_]:
-        """(N,) which hits all tests take for the particle."""
+        """(N,) which hits pass all tests, so are taken for a single particle."""
         alike = (self.distances(hits) <= 1).all(axis=1) & (hits.significance > FAINTEST)
         if self.suspicion is not None:
             found = hits.of(alike)
@@ -141,7 +142,7 @@ class Selection:
 
 
 def _most_alike(hits: Evidence) -> NDArray[np.bool_]:
-    """(N,) the half of the hits that lie nearest around one of them."""
+    """(N,) the most compact half of the hits: those nearest to one hit, chosen so that they lie closest."""
     shares = (
         np.add.reduceat(hits.signal, np.flatnonzero(np.diff(ring_groups(hits, 6), prepend=-1)), axis=1)
         / np.maximum(hits.brightness, 1)[:, None]
@@ -151,7 +152,7 @@ def _most_alike(hits: Evidence) -> NDArray[np.bool_]:
     middle = np.median(features, axis=0)
     spread = np.median(np.abs(features - middle), axis=0) + 1e-9
     scaled = np.clip((features - middle) / spread, -8, 8)
-    # Some hits spread over all will do to find the middle of the densest half.
+    # A sample of the hits as candidate centres is enough to find the most compact half.
     centres = scaled[:: max(1, len(scaled) // _CENTRES)]
     square = (scaled**2).sum(axis=1)
     distance = (centres**2).sum(axis=1)[:, None] + square[None, :] - 2 * centres @ scaled.T
@@ -166,9 +167,9 @@ def _most_alike(hits: Evidence) -> NDArray[np.bool_]:
 def _limit(distance: NDArray[np.float64]) -> float:
     """The distance below which nearly all hits like these (N,) lie.
 
-    Distances would follow a chi-square distribution if deviations were normal.  Orientations are not, and
-    their tail is longer: it is that of the gamma distribution with the same median and the same upper
-    quantile, both of which few hits of something else hardly change.
+    Distances would follow a chi-square distribution if deviations were normal.  Deviations due to orientation
+    are not normal, and have a longer tail.  The tail is that of the gamma distribution with the same median
+    and the same upper quantile, because a few hits of something else hardly change these two.
     """
     lower, upper = np.quantile(distance, [_LOWER, _UPPER])
     ratio = max(float(upper) / max(float(lower), 1e-12), 1.0)

@@ -1,4 +1,4 @@
-"""What is known of a particle as plain arrays, and back: so that judging goes on after a restart."""
+"""Convert a Selection to plain arrays and back, so that hits can be judged after a restart."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from orienteer.hits.suspicion import Suspicion
 _PROFILE = ("group", "profile", "covariance")
 _FRINGE = ("noise", "slope", "mean", "covariance")
 _SUSPICION = ("middle", "spread", "marks", "heights", "junk", "course")
-# Of brightness (middle and two spreads) and of size (diameter and first bin).
+# Numbers of the brightness test (middle and two spreads) and of the size test (diameter and first bin).
 _NUMBERS = 5
 
 
@@ -37,7 +37,7 @@ def selection_state(selection: Selection) -> dict[str, NDArray[Any]]:
 
 
 def selection_from_state(state: Mapping[str, NDArray[Any]]) -> Selection | None:
-    """The selection of these arrays; None where they hold none, or one that was made of other tests."""
+    """The selection in these arrays; None if they hold none, or one that an earlier version saved."""
     if len(state.get("numbers", ())) != _NUMBERS or "suspicion_numbers" not in state:
         return None
     profile = ProfileLikeness(*(np.array(state[f"profile_{name}"]) for name in _PROFILE))

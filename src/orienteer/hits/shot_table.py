@@ -1,4 +1,4 @@
-"""The table of shots, one row for each, as a file that other programs read."""
+"""Write the table of shots, one row each, to a file that other programs can read."""
 
 import csv
 from collections.abc import Mapping
@@ -15,18 +15,20 @@ ENDINGS = (".csv", ".h5", ".npz")
 
 
 def check_table_path(out: Path) -> None:
-    """Refuse a file whose ending names no format of tables."""
+    """Raise an error if the ending of the file name is not a known table format."""
     if out.suffix not in ENDINGS:
         raise FileError(
-            out, f"'{out.suffix}' is no format of tables.", f"Give a name that ends in {', '.join(ENDINGS)}."
+            out,
+            f"'{out.suffix}' is not a known table format.",
+            f"Give a name that ends in {', '.join(ENDINGS)}.",
         )
 
 
 def write_shot_table(out: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write columns (N, ...) to a .csv, .h5 or .npz file, the last two with a data set per column.
 
-    In text, a column of several values per shot becomes several, ``name_0`` and so on; truth is 1 or 0, and
-    what is not known is left empty.
+    In .csv, a column with several values per shot becomes several columns, ``name_0`` and so on; true and
+    false become 1 and 0, and NaN an empty field.
     """
     check_table_path(out)
     with atomic_path(out) as temporary:
@@ -62,7 +64,7 @@ def _for_text(column: NDArray[Any]) -> list[Any]:
     if column.dtype == bool:
         return list(column.astype(np.uint8).tolist())
     if column.dtype.kind == "f":
-        # As short as its precision allows: 0.1 and not 0.10000000149.
+        # As short as the precision allows: 0.1 and not 0.10000000149.
         return ["" if np.isnan(value) else str(value) for value in column]
     if column.dtype.kind == "S":
         return [value.decode("utf-8", "replace") for value in column.tolist()]

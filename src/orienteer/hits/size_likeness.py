@@ -1,7 +1,8 @@
-"""Whether a hit is as large as the particle: the sharpest single question, when junk comes in all sizes.
+"""Test whether a hit is as large as the particle: the sharpest single test if junk has all sizes.
 
-A particle that is no ball looks larger from one side than from another, so that its sizes may have several
-peaks.  They are taken as they are: a hit is the less alike the fewer hits of the particle are of its size.
+A particle that is not a ball looks larger from some sides than from others, so the distribution of its sizes
+may have several peaks.  The distribution is used as it is: the distance of a hit grows as fewer hits of the
+particle have its size.
 """
 
 from dataclasses import dataclass
@@ -11,15 +12,15 @@ from numpy.typing import NDArray
 
 from orienteer.hits.evidence import Evidence
 
-# Steps of the logarithm of the size in which its density is known.
+# Step of the logarithm of the size between entries of the density.
 _STEP = 0.005
-# Peaks are never taken to be sharper than this.
+# Smallest width of a peak.
 _LEAST_WIDTH = 0.01
 
 
 @dataclass(frozen=True, eq=False)
 class SizeLikeness:
-    """Sizes of a particle.
+    """The distribution of the sizes of a particle.
 
     size_A : median diameter.
     first : logarithm of the size at the first entry of the density.
@@ -32,7 +33,7 @@ class SizeLikeness:
 
     @classmethod
     def of(cls, core: Evidence) -> "SizeLikeness":
-        """Learned from hits of the particle: a sum of Gaussians as wide as Silverman's rule has them."""
+        """Learned from hits of the particle: a sum of Gaussians with the width of Silverman's rule."""
         logarithm = np.log(core.size_A.astype(np.float64))
         low, high = np.quantile(logarithm, [0.25, 0.75])
         width = max(0.9 * float(high - low) / 1.34 * len(logarithm) ** -0.2, _LEAST_WIDTH)
@@ -45,7 +46,7 @@ class SizeLikeness:
         return cls(float(np.median(core.size_A)), first, density / density.max())
 
     def distance(self, hits: Evidence) -> NDArray[np.float64]:
-        """(N,) squared distance at which a normal distribution would be as thin as the density is here."""
+        """(N,) squared distance at which a normal distribution has the same density, -2 ln density."""
         place = (np.log(np.maximum(hits.size_A, 1e-3)) - self.first) / _STEP
         density = np.interp(place, np.arange(len(self.density)), self.density, left=0, right=0)
         return np.asarray(-2 * np.log(np.maximum(density, 1e-6)))

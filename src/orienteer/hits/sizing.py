@@ -1,8 +1,8 @@
-"""Size and brightness of each hit: the sphere that its radial profile fits best.
+"""Size and brightness of each hit: those of the sphere that fits its radial profile best.
 
-For each of many sizes the most likely brightness is found; the size with the largest likelihood is taken,
-between sizes by a parabola.  Photons are Poisson, and the background may be stronger in one shot than in
-another.
+For each of many sizes, the most likely brightness is found.  The size is that of the largest likelihood, with
+a parabola to interpolate between sizes.  Photons are Poisson, and the strength of the background may differ
+from shot to shot.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from orienteer.hits.rings import Rings
 from orienteer.hits.sphere import sphere_profiles, sphere_sizes
 
 N_SIZES = 64
-# Relative standard deviation that the strength of the background is expected to have from shot to shot.
+# Expected relative standard deviation of the strength of the background from shot to shot.
 BACKGROUND_SPREAD = 0.1
 
 
@@ -24,7 +24,7 @@ class Sizes(NamedTuple):
     size_A : (N,) diameter.
     brightness : (N,) photons of the particle on used pixels.
     background : (N,) strength of the background relative to its mean.
-    fit_quality : (N,) about 1 where a sphere explains the profile but for counting noise, less elsewhere.
+    fit_quality : (N,) about 1 if a sphere and counting noise explain the profile, otherwise less.
     """
 
     size_A: NDArray[np.float32]
@@ -34,9 +34,9 @@ class Sizes(NamedTuple):
 
 
 class SphereSizing:
-    """Spheres of all sizes that a detector can tell, ready to be fitted.
+    """Spheres of all sizes that a detector can distinguish, ready to be fitted.
 
-    spacing_inv_A : between neighbouring pixels.
+    spacing_inv_A : distance in 1/A between neighbouring pixels.
     """
 
     def __init__(self, rings: Rings, spacing_inv_A: float, n_sizes: int = N_SIZES) -> None:

@@ -1,4 +1,4 @@
-"""The sphere: what a hit would look like if all that is known of the particle were its size."""
+"""The sphere: the expected hit if only the size of the particle is known."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,12 @@ def sphere_intensity(q_inv_A: NDArray[np.float64], diameter_A: float) -> NDArray
 
 
 def sphere_sizes(q_inv_A: NDArray[np.float64], spacing_inv_A: float, n: int) -> NDArray[np.float64]:
-    """Diameters (n,) in A, in equal ratios, that a detector can tell.
+    """Diameters (n,) in A, in equal ratios, that a detector can distinguish.
 
-    The smallest puts its first minimum to the edge; the largest has fringes a pixel and a quarter wide.
+    The smallest sphere has its first minimum at the edge of the detector; the largest has fringes 1.25 pixels
+    wide.
 
-    q_inv_A : lengths of the scattering vectors of the pixels; spacing_inv_A : between neighbours.
+    q_inv_A : lengths of the scattering vectors of the pixels; spacing_inv_A : between neighbouring pixels.
     """
     smallest = 1.43 / float(q_inv_A.max())
     return np.geomspace(smallest, max(1 / (1.25 * spacing_inv_A), 2 * smallest), n)

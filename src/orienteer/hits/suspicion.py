@@ -1,15 +1,17 @@
-"""How likely a hit that looks like the particle is junk: junk comes in all brightnesses, the particle in one.
+"""How likely a hit that looks like the particle is junk: junk has any brightness, the particle about one.
 
-Debris that looks like the particle from some side cannot be told from it by that hit alone.  But among hits
-that look so, some are far too bright or too faint for the particle, and they tell which looks are suspicious.
-Of hits that look like x the brightness, y standard deviations above that of the particle, is distributed as
+A single piece of debris that happens to look like the particle cannot be recognised from its pattern alone.
+But if many hits with similar features are far too bright or too faint for the particle, hits with these
+features are suspicious.  For hits with features x, the brightness y, in standard deviations above that of the
+particle, is distributed as
 
     (1 - π(x)) N(y; μ(x), σ) + π(x) g(y),        ln π / (1 - π) = h₀ + Σ h_m exp(-|x - x_m|² / 2 w²),
 
-N normal for the particle, and g, a wider normal one, for junk.  From some sides a particle may be brighter
-than from others, and μ, of the same form as ln π / (1 - π), follows it.  Heights of bells, σ and g are found
-by expectation maximisation: the chance of each hit to be junk from π, N and g, then the logistic regression
-of these chances on looks, and that of brightness, with the Gaussian process prior of the bells.
+where the normal distribution N describes the particle, and the wider normal distribution g junk.  A particle
+may be brighter from some sides than from others: μ(x), a sum of bells like ln π / (1 - π), follows this.
+Expectation maximisation finds the heights of the bells, σ and g.  It computes the chance of each hit to be
+junk from π, N and g; then it fits these chances by logistic regression on the features, and the brightness by
+linear regression, both with the Gaussian process prior of the bells.
 """
 
 from dataclasses import dataclass
@@ -18,27 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
-# Hits around which bells stand, at most; half of them at those that are oddly bright.
+# Largest number of hits that carry a bell; up to half of them have an odd brightness.
 _MARKS = 150
-# Width of a bell, in typical distances of two features; how little the log odds, and the brightness of the
-# particle, vary before there are hits.
+# Width of a bell per root of the number of features; prior precision of the log odds, and of the particle's
+# brightness, as functions of the features.
 _WIDTH, _STIFFNESS, _STIFFNESS_OF_BRIGHTNESS = 1.4, 0.1, 3.0
 _ROUNDS, _STEPS = 12, 2
-# A hit is oddly bright beyond so many standard deviations.
+# The brightness of a hit is odd beyond this many standard deviations.
 _ODD = 2.6
-# To begin with: chances of hits with odd and with usual brightness, and log odds of looks.
+# Starting values: chance to be junk of hits with odd and with usual brightness, and log odds of junk.
 _ODD_CHANCE, _USUAL_CHANCE, _FIRST_ODDS = 0.9, 0.05, -2.0
-# The particle is never brighter or fainter from some side than so, and varies at least by so much there.
+# Largest deviation of the particle's mean brightness from any side, and smallest scatter about this mean.
 _MOST_BY_SIDE, _LEAST_SCATTER = 2.5, 0.7
-# Brightness of junk varies at least by so much; without any junk it would be as after so many hits of it.
+# Brightness of junk: smallest standard deviation, its prior value, and how many hits this prior counts as.
 _LEAST_SPREAD, _FIRST_SPREAD, _FIRST_HITS = 2.5, 3.0, 3.0
-# A hit is taken for the particle while it is less likely junk than this; and by so much more, divided by the
-# number of hits, where chances are known from few.
+# A hit is taken for the particle up to this chance to be junk.  With few hits, n, the second number over n is
+# added, but the limit never exceeds the third.
 _TAKEN_UP_TO, _MORE_OF_FEW, _NEVER_TAKEN = 0.25, 30.0, 0.9
-# Beyond so many standard deviations hits are junk however they look, but for this share of all hits.
+# Hits beyond this many standard deviations are junk whatever their features, except this share of all hits.
 _FAR, _FAR_BY_CHANCE = 4.0, 0.003
-# Share of all hits that may be lost where there is no junk; and hits that may be for each piece of junk, of
-# which it is not known exactly where it hides.
+# Share of all hits that may be lost even without junk; and hits that may be lost for each hidden piece of
+# junk, because its features are not known exactly.
 _LOST, _LOST_FOR_JUNK = 0.02, 1.5
 _FARTHEST, _BRIGHTEST, _LARGEST_ODDS = 6.0, 8.0, 12.0
 _JITTER = 1e-3
@@ -46,15 +48,15 @@ _JITTER = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Suspicion:
-    """What is known of junk that looks like the particle, in F features of how hits look.
+    """What is known about junk that looks like the particle, as a function of F features of the hits.
 
     middle, spread : (F,) of the features of the particle.
-    marks : (M, F) features of some hits in standard deviations from the middle: bells stand around them.
-    heights : (M + 1,) a constant, and the heights of the bells.
-    junk : (2,) mean and standard deviation of the brightness of junk, in standard deviations of that of the
-        particle from its middle.
-    course : (M + 1,) a constant, and heights of the bells, of the mean brightness of the particle.
-    scatter : standard deviation of its brightness about that.
+    marks : (M, F) features of some hits, in units of spread from the middle: the centres of the bells.
+    heights : (M + 1,) a constant and the heights of the bells, for the log odds of junk.
+    junk : (2,) mean and standard deviation of the brightness of junk, in standard deviations of the
+        particle's brightness from its middle.
+    course : (M + 1,) a constant and the heights of the bells, for the mean brightness of the particle.
+    scatter : standard deviation of the particle's brightness about this mean.
     limit : chance to be junk up to which a hit is taken for the particle.
     """
 
@@ -71,7 +73,7 @@ class Suspicion:
     def of(cls, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> "Suspicion":
         """Learned from hits that look like the particle.
 
-        features : (n, F) of how they look.
+        features : (n, F).
         brightness : (n,) in standard deviations from that of the particle.
         """
         if not len(brightness):
@@ -99,7 +101,7 @@ class Suspicion:
 
     @classmethod
     def _of_nothing(cls, n_features: int) -> "Suspicion":
-        """What is thought before there are hits: looks say nothing."""
+        """The state before there are hits: the same chance for all features."""
         middle, spread, marks = np.zeros(n_features), np.ones(n_features), np.zeros((0, n_features))
         junk = np.array([0.0, _FIRST_SPREAD])
         return cls(middle, spread, marks, np.array([_FIRST_ODDS]), junk, np.zeros(1), 1.0, _NEVER_TAKEN)
@@ -111,7 +113,7 @@ class Suspicion:
     def chance(self, features: NDArray[np.float64], brightness: NDArray[np.float64]) -> NDArray[np.float64]:
         """(N,) probability that hits that look like the particle are junk.
 
-        features : (N, F) of how they look.
+        features : (N, F).
         brightness : (N,) in standard deviations from that of the particle.
         """
         bells = _bells(_placed(features, self.middle, self.spread), self.marks)
@@ -119,7 +121,7 @@ class Suspicion:
 
 
 def _some(rows: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many of the rows, spread over all."""
+    """At most ``most`` of the rows, evenly spread."""
     return rows[:: max(1, -(-len(rows) // max(most, 1)))][:most]
 
 
@@ -130,13 +132,13 @@ def _placed(
 
 
 def _bells(places: NDArray[np.float64], marks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N, M + 1) ones, and exp(-|x - x_m|² / 2 w²)."""
+    """(N, M + 1) ones, and exp(-|x - x_m|² / 2 w²) with w = _WIDTH √F for F features."""
     square = (places**2).sum(axis=1)[:, None] + (marks**2).sum(axis=1) - 2 * places @ marks.T
     return np.column_stack([np.ones(len(places)), np.exp(-square / (2 * _WIDTH**2 * places.shape[1]))])
 
 
 def _log_odds(bells: NDArray[np.float64], heights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N,) ln π / (1 - π) of looks."""
+    """(N,) ln π / (1 - π) from the features."""
     return np.clip(bells @ heights, -_LARGEST_ODDS, _LARGEST_ODDS)
 
 
@@ -144,7 +146,7 @@ def _chance(
     bells: NDArray[np.float64], brightness: NDArray[np.float64], heights: NDArray[np.float64],
     course: NDArray[np.float64], scatter: float, junk: NDArray[np.float64],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """(N,) probability to be junk, from looks by their bells (N, M + 1), and from brightness (N,)."""
+    """(N,) probability to be junk, from the bells (N, M + 1) of the features and the brightness (N,)."""
     y, mean = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST), _mean(bells, course)
     # ln g(y) / N(y; μ, σ)
     ratio = ((y - mean) / scatter) ** 2 / 2 - ((y - junk[0]) / junk[1]) ** 2 / 2 - np.log(junk[1] / scatter)
@@ -152,7 +154,7 @@ def _chance(
 
 
 def _mean(bells: NDArray[np.float64], course: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(N,) mean brightness of the particle where it looks so."""
+    """(N,) mean brightness of the particle for these features."""
     return np.clip(bells @ course, -_MOST_BY_SIDE, _MOST_BY_SIDE)
 
 
@@ -160,18 +162,18 @@ def _brightness_of_particle(
     bells: NDArray[np.float64], brightness: NDArray[np.float64], chance: NDArray[np.float64],
     prior: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], float]:  # fmt: skip
-    """Course and scatter of N, each hit (n,) that is not far off counting by its chance not to be junk."""
+    """Course and scatter of N; the weight of a hit (n,) that is not far off is its chance not to be junk."""
     weight = np.where(np.abs(brightness) <= _FAR, 1 - chance, 0)
     curvature = _products(bells, weight) + _STIFFNESS_OF_BRIGHTNESS * prior
     slope = bells.T @ (weight * brightness)
     course = np.asarray(np.linalg.solve(curvature + 1e-3 * np.eye(len(prior)), slope), np.float64)
     square = (weight * (brightness - _mean(bells, course)) ** 2).sum() / max(weight.sum(), 1e-9)
-    # Where it scatters more than from all sides together, it is junk that does.
+    # A scatter above 1, more than from all sides together, must be due to junk.
     return course, float(np.clip(np.sqrt(square), _LEAST_SCATTER, 1))
 
 
 def _brightness_of_junk(brightness: NDArray[np.float64], chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(2,) mean and standard deviation of g, each hit counting by its chance to be junk."""
+    """(2,) mean and standard deviation of g; each hit has its chance to be junk as weight."""
     y, n = np.clip(brightness, -_BRIGHTEST, _BRIGHTEST), chance.sum() + _FIRST_HITS
     middle = (chance * y).sum() / n
     square = ((chance * (y - middle) ** 2).sum() + _FIRST_HITS * _FIRST_SPREAD**2) / n
@@ -179,10 +181,11 @@ def _brightness_of_junk(brightness: NDArray[np.float64], chance: NDArray[np.floa
 
 
 def _limit(brightness: NDArray[np.float64], chance: NDArray[np.float64], junk: NDArray[np.float64]) -> float:
-    """Chance up to which hits are taken, learned from hits (n,): where there is little junk few may be lost.
+    """Chance up to which hits are taken for the particle, from hits (n,); with little junk, few may be lost.
 
-    Views from which the particle has another brightness, or one that varies more, may be taken for junk.  But
-    junk goes on to where the particle never is: hits far off, by their share in g, tell how much there is.
+    Views from which the particle has another or a more variable brightness may be mistaken for junk.  But
+    junk also has brightnesses that the particle never has: the number of hits there, divided by the share of
+    g there, estimates how much junk there is in all.
     """
     limit = min(_TAKEN_UP_TO + _MORE_OF_FEW / len(brightness), _NEVER_TAKEN)
     is_far = np.abs(brightness) > _FAR
@@ -197,7 +200,7 @@ def _regression_step(
     bells: NDArray[np.float64], chance: NDArray[np.float64], prior: NDArray[np.float64],
     heights: NDArray[np.float64],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Newton's step of the logistic regression of chances (n,) on bells (n, M + 1)."""
+    """One Newton step of the logistic regression of the chances (n,) on the bells (n, M + 1)."""
     p = expit(_log_odds(bells, heights))
     curvature = _products(bells, p * (1 - p)) + prior + 1e-6 * np.eye(len(heights))
     slope = bells.T @ (chance - p) - prior @ heights
@@ -207,7 +210,7 @@ def _regression_step(
 def _products(bells: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """(M + 1, M + 1) sums over hits of the products of two bells, each hit with a weight (n,) of at least 0.
 
-    A matrix times its own transpose is symmetric, and takes NumPy half the time.
+    Written as a matrix times its own transpose, which NumPy knows to be symmetric: half the time.
     """
     weighted = bells * np.sqrt(weight)[:, None]
     return np.asarray(weighted.T @ weighted)

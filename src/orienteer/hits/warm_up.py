@@ -1,4 +1,4 @@
-"""The first shots of a stream, from which a hit finder learns what empty ones look like."""
+"""The first shots of a stream, from which a hit finder learns how empty shots look."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,15 +11,15 @@ from orienteer.hits.model import HitModel
 from orienteer.hits.photon_sums import add_frames
 from orienteer.source.patterns import Patterns, SparsePhotons, concatenate
 
-# With fewer shots nothing can be said.
+# Fewest shots to learn from.
 LEAST_SHOTS = 32
-# What has been learned from n shots is learned anew from this many times as many.
+# The model is learned anew when the number of shots has grown by this factor.
 _GROWTH = 1.25
 _ROUNDS = 2
 
 
 class WarmUp:
-    """Shots that wait until there are enough of them to learn from."""
+    """Shots that are kept until there are enough of them to learn from."""
 
     def __init__(self) -> None:
         self.shots: Patterns | None = None
@@ -29,7 +29,7 @@ class WarmUp:
         return 0 if self.shots is None else len(self.shots)
 
     def add(self, patterns: Patterns) -> bool:
-        """Let these wait, too; whether it is time to learn anew."""
+        """Keep these shots too; returns whether it is time to learn anew."""
         new = compact(patterns)
         self.shots = new if self.shots is None else concatenate([self.shots, new])
         if len(self) < LEAST_SHOTS or len(self) < _GROWTH * self.n_learned:
@@ -38,7 +38,7 @@ class WarmUp:
         return True
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """The shots as arrays; nothing when there are none."""
+        """The shots as arrays; empty if there are none."""
         if self.shots is None:
             return {}
         frames, n = self.shots.frames, np.array([self.n_learned])
@@ -48,7 +48,7 @@ class WarmUp:
         return {"waiting_n_learned": n, "waiting_frames": frames}
 
     def restore(self, state: Mapping[str, NDArray[Any]], n_pixels: int) -> None:
-        """Go on from a state."""
+        """Continue from a saved state."""
         self.shots, self.n_learned = None, 0
         if "waiting_frames" in state:
             self.shots = Patterns(np.array(state["waiting_frames"]))
@@ -62,13 +62,13 @@ class WarmUp:
 def learn_first(
     new_model: Callable[[], HitModel], shots: Patterns, group: NDArray[np.int64], are_empty: bool = False
 ) -> tuple[HitModel, NDArray[np.float64]]:
-    """A model of shots of which nothing is known, and their standardised scores (N,).
+    """A model learned from the first shots, and the standardised scores (N,) of these shots.
 
-    Every shot is scored by a model that has learned from half of the others: one that knows the shot itself
-    would find a hit too good and an empty shot too empty.
+    Every shot is scored by a model learned from half of the other shots: a model learned from the shot itself
+    would score hits too high and empty shots too low.
 
     group : (P,) the group of each pixel, -1 for unused ones.
-    are_empty : the shots are known to be empty.
+    are_empty : whether the shots are known to be empty; otherwise nothing is known about them.
     """
     photons = new_model().sums(shots).photons.astype(np.float64)
     if are_empty:
@@ -76,7 +76,7 @@ def learn_first(
     else:
         empty, differs = find_empty(_sums_of_groups(shots, group))
     more = photons - float(np.median(photons[empty]))
-    # What differs from empty shots and is darker is no hit.
+    # A shot that differs from empty shots but is darker is not a hit.
     is_hit = differs & (more > 0)
     factor = np.zeros(len(shots))
     factor[is_hit] = np.minimum(np.median(more[is_hit]) / more[is_hit], 1.0) if is_hit.any() else 1.0
@@ -103,7 +103,7 @@ def _taught(
     empty: NDArray[np.bool_],
     factor: NDArray[np.float64],
 ) -> HitModel:
-    """A new model that knows these empty shots, and the hits by as much as their factor says."""
+    """The new model after learning from these empty shots, and from hits with their factor as weight."""
     add_frames(shots, empty.astype(np.float64), model.empty.sums)
     add_frames(shots, factor, model.hit.sums)
     model.empty.n = model.strength.n = float(empty.sum())
@@ -131,7 +131,7 @@ def _sums_of_groups(shots: Patterns, group: NDArray[np.int64]) -> NDArray[np.flo
 
 
 def compact(patterns: Patterns) -> Patterns:
-    """The frames alone, in host memory, as lists of photons where they are counts."""
+    """The frames alone, in host memory; photon counts as lists of photons."""
     patterns = patterns.to("cpu")
     if not patterns.is_sparse and patterns.frames.dtype.kind == "f":
         return Patterns(patterns.without_forbidden().frames.astype(np.float32))
