@@ -56,13 +56,13 @@ def refuse_no_detail(detector: Detector, wavelength_A: float) -> None:
     >>> from orienteer.detector.square import square_detector
     >>> refuse_no_detail(square_detector(64, pixel_size_m=75e-6, distance_m=20), wavelength_A=2.7)
     Traceback (most recent call last):
-    orienteer.errors.GeometryMismatch: the detector ends at 1.62e+04 A, which is no detail of any particle.
+    orienteer.errors.GeometryMismatch: the detector resolves 1.62e+04 A at best, no detail of any particle.
     It stands at 20 m and the wavelength is 2.7 A: is a length of the geometry in another unit?
     """
     corner_A = corner_resolution_A(detector, wavelength_A)
     if _LARGEST_PARTICLE_A < corner_A < inf:
         raise GeometryMismatch(
-            f"the detector ends at {corner_A:.3g} A, which is no detail of any particle.",
+            f"the detector resolves {corner_A:.3g} A at best, no detail of any particle.",
             f"It stands at {detector.distance_m:.4g} m and the wavelength is {wavelength_A:.4g} A: "
             "is a length of the geometry in another unit?",
         )

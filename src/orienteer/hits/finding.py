@@ -97,7 +97,7 @@ class HitFinder:
         """Judge these shots, learn from them, and return columns (N,).
 
         photons : on used pixels (int64; float64 if frames are a float signal).
-        n_lit : int32, number of lit pixels: those so bright that the background reaches it in < 1 % of shots.
+        n_lit : int32, number of lit pixels: so bright that the background alone is in < 1 % of shots.
         hit_score : float32, standard deviations above empty shots.
         is_hit : bool.
         """
