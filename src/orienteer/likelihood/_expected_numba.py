@@ -1,7 +1,7 @@
 """CPU twin of ``expected.cu``: operand and offsets of a tile of slices, and scores from their products.
 
-The logarithm is our own so that the compiler turns a whole loop of them into vector instructions.  Work is
-cut into parts whose bounds depend on the shapes alone, so any number of threads gives the same bits.
+The logarithm is written out here so that the compiler can turn a loop of them into vector instructions.  Work
+is cut into parts whose bounds depend on the shapes alone, so any number of threads gives the same bits.
 """
 
 from functools import cache
@@ -21,7 +21,7 @@ _PIXELS_PER_PART = 128
 _HALF_ROOT_BITS = np.int32(0x3F3504F3)  # the float32 below sqrt(1/2)
 _EXPONENT = np.int32(23)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
-# (ln(1 + f) - f + f^2 / 2) / f^3 for sqrt(1/2) <= 1 + f <= sqrt(2): least largest relative error, 6e-9.
+# (ln(1 + f) - f + f^2 / 2) / f^3 for sqrt(1/2) <= 1 + f <= sqrt(2): minimax, relative error 6e-9.
 _C7, _C6 = np.float32(-0.07634492963552475), np.float32(0.12761574983596802)
 _C5, _C4 = np.float32(-0.13160182535648346), np.float32(0.14201758801937103)
 _C3, _C2 = np.float32(-0.16623356938362122), np.float32(0.20001226663589478)
@@ -50,9 +50,9 @@ def log1p_(y):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, fastmath=_EXACT, error_model="numpy")
 def terms(kind, slice_value, correction, floor, background, centre, dispersion, fluence):  # type: ignore[no-untyped-def]
-    """(operand, offset) of one pixel of one row; the kind is a constant where it is called."""
+    """(operand, offset) of one pixel of one row; callers pass the kind as a compile-time constant."""
     signal = slice_value * correction
-    signal = signal if signal > floor else floor  # also when it is not a number
+    signal = signal if signal > floor else floor  # NaN also becomes the floor
     if kind == GAUSSIAN:
         return signal * fluence, signal * signal
     expected = fluence * signal + background
@@ -69,10 +69,10 @@ def terms(kind, slice_value, correction, floor, background, centre, dispersion, 
 def compiled_kernels(kind: int, offsets_only: bool) -> tuple[Any, Any]:
     """(by row, by pixel): the two layouts of the kernel for a kind of likelihood.
 
-    offsets_only : write each pixel's share of the offset where the operand would stand.
+    offsets_only : write each pixel's share of the offset in place of the operand.
     """
-    # Only plain numbers may be bound here: with a compiled function among them nothing would be found again
-    # in the cache on disk.
+    # Only plain numbers may be bound here: with a compiled function among them, Numba would not find the
+    # kernels in its cache on disk again.
     KIND, OFFSETS_ONLY = kind, offsets_only
 
     @njit(nogil=True, parallel=True, cache=True, fastmath=_FAST)

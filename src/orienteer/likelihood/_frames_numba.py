@@ -16,7 +16,7 @@ def _value(frames, pixels, forbidden, d, p):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def look(frames, pixels, forbidden, n_scored, lit, lowest, highest, scored, total, squares):  # type: ignore[no-untyped-def]
-    """Values that are not 0, extremes (NaN where a value is no finite number), and sums of each frame."""
+    """Number of values that are not 0, extremes (NaN if a value is not finite) and sums of each frame."""
     for d in prange(len(frames)):
         n, low, high = 0, 0.0, 0.0
         sum_all = sum_scored = sum_squares = 0.0
@@ -29,7 +29,7 @@ def look(frames, pixels, forbidden, n_scored, lit, lowest, highest, scored, tota
                 sum_scored += value
                 sum_squares += value * value
         lit[d], scored[d], total[d], squares[d] = n, sum_scored, sum_all, sum_squares
-        # A value that is not finite makes the sum so (also where two infinities meet).
+        # A value that is not finite makes the sum not finite (two infinities of opposite sign give NaN).
         lowest[d], highest[d] = (low, high) if np.isfinite(sum_all) else (np.nan, np.nan)
 
 

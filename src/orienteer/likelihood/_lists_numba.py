@@ -8,7 +8,7 @@ from numba import njit, prange
 def count_kept(start, pixel, place, forbidden, kept):  # type: ignore[no-untyped-def]
     """Lit pixels of each frame that are in the list and that its own mask allows.
 
-    place : (all pixels,) int64, where in the list a pixel is, -1: nowhere.
+    place : (all pixels,) int64, place of each pixel in the list; -1 if it is not in the list.
     forbidden : (D, P) uint8, or (0, 0).
     kept : (D,) int64, written.
     """
@@ -22,7 +22,7 @@ def count_kept(start, pixel, place, forbidden, kept):  # type: ignore[no-untyped
 
 @njit(nogil=True, parallel=True, cache=True)
 def put_over(start, pixel, count, place, forbidden, n_scored, new_start, new_pixel, new_count, sums):  # type: ignore[no-untyped-def]
-    """Write what ``count_kept`` has counted, ascending within a frame, and its sums.
+    """Write the entries that ``count_kept`` has counted, ascending within a frame, and their sums.
 
     sums : (3, D) float64: photons of scored pixels, of all, and squares of the scored ones.
     """

@@ -3,9 +3,9 @@
     score   S[k, d] = sum over scored p of X[p, k] K[d, p]
     merge   M[p, k] = sum over d of w[k, d] K[d, p]
 
-Rows are taken in panels of ``width`` neighbours, copied so that a panel's rows lie side by side: a list entry
-then costs a few vector instructions on cache lines that are used whole.  Every number of a result is
-summed by one task in the order of the list, so threads never change a bit.
+Rows are copied into panels of ``width`` neighbours that lie side by side: a list entry then costs a few
+vector instructions on cache lines that are used completely.  One task sums each number of a result in the
+order of the list, so the number of threads changes no bit.
 """
 
 from functools import cache
@@ -16,11 +16,11 @@ from numba import njit, prange
 
 from orienteer.likelihood._row_vectors_numba import LANES, spread_row, sum_rows
 
-# Terms added in float32 before the sum goes on in float64: 1e5 photons stay right to 0.01 nat.
+# Terms added in float32 before the sum goes on in float64: the error of 1e5 photons stays below 0.01 nat.
 _FOLD = 64
 _FRAMES_PER_TASK = 64
 _BLOCKS_PER_TASK = 8
-# Pixels whose sums of one panel of 64 rows fill half of a level 2 cache.
+# Pixels of a part: their sums over one panel of 64 rows fill half of a second-level cache.
 PIXELS_PER_PART = 2048
 
 
@@ -40,7 +40,7 @@ def pack(table, panels):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def pack_transposed(table, panels, active):  # type: ignore[no-untyped-def]
-    """panels[b, n, t] = table[b * width + t, n]; active[b, n] tells whether any of them differs from 0."""
+    """panels[b, n, t] = table[b * width + t, n]; active[b, n] says whether any of them is not 0."""
     B, N, W = panels.shape
     M = table.shape[0]
     groups = (N + _FRAMES_PER_TASK - 1) // _FRAMES_PER_TASK
@@ -105,7 +105,7 @@ def compiled_kernels(width: int) -> tuple[Any, Any, Any]:
 
     @njit(nogil=True, parallel=True, cache=True)
     def merge(panels, start, index, count, out):  # type: ignore[no-untyped-def]
-        """By lists of the frames that light a pixel."""
+        """From lists of the frames that have photons in a pixel."""
         P, T = out.shape
         groups = (P + _FRAMES_PER_TASK - 1) // _FRAMES_PER_TASK
         for task in prange(panels.shape[0] * groups):

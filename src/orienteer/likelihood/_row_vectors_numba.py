@@ -1,7 +1,7 @@
 """Weighted sums of table rows in vector registers, for loops that the compiler would not keep there.
 
 A row segment of ``width`` numbers (a constant, a multiple of 16) stays in registers over a whole list of
-entries; a Python loop over it would write it back after every entry, since arrays might overlap.
+entries.  A compiled Python loop would write it back after every entry, since arrays might overlap.
 """
 
 from typing import Any

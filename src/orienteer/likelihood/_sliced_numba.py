@@ -1,8 +1,8 @@
 """Operands straight from a volume on the CPU: sliced, expanded and packed into panels in one go.
 
-Slices of weak frames are needed only for their operands, which photon lists read by pixel, panel by panel
-(``_product_numba.py``).  Made block by block in the first cache, neither slices nor operands travel through
-memory in between.  A row is the work of one thread, pixel after pixel: threads never change a bit.
+For weak frames, slices are needed only to make operands, which photon lists read by pixel, panel by panel
+(``_product_numba.py``).  Both are made block by block in the first-level cache, so that slices never go
+through main memory.  One thread computes a row, pixel after pixel, so the number of threads changes no bit.
 """
 
 from functools import cache

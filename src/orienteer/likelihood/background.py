@@ -1,9 +1,10 @@
-"""Background photons: what they leave of a pixel's light to the particle.
+"""Merging over a background: the share of the signal in the expected photons of a pixel.
 
-Expectation gives each counted photon its share of signal, and so moves a model in an iteration by no more
-than this share of what is wrong: by a hundredth where the background is a hundred times as strong.  Merges
-therefore take the whole background off, and weigh each pixel by its share: least squares, which is there at
-once.  The share is that of the radial mean; the model's own would weigh its noise.
+Plain expectation maximisation multiplies each counted photon by its expected share of signal.  In one
+iteration, it corrects only this share of a model's error: a hundredth if the background is a hundred times as
+strong as the signal.  Merges therefore subtract the whole background and weight each pixel by its share of
+signal: a least-squares estimate, which needs no iterations.  The share is computed from the radial mean of
+the model, because weights from the model itself would depend on its noise.
 """
 
 import numpy as np
@@ -28,10 +29,11 @@ def signal_share(slices: Array, pixels: PixelModel, fluence: float, by_pixel: bo
 def merged_signal(
     merged: Array, shown: Array, pixels: PixelModel, fluence: float, by_pixel: bool
 ) -> tuple[Array, Array]:
-    """Merged photons without their background, times the share of signal; and this share, (P,) float32.
+    """Merged photons less their background, times the share of signal; and this share, (P,) float32.
 
     merged : (T, P) or (P, T) float32, overwritten: weighted counts.
-    shown : the weights summed over the frames, (T,), or where frames forbid pixels in the shape of merged.
+    shown : sum of the weights over the frames that show a pixel: (T,), or in the shape of ``merged`` if
+        frames forbid pixels.
     """
     xp = array_namespace(merged)
     ones = xp.ones((pixels.n_pixels, 1), dtype=np.float32)
@@ -48,7 +50,8 @@ def merged_signal(
 def weights_of_pixels(pixel_weights: Array, row_weights: Array, lost: Array | None, by_pixel: bool) -> Array:
     """Weights (T, P) or (P, T) float32: those of the pixels (P,) times those of the rows (T,).
 
-    lost : what rows lose at pixels that frames forbid, in the shape of the result.
+    lost : sum of the weights of the frames that forbid a pixel, in the shape of the result; it is subtracted
+        from the weight of the row.
     """
     row, pixel = (
         (row_weights[None, :], pixel_weights[:, None]) if by_pixel else (row_weights[:, None], pixel_weights)

@@ -1,7 +1,8 @@
 """The contract of a likelihood: how well each row (a pose of a model) explains each frame.
 
 Letters: k row, p pixel, d frame; T rows of a tile, P pixels of the list, S of them scored, D frames.
-One matrix product C[k, d] = sum_p operand[k, p] K[d, p] carries the frames; all else is per row or frame::
+The photons enter through one matrix product, C[k, d] = sum_p operand[k, p] K[d, p]; everything else is one
+number per row or per frame::
 
     operand, offsets = likelihood.expand(slices, fluence, by_pixel)
     scores = likelihood.scores(product.scores(operand), offsets, frames, fluence=fluence)
@@ -27,9 +28,9 @@ class MergeWeights(NamedTuple):
 
     numerator : (T, D) float32, multiplies the photon counts.
     row : (T,) float64, weight of each row in the denominator (times the correction of each pixel).
-    denominator : (T, D) float32, whose sum over frames is ``row``: the merge of the missing pixels with it is
-        taken back from the denominator.  None where no frame has missing pixels.
-    largest : no number of the numerator is larger; None: unknown.
+    denominator : (T, D) float32; its sum over the frames is ``row``.  Its merge over the missing pixels of
+        the frames is subtracted from the denominator.  None if no frame has missing pixels.
+    largest : upper bound of the numerator; None if unknown.
     """
 
     numerator: Array
@@ -39,14 +40,14 @@ class MergeWeights(NamedTuple):
 
 
 class MergeLaw(NamedTuple):
-    """How responsibilities P_kd, scores Q_kd and offsets o_k make :class:`MergeWeights`, in formulas.
+    """Formulas that turn responsibilities P_kd, scores Q_kd and offsets o_k into :class:`MergeWeights`.
 
     For frames without missing pixels and background::
 
         numerator_kd = P_kd ((o_k + slope Q_kd) inverse_d)^1/2          slope 0: P_kd
         row_k = sum_d P_kd row_factor_d
 
-    row_factor, inverse : (D,).   largest : no number of the numerator is larger; None: unknown.
+    row_factor, inverse : (D,).   largest : upper bound of the numerator; None if unknown.
     """
 
     row_factor: Array
@@ -58,8 +59,8 @@ class MergeLaw(NamedTuple):
 class Likelihood(Protocol):
     """Scores of frames against slices, and what the frames deposit into the merge.
 
-    Arrays live on the device of ``pixels``.  ``fluence`` is one number for a group of similar frames where
-    ``needs_fluence_groups``; otherwise each frame has its own, (D,), and one expansion serves them all.
+    Arrays live on the device of ``pixels``.  If ``needs_fluence_groups``, ``fluence`` is one number for a
+    group of frames of similar fluence; otherwise it is (D,), one per frame, and one expansion serves all.
     """
 
     @property
@@ -74,7 +75,7 @@ class Likelihood(Protocol):
 
     @property
     def needs_product_to_merge(self) -> bool:
-        """Whether :meth:`merge_weights` needs the product of the scores."""
+        """Whether :meth:`merge_weights` needs the product that the scores were made from."""
         ...
 
     def expand(
@@ -102,29 +103,29 @@ class Likelihood(Protocol):
         frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
-        """Log-likelihood of each row for each frame, (T, D) float32, less the constant of the frame.
+        """Log-likelihood of each row for each frame, (T, D) float32, without :meth:`frame_constant`.
 
-        slopes, frame_fluence : from :meth:`fluence_slopes`, and each frame's own fluence (D,): scores of a
-            group are then moved from the fluence of the group to that of the frame.
+        slopes, frame_fluence : from :meth:`fluence_slopes`, and each frame's own fluence (D,).  With both,
+            scores are corrected to first order from the fluence of the group to that of each frame.
 
         A frame without scored photons scores 0 for all rows.  ``out`` may be ``product``.
         """
         ...
 
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
-        """The same as a formula, for frames without missing pixels and of the fluence of their group."""
+        """Scores as a formula of the product, for frames without missing pixels at their group's fluence."""
         ...
 
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
-        """How fast the score of each row falls as the fluence grows from that of the group, (T,) float64.
+        """Rate at which the score of each row falls as the fluence grows from the group's, (T,) float64.
 
-        In units of nats per relative change, and only the part that differs between rows.  None where
-        fluences are exact without it.
+        In nats per relative change of the fluence; only the part that differs between rows.  None if scores
+        need no such correction.
         """
         ...
 
     def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
-        """(D,) float64: with it, a score is a true log-likelihood, -ln K! included."""
+        """(D,) float64: add it to a score for the full log-likelihood, which includes -ln K!."""
         ...
 
     def merge_weights(
@@ -138,32 +139,33 @@ class Likelihood(Protocol):
         offsets: Array | None = None,
         largest_offset: float | None = None,
     ) -> MergeWeights:
-        """What responsibilities (T, D) deposit.
+        """The merge weights that responsibilities (T, D) give.
 
-        A likelihood that needs it is given the ``product`` (T, D) of the scores, or ``scores`` (T, D) and
-        their ``offsets`` (T,), in which it lies where no pixel is missing.
+        If ``needs_product_to_merge``, pass the ``product`` (T, D) that the scores were made from; or, if no
+        pixel is missing, ``scores`` (T, D) and their ``offsets`` (T,), from which it follows.
 
-        largest_offset : no offset of any row is larger, so that bounds are known without a look at the tile.
+        largest_offset : upper bound of the offsets of all rows; gives ``largest`` without reading the tile.
         """
         ...
 
     def merge_law(
         self, frames: FrameBatch, fluence: float | Array = 1.0, largest_offset: float | None = None
     ) -> MergeLaw:
-        """The same in formulas, for frames without missing pixels and background."""
+        """The merge weights as formulas, for frames without missing pixels and background."""
         ...
 
 
 def fluence_of_frames(fluence: float | Array, frames: FrameBatch) -> Array:
-    """The fluence of each frame, (D,) float64, from one number or one for each."""
+    """The fluence of each frame, (D,) float64, from one number for all or one for each."""
     xp = array_namespace(frames.scored_photons)
     return xp.broadcast_to(xp.asarray(fluence, dtype=xp.float64), (len(frames),))
 
 
 def fluence_steps(frames: FrameBatch, group: float, frame_fluence: Array | None) -> Array | None:
-    """Each frame's fluence over that of its group, less 1, (D,) float64; 0 for dark frames.
+    """Relative difference of each frame's fluence from that of its group, (D,) float64; 0 for dark frames.
 
-    At most 1, a factor of 2: a frame further off is in the wrong group, and the step is of first order.
+    At most 1, a factor of 2, because the correction is of first order; a frame further off is in the wrong
+    group.
     """
     if frame_fluence is None:
         return None
@@ -207,7 +209,7 @@ def sum_log_factorials(frames: FrameBatch, dispersion: Array | None = None) -> A
 
 
 def missing_scored(frames: FrameBatch) -> Array:
-    """Scored pixels that each frame forbids, (D,) float64."""
+    """Number of scored pixels that each frame forbids, (D,) float64."""
     xp = array_namespace(frames.scored_photons)
     if frames.missing is None:
         return xp.zeros(len(frames), dtype=xp.float64)
@@ -234,7 +236,7 @@ def _log_factorial_kernel() -> Any:
     )
 
 
-_CHUNK = 1 << 22  # numbers of a dense batch that are handled at once in float64
+_CHUNK = 1 << 22  # numbers of a dense batch that are converted to float64 at a time
 
 
 def _sum_dense(dense: Array, of_counts: Callable[[Array], Array], n_scored: int) -> Array:
@@ -256,7 +258,7 @@ def _sum_lists(photons: SparsePhotons, of_entries: Callable[[Array, Array], Arra
 
 
 def log_rising(count: NDArray[Any], dispersion: NDArray[Any]) -> NDArray[np.float64]:
-    """sum_{i<K} ln(1 + i e), also where r = 1/e is so large that a difference of gammas is all noise."""
+    """sum_{i<K} ln(1 + i e); by a series if r = 1/e is so large that the log-gammas would cancel."""
     from scipy.special import gammaln
 
     e, K = dispersion, count

@@ -1,4 +1,4 @@
-"""What likelihoods of photon counts have in common: scores linear in the product, means over the fluence."""
+"""What all likelihoods of photon counts share: scores linear in the product, means over the fluence."""
 
 from abc import ABC, abstractmethod
 
@@ -50,7 +50,10 @@ class Counts(ABC):
         frame_fluence: Array | None = None,
         out: Array | None = None,
     ) -> Array:
-        """product - phi_d (offset_k - offset of the reference), (T, D) float32; of groups phi is in both."""
+        """product - phi_d (offset_k - offset of the reference), (T, D) float32.
+
+        If ``needs_fluence_groups``, product and offsets contain phi already.
+        """
         out = array_namespace(product).empty_like(product) if out is None else out
         law, steps = self.score_law(offsets, frames, fluence), None
         if self.needs_fluence_groups:
@@ -87,8 +90,8 @@ def slopes_around_reference(
 ) -> Array:
     """sum_p v_p phi (s_kp - reference_p), (T,) float64, v = share of the signal / (1 + dispersion lambda).
 
-    The derivative of ln P by ln(phi) is sum_p v (K - lambda).  With K near lambda it changes between rows by
-    -v phi (difference of s), so the weights may be those of the reference, the same for all rows.
+    The derivative of ln P with respect to ln(phi) is sum_p v (K - lambda).  If K is near lambda, it differs
+    between rows by -v phi times the difference of s, so the weights v of the reference serve all rows.
     """
     signal = fluence * pixels.scored(pixels.safe_reference)
     expected = signal + pixels.scored(pixels.background_or_zero)

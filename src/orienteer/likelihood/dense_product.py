@@ -17,13 +17,14 @@ from orienteer.likelihood.reading_frames import LARGEST_HALF_COUNT
 Precision: TypeAlias = Literal["half", "split", "two-term", "tf32", "single"]
 Terms: TypeAlias = list[tuple[Array, float]]
 
-# Numbers of frames made ready at once, and kept ready, on the CPU and on the GPU.
+# Counts converted at a time, on the CPU (False) and on the GPU (True).  Up to _KEPT counts on the CPU and
+# _CHUNK[True] on the GPU, all are converted once and kept.
 _CHUNK = {False: 1 << 24, True: 1 << 29}
 _KEPT = 1 << 26
-# Pixels added in float32 before a sum goes on by itself.
+# Pixels added in float32 before the sum goes on in float64.
 _PIXELS_PER_SUM = 2048
-# Frames with more photons than this have their pixels summed in shorter parts on the GPU, whose tensor cores
-# cut what does not fit into a sum instead of rounding it.
+# On the GPU, pixels of batches with brighter frames than this are summed in shorter parts, because tensor
+# cores truncate their sums instead of rounding them.
 _BRIGHT, _PIXELS_PER_BRIGHT_SUM = 2e4, 512
 _PAIR_SLICES = 4
 _COUNT_KINDS = {"uint8": 0, "uint16": 1, "float16": 2, "float32": 3}
@@ -34,14 +35,15 @@ class DenseProduct:
 
     Operands are (T, n_scored or more) float32, merges (T, P).
 
-    precision : on the GPU, how the numbers enter the tensor cores; sums and results are float32 always.
-        "half": operand as one float16 (5e-4 of each number); "split": as two float16 terms (2e-7), unless one
-        is said to be enough; "two-term": as two in any case, so that no number decides; "tf32":
-        one TF32 term (1e-3, cut and not rounded); "single": float32, without tensor cores.  Whole counts are
-        exact in all of them: those above 2048 take a second term, those from 2^22 single precision.  Other
-        signal takes two terms.  Merges use one term for all of these: the rounding of a weight is
-        random and averages out.  Tensor cores are fastest when P and n_scored are multiples of 8.
-        On the CPU everything is single; unlike lists of photons, BLAS may round otherwise with another
+    precision : format of the numbers that enter the tensor cores of the GPU; sums and results are float32.
+        "half": the operand as one float16 term (relative error 5e-4); "split": as two float16 terms (2e-7),
+        or one where a measurement shows that one is enough; "two-term": always as two, so that the result
+        does not depend on a measurement; "tf32": as one TF32 term (1e-3, truncated, not rounded); "single":
+        float32, without tensor cores.  Whole counts are exact in all of them: above 2048 they take a second
+        term, from 2^22 on single precision.  Signal that is not whole takes two terms.  The weights of a
+        merge always take one term: their rounding errors are random and average out.  Tensor cores are
+        fastest when P and n_scored are multiples of 8.
+        On the CPU everything is float32; unlike lists of photons, BLAS may round differently with another
         number of threads.
     """
 
@@ -57,22 +59,22 @@ class DenseProduct:
 
     @property
     def operand_form(self) -> Form:
-        """The form in which operands go to the tensor cores as they are."""
+        """The form in which operands go to the tensor cores without conversion."""
         if not self.frames.is_on_gpu or self._single or self.precision == "tf32":
             return "single"
         return "half" if self.precision == "half" else "split"
 
     @property
     def may_take_one_term(self) -> bool:
-        """Whether one term of an operand may be taken where that is enough."""
+        """Whether an operand may have one float16 term only, if that is accurate enough."""
         return self.precision == "split" and self.operand_form == "split"
 
     def scores(self, operand: Array, out: Array | None = None) -> Array:
         """(T, D) float32: sum over the scored pixels p of operand[k, p] * K[d, p].
 
-        On the GPU the operand may also be a pair of (T, n_scored) float16 arrays (high, low) that stand
-        for high + low / 2048, for precision "split", or one, for "half"; their rows should begin at multiples
-        of 8 numbers.
+        On the GPU the operand may also be float16: one array (T, n_scored) for precision "half", or a pair
+        (high, low) of them for "split", which stands for high + low / 2048.  Their rows should begin at
+        multiples of 8 numbers.
         """
         n = self.frames.n_scored
         terms = self._operand_terms(operand, n)
@@ -97,7 +99,7 @@ class DenseProduct:
     def merge(self, weights: Array, out: Array | None = None, *, largest: float | None = None) -> Array:
         """(T, P) float32: sum over the frames d of weights[k, d] * K[d, p]; weights are (T, D).
 
-        largest : no weight is larger; None: they are looked at, and the GPU is waited for.
+        largest : upper bound of the weights; None: it is searched for, which waits for the GPU.
         """
         xp = array_namespace(weights)
         if weights.ndim != 2 or weights.shape[1] != len(self.frames):
@@ -175,7 +177,7 @@ class DenseProduct:
 
     @cached_property
     def _largest(self) -> float:
-        """The largest count; infinite where the frames are no whole numbers."""
+        """The largest count; infinite if the frames hold numbers that are not whole."""
         dense: Any = self.frames.dense
         xp = array_namespace(dense)
         if dense.size == 0:
@@ -194,7 +196,7 @@ class DenseProduct:
 
     @property
     def _negligible(self) -> float:
-        """Products of terms this far below the first are left out: a low term times a low term."""
+        """A product of terms this much smaller than the first is left out: a low term times a low term."""
         return 1 / LOW_SCALE**2 * 1.5 if self._largest == np.inf else 0.0
 
     def _operand_terms(self, operand: Array, n: int) -> Terms:
@@ -224,14 +226,14 @@ class DenseProduct:
 
     @cached_property
     def _pixel_parts(self) -> list[slice]:
-        """Ranges of the scored pixels whose sums the tensor cores may make alone; they round towards zero."""
+        """Ranges of scored pixels short enough to be summed by the tensor cores, which round towards zero."""
         n = self.frames.n_scored
         photons = float(abs(self.frames.scored_photons).max()) if len(self.frames) else 0.0
         step = _PIXELS_PER_BRIGHT_SUM if photons > _BRIGHT else max(n, 1)
         return [slice(p, min(p + step, n)) for p in range(0, max(n, 1), step)]
 
     def _counts(self) -> Iterator[tuple[slice, Terms]]:
-        """Ranges of frames with their counts in the form of the product: arrays and factors."""
+        """Ranges of frames, with their counts as the arrays and factors that the product needs."""
         if self._ready is not None:
             yield slice(0, len(self.frames)), self._ready
             return
@@ -242,7 +244,7 @@ class DenseProduct:
 
     @cached_property
     def _ready(self) -> Terms | None:
-        """All counts in the form of the product, where they have it already or are few."""
+        """All counts in the form of the product, if stored in it or few enough to keep; otherwise None."""
         dense: Any = self.frames.dense
         if dense.size == 0:
             return None
@@ -253,7 +255,7 @@ class DenseProduct:
         return None
 
     def _count_terms(self, dense: Array) -> Terms:
-        """The counts as arrays and factors; see ``precision``."""
+        """The counts as arrays with factors, whose weighted sum they are; see ``precision``."""
         if not self.frames.is_on_gpu:
             return [(dense.astype(np.float32, copy=False), 1.0)]
         if self._single:

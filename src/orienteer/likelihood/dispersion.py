@@ -10,9 +10,11 @@ from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.errors import OrienteerError
 
 _CHUNK = 1 << 22
-# A frame this many robust standard deviations above the rest is not of this model (junk, two particles).
+# A frame that scatters this many robust standard deviations more than the rest shows something else than the
+# model (junk, two particles).
 _OUTLIER = 6.0
-# Shells are estimated in up to so many parts, each with at least so much sum(lambda^2), and the median taken.
+# A shell is the median of up to _PARTS estimates from parts of the frames, each with a sum of lambda^2 of at
+# least _INFORMATION_PER_PART.
 _PARTS, _INFORMATION_PER_PART = 15, 25.0
 
 
@@ -32,7 +34,7 @@ class DispersionSums(NamedTuple):
 
 
 def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int) -> DispersionSums:
-    """The sums that dispersion is estimated from, of one batch of frames; NumPy arrays on either device.
+    """The sums of one batch of frames that dispersion is estimated from; NumPy arrays from either device.
 
     counts : (D, S) photons.  Pixels that a frame forbids must have ``expected`` and ``counts`` 0.
     expected : (D, S) photons expected at each frame's pose and fluence (or mean over its poses).
@@ -56,9 +58,10 @@ def dispersion_sums(counts: Array, expected: Array, shell: Array, n_shells: int)
 
 
 def _shell_summer(shell: Array, n_shells: int) -> Callable[[Array], NDArray[np.float64]]:
-    """What sums numbers (..., S) over the pixels of each shell (S,), to (..., n_shells).
+    """A function that sums numbers (..., S) over the pixels of each shell, to (..., n_shells).
 
-    Each shell by itself: differences of a running sum would drown faint shells in the bright ones.
+    Each shell is summed by itself: differences of a running sum would lose faint shells in the rounding of
+    bright ones.
     """
     xp = array_namespace(shell)
     if is_on_gpu(shell):
@@ -85,9 +88,9 @@ def estimate_dispersion(sums: DispersionSums, maximum: float = 10.0) -> NDArray[
 
     eps^2 = sum[(K - lambda)^2 - lambda] / sum lambda^2, made robust in two ways: frames that scatter far more
     than the rest are left out, and each shell is the median of several disjoint parts of the frames, so that
-    a few hot pixels decide nothing.  A part holds frames that scatter alike in the other shells: those of
-    something else are together in a few parts, though each is too faint to be told.  Neighbouring shells are
-    averaged (1:2:1, by their precision) before negative values become 0.
+    a few hot pixels do not change it.  A part holds frames that scatter alike in the other shells: frames of
+    something else then share a few parts, even if each is too faint to be recognised.  Neighbouring shells
+    are averaged (1:2:1, by their precision) before negative values become 0.
     """
     kept = usable_frames(sums)
     sums = DispersionSums(*(array[kept] for array in sums))
@@ -123,10 +126,10 @@ def usable_frames(sums: DispersionSums) -> NDArray[np.bool_]:
 
 
 def _rank_by_other_shells(sums: DispersionSums) -> NDArray[np.int64]:
-    """(D, n_shells): for each shell the frames in the order of how strange they are in all other shells.
+    """(D, n_shells): for each shell, the frames ordered by how badly they fit in all other shells.
 
-    A frame of something else has too many photons in some shells and too few in others.  The shell itself has
-    no say, or parts in this order would be biased.
+    A frame of something else has too many photons in some shells and too few in others.  The shell itself is
+    left out: estimates from parts in this order would otherwise be biased.
     """
     excess, square, photons, residual = sums
     information = square.sum(axis=0)
@@ -138,7 +141,7 @@ def _rank_by_other_shells(sums: DispersionSums) -> NDArray[np.int64]:
 
 
 def _median_of_parts(excess: NDArray[np.float64], square: NDArray[np.float64]) -> float:
-    """Median of the ratio over parts of frames that follow each other."""
+    """Median of sum(excess) / sum(square) over parts of consecutive frames."""
     information = square.sum()
     if information <= 0:
         return 0.0
@@ -151,7 +154,7 @@ def _median_of_parts(excess: NDArray[np.float64], square: NDArray[np.float64]) -
 
 
 def _smooth(ratio: NDArray[np.float64], precision: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1:2:1 averages weighted by precision; a shell without any takes its neighbours' value."""
+    """1:2:1 averages weighted by precision; a shell of precision 0 takes the value of its neighbours."""
     weighted = np.pad(ratio * precision, 1)
     weights = np.pad(precision, 1)
     above = weighted[:-2] + 2 * weighted[1:-1] + weighted[2:]

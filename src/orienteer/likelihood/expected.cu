@@ -9,8 +9,8 @@
 //
 // slices  by row (T, P) or by pixel (P, T), float32; the first S = n_scored pixels are used
 // operand (T, S) or (S, T): float32, or float16 high, or float16 high and low with operand = high + low / 2048,
-//         or (offset_*) each pixel's own offset in float32; its rows begin at multiples of stride, which matrix
-//         products like aligned
+//         or (offset_*) each pixel's own offset in float32; its rows begin at multiples of stride, so that they
+//         are aligned for matrix products
 // partial (parts, T) float64: offsets summed over the pixels of a part; the caller adds the parts, so the order of
 //         summation is fixed.
 //
@@ -28,7 +28,7 @@ struct Pixel {
     float correction, floor, background, centre, dispersion;
 };
 
-// What every kernel is given about the pixels; (S,) float32 each.
+// Constants of the pixels, arguments of every kernel; (S,) float32 each.
 struct Pixels {
     const float *correction, *floor, *background, *centre, *dispersion;
 };
@@ -48,7 +48,7 @@ template <int KIND>
 __device__ __forceinline__ void terms(float slice, const Pixel &pixel, float fluence, float &operand, float &offset)
 {
     float signal = slice * pixel.correction;
-    signal = signal > pixel.floor ? signal : pixel.floor;  // also when it is not a number
+    signal = signal > pixel.floor ? signal : pixel.floor;  // NaN also becomes the floor
     if (KIND == GAUSSIAN) {
         operand = signal * fluence;
         offset = signal * signal;

@@ -1,4 +1,4 @@
-"""Expected photons of a tile of slices as a likelihood needs them: checks arguments and picks the twin."""
+"""Operands, offsets and scores of a tile of slices: checks the arguments and picks the twin."""
 
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -41,13 +41,13 @@ def expand_slices(
 ) -> tuple[Array | SplitOperand | Panels, Array]:
     """What a likelihood multiplies the photon counts by, and what it adds per row.
 
-    The formulas stand at the head of ``expected.cu``.
+    The formulas are at the head of ``expected.cu``.
 
-    slices : (T, P) float32, or (P, T) when ``by_pixel``: the sampled model W.  Slices that are yet to be made
-        (CPU, by pixel, "single") give an operand in panels, and are never seen themselves.
-    centre : (S,) float32, taken from the operand at each of the S = n_scored pixels.
+    slices : (T, P) float32, or (P, T) when ``by_pixel``: the sampled model W.  A :class:`TurnedVolume` (CPU,
+        by pixel, "single") is sliced on the way; the operand then comes in panels, and no slices are stored.
+    centre : (S,) float32, subtracted from the operand at each of the S = n_scored pixels.
     dispersion : (S,) float32, 1/r of the negative binomial.
-    fluence : of all frames this will be compared with; for the Gaussian the scale of the operand.
+    fluence : fluence of all frames to be compared with; for the Gaussian the scale of the operand.
 
     Returns operand (T, S) or (S, T) in the chosen form, and offsets (T,) float64, both on the same device.
     On the GPU an operand by row is the first S columns of a wider array whose rows are aligned.
@@ -85,7 +85,7 @@ def _sliced_panels(
     from orienteer.slicing._trilinear_numba import scratch_memory
 
     S, T = pixels.n_scored, len(turned)
-    key = (-1, S, T)  # no shape of slices, which share this memory
+    key = (-1, S, T)  # -1: differs from all shapes of slices, the other keys
     turned.memory[key], panels = aligned_panels(turned.memory.get(key), S, T)
     offsets, signal = np.empty(T), np.empty(T)
     constants = (pixels.correction, pixels.floor, pixels.background_or_zero, *own)
@@ -192,7 +192,7 @@ def _on_gpu(
     from orienteer.likelihood.matrix_cuda import padded
 
     _, S, T = sizes
-    # Rows at aligned places go to the tensor cores without a copy; photon lists take contiguous rows.
+    # Aligned rows go to the tensor cores without a copy; photon lists need contiguous rows.
     stride = shape[1] if by_pixel else padded(shape[1])
     dtype = cupy.float32 if form in ("single", "offset") else cupy.float16
     high = cupy.empty((shape[0], stride), dtype)[:, : shape[1]]

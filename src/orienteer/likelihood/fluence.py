@@ -9,18 +9,18 @@ from orienteer.errors import OrienteerError
 from orienteer.likelihood.weighted_sums import sum_over_rows
 
 _NEWTON_STEPS = 60
-# Standard deviations beyond which a frame is not one of the others.
+# A frame this many standard deviations from the common fluence is left unchanged.
 _FAR = 4.0
 _CHUNK = 1 << 22
 
 
 def expected_photons(responsibilities: Array, offsets: Array) -> Array:
-    """Photons expected at unit fluence by a tile of rows: sum_k P_kd u_k, (D,) float64.
+    """Photons that a tile of rows predicts for each frame at unit fluence: sum_k P_kd u_k, (D,) float64.
 
     responsibilities : (T, D) float32.
     offsets : (T,) float64, u_k of the Poisson expansion without background.
 
-    The sum of it over all tiles is what :func:`update_fluence` needs.
+    Summed over all tiles, it is the ``expected`` of :func:`update_fluence`.
     """
     return sum_over_rows(responsibilities, offsets)
 
@@ -45,7 +45,7 @@ def solve_fluence(counts: Array, signal: Array, background: Array, tolerance: fl
     background : (S,) photons per shot.
 
     Solves sum_p s (K / (phi s + b) - 1) = 0.  The left side falls with phi and is convex, so Newton steps
-    from the left never pass the root; it is 0 where even no signal is too much.
+    from the left never pass the root.  The result is 0 if the left side is negative already at phi = 0.
     """
     xp = array_namespace(counts)
     if counts.shape != signal.shape or background.shape != counts.shape[1:]:
@@ -92,16 +92,16 @@ def solve_dense(counts: Array, signal: Array, background: Array, tolerance: floa
 def expected_fluence(
     fluence: Array, noise: Array, spread: float, weights: Array, widest: float = 0.3
 ) -> Array:
-    """Fluences drawn towards their mean as far as noise and wrong poses make them differ, (D,) float64.
+    """Fluences shrunk towards their median, to remove scatter from noise and wrong poses, (D,) float64.
 
     fluence : (D,) above 0, the most likely ones.
     noise : (D,) relative variance of each from counting photons.
-    spread : relative standard deviation of the true ones; where it is above ``widest`` nothing is drawn.
-    weights : (D,) how much each frame tells about the others.
+    spread : relative standard deviation of the true fluences; if it is above ``widest``, nothing changes.
+    weights : (D,) of the frames; those of 0.5 and more determine median and scatter.
 
-    The logarithms are normal about a common one, with the given spread.  Whatever they scatter beyond that
-    and beyond the noise is error of the model or its poses.  Frames that are far away from all others, such
-    as dark ones, stay where they are.
+    The logarithms of the true fluences are assumed to be normal, with the given spread.  Scatter beyond this
+    spread and the noise is attributed to errors of the model or the poses.  Frames that are far from all
+    others, such as dark ones, do not change.
 
     >>> found = expected_fluence(np.array([0.9, 1.0, 1.1, 1e-3, 1.0]), np.full(5, 0.01), 0.0, np.ones(5))
     >>> found.tolist()
@@ -127,10 +127,10 @@ def bound_fluence(
     fluence: Array, scored_photons: Array, background_photons: float = 0.0, factor: float = 4.0,
     weights: Array | None = None,
 ) -> Array:  # fmt: skip
-    """The fluence kept within a factor of what the number of photons alone would say, (D,) float64.
+    """The fluence, limited to within a factor of the estimate from the number of photons alone, (D,) float64.
 
-    A frame that fits no pose may otherwise run away, and one bright run-away outweighs a thousand others.  A
-    frame without photons above the background keeps a fluence that is small but not 0.
+    Without a limit, the fluence of a frame that fits no pose may diverge, and one such frame outweighs a
+    thousand others.  A frame without photons above the background keeps a fluence that is small but not 0.
 
     background_photons : expected on the scored pixels of one shot.
     weights : (D,) how much each frame counts in the mean; None: all the same.
@@ -150,7 +150,7 @@ def bound_fluence(
 def normalise_fluence(fluence: Array, weights: Array | None = None) -> tuple[Array, float]:
     """(fluence with weighted mean 1, the mean it had).
 
-    Fluence times model is what the data fix; the caller multiplies the model by the returned mean.
+    The data determine only fluence times model; the caller multiplies the model by the returned mean.
     """
     xp = array_namespace(fluence)
     w = xp.ones_like(fluence) if weights is None else weights
@@ -181,7 +181,7 @@ def fluence_groups(fluence: Array, ratio: float = 1.15) -> FluenceGroups:
     >>> groups.order.tolist(), groups.bounds.tolist()
     ([3, 1, 0, 2], [0, 2, 4])
 
-    Frames of fluence 0 join the faintest group, whose fluence they do not change.
+    Frames of fluence 0 join the faintest group and do not change its fluence.
     """
     if not ratio > 1:
         raise OrienteerError(f"frames cannot be grouped by a fluence ratio of {ratio}; it must be above 1.")

@@ -34,14 +34,14 @@ __all__ = ["FrameBatch", "Layout", "scored_stop"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrameBatch:
-    """D frames over a list of P pixels, of which the first ``n_scored`` orient and all P merge.
+    """D frames over a list of P pixels: the first ``n_scored`` decide orientations, all P are merged.
 
     Exactly one of ``dense`` and ``photons`` holds the counts.  All arrays live on one device.
 
     dense : (D, P) uint8, uint16, float16 or float32, or None.
-    photons : lists of lit pixels, as places in the pixel list, ascending: scored ones come first; or None.
-    missing : lists of the pixels that single frames forbid, count 1 each; None where no frame forbids any.
-        ``dense`` and ``photons`` hold nothing there.
+    photons : lists of lit pixels, as ascending places in the pixel list (scored ones come first), or None.
+    missing : lists of the pixels that each frame forbids, count 1 each; None if no frame forbids any.
+        ``dense`` and ``photons`` hold no photons there.
     n_pixels, n_scored : P and the number of scored pixels.
     scored_photons : (D,) float64, sum over the scored pixels.
     photons_total : (D,) float64, sum over all P pixels.
@@ -68,15 +68,15 @@ class FrameBatch:
         *,
         compact: bool = False,
     ) -> "FrameBatch":
-        """The chosen pixels of the patterns, in memory of the device.
+        """Read the chosen pixels of the patterns into memory of the device.
 
         pixels : (P,) places in a frame, each at most once, the scored ones first.
-        layout : "dense" for bright frames, "sparse" where few pixels are lit (whole counts only).
-        compact : dense counts in as few bytes as they need also on the GPU, where the products else find
-            them ready as float16.
+        layout : "dense" for bright frames, "sparse" if few pixels are lit (whole counts only).
+        compact : store dense counts in as few bytes as they need on the GPU, too; otherwise they are float16
+            there if they fit, which the products use without conversion.
 
-        A frame's own mask takes pixels out: level 2 everywhere; level 1 (merge only) from the scored ones,
-        where it counts as forbidden.
+        A frame's own mask forbids pixels of level 2; among the scored pixels, also those of level 1 (merge
+        only).
         """
         check_pixels(to_numpy(pixels), n_scored, patterns.n_pixels)
         device = choose_device(device)
@@ -121,7 +121,7 @@ class FrameBatch:
 
     @property
     def arrays(self) -> list[Array]:
-        """All arrays of the batch; :meth:`with_arrays` makes the same batch of copies elsewhere."""
+        """All arrays of the batch; :meth:`with_arrays` rebuilds the batch from copies of them."""
         arrays = [self.scored_photons, self.photons_total, self.squares]
         for photons in (self.photons, self.missing):
             if photons is not None:
@@ -129,7 +129,7 @@ class FrameBatch:
         return arrays if self.dense is None else [*arrays, self.dense]
 
     def with_arrays(self, arrays: Sequence[Array]) -> "FrameBatch":
-        """The same frames, whose arrays are copies in the order of :attr:`arrays`, in other memory."""
+        """The same frames with these copies of their arrays, in the order of :attr:`arrays`."""
         own = iter(arrays)
         sums = [next(own) for _ in range(3)]
         photons, missing = (
@@ -148,13 +148,13 @@ class FrameBatch:
 
     @cached_property
     def least_square(self) -> float:
-        """The least of ``squares`` that is not 0; infinite where all frames are dark."""
+        """The smallest of ``squares`` that is not 0; infinite if all frames are dark."""
         xp = array_namespace(self.squares)
         lit = xp.where(self.squares > 0, self.squares, np.inf)
         return float(lit.min()) if len(self) else np.inf
 
     def in_layout(self, layout: Layout) -> "FrameBatch":
-        """The same frames dense, or as they are."""
+        """The same frames; for "dense", lists of photons become dense counts."""
         if layout == "sparse" or self.photons is None:
             return self
         device: DeviceName = "cuda" if self.is_on_gpu else "cpu"

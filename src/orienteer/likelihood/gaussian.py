@@ -24,9 +24,9 @@ from orienteer.likelihood.weighted_sums import sum_over_frames
 class Gaussian:
     """Q_kd = -sum_p (K_dp / phi_kd - s_kp)^2 / (2 sigma^2), s = c W, with phi_kd = |K_d|^2 / (s_k . K_d).
 
-    Put in, the fluence leaves Q_kd = -(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2): one matrix product
-    and two lists of norms give scores and fluences.  The difference cancels near the true pose, so the
-    product has to be good to more digits than in the other likelihoods: use float32 or two float16 terms.
+    Inserting phi_kd gives Q_kd = -(|s_k|^2 - (s_k . K_d)^2 / |K_d|^2) / (2 sigma^2): one matrix product and
+    two lists of norms give scores and fluences.  The two terms nearly cancel at the true pose, so the product
+    needs more digits than in the other likelihoods: use float32 or two float16 terms.
 
     sigma : noise in the units of W.
     """
@@ -39,7 +39,7 @@ class Gaussian:
             raise OrienteerError(f"sigma = {self.sigma} must be positive.")
         if self.pixels.background is not None:
             raise OrienteerError(
-                "the Gaussian likelihood knows no background.",
+                "the Gaussian likelihood has no term for a background.",
                 "Subtract it from the frames, or use the Poisson likelihood.",
             )
 
@@ -50,12 +50,12 @@ class Gaussian:
 
     @property
     def needs_product_to_merge(self) -> bool:
-        """True: the product says at which fluence each row shows each frame."""
+        """True: the fluence of each pair of row and frame follows from the product."""
         return True
 
     @cached_property
     def operand_scale(self) -> float:
-        """The operand is this power of two times s, so that float16 holds 1000 times the reference."""
+        """The operand is s times this power of two, such that float16 holds 1000 times the reference."""
         xp = array_namespace(self.pixels.reference)
         _, exponent = frexp(float(xp.max(self.pixels.safe_reference)))
         return 2.0 ** (6 - exponent)
@@ -91,7 +91,7 @@ class Gaussian:
         return gaussian_scores(product, offsets, per_frame, missing, self.sigma, out)
 
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
-        """The same as a formula of the product."""
+        """The scores as a formula of the product."""
         per_frame = frames.inverse_squares / self.operand_scale**2
         return ScoreLaw("gaussian", offsets, per_frame, 0.5 / self.sigma**2)
 
@@ -140,16 +140,16 @@ class Gaussian:
     def _numerators_of_scores(
         self, responsibilities: Array, frames: FrameBatch, scores: Array, offsets: Array
     ) -> Array:
-        """The same from scores (T, D) and offsets (T,): 1 / phi_kd = (|s_k|^2 + 2 sigma^2 Q_kd)^1/2 / |K_d|.
+        """P / phi_kd from scores (T, D), offsets (T,): 1 / phi_kd = (|s_k|^2 + 2 sigma^2 Q_kd)^1/2 / |K_d|.
 
-        So that the M-step need not multiply again; an error of Q is small beside |s|^2 / sigma^2.  For frames
-        without missing pixels.
+        This saves the M-step a second matrix product; an error of Q is small compared with |s|^2 / sigma^2.
+        Only for frames without missing pixels.
         """
         inverse = frames.inverse_squares
         return gaussian_numerators(responsibilities, scores, offsets, inverse, self.sigma)
 
     def _inverse_fluence(self, product: Array, frames: FrameBatch) -> Array:
-        """(T, D) float32; 0 for a frame without light."""
+        """1 / phi_kd, (T, D) float32; 0 for a frame without light."""
         xp = array_namespace(product)
         return product * (frames.inverse_squares / self.operand_scale).astype(xp.float32)
 

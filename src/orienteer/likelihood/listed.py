@@ -1,7 +1,7 @@
 """Products of listed pairs of a block of rows and a frame: the block-sparse form of a coarse-to-fine search.
 
 Block b is the rows ``block_start[b]:block_start[b + 1]`` of a tile; its pairs are the frames
-``frame[pair_start[b]:pair_start[b + 1]]``.  Values stand pair after pair, each as wide as its block has rows.
+``frame[pair_start[b]:pair_start[b + 1]]``.  Values are stored pair after pair, one for each row of its block.
 """
 
 from typing import TypeAlias
@@ -64,7 +64,7 @@ def listed_merge(
     product = _as_product(product)
     blocks, n_values = _blocks(product.frames, block_start, pair_start, frame)
     if values.shape != (n_values,):
-        raise OrienteerError(f"{values.shape} values were given for pairs that have {n_values}.")
+        raise OrienteerError(f"values of shape {values.shape} were given; the listed pairs have {n_values}.")
     xp, n_rows, n_pixels = array_namespace(values), int(block_start[-1]), product.frames.n_pixels
     out = xp.zeros((n_pixels, n_rows) if product.by_pixel else (n_rows, n_pixels), dtype=np.float32)
     if n_values:
@@ -81,7 +81,8 @@ def _as_product(product: AnyProduct) -> DenseProduct | SparseProduct:
 def _blocks(frames: FrameBatch, block_start: Array, pair_start: Array, frame: Array) -> tuple[Blocks, int]:
     """(block_start, pair_start, value_start, frame) as int64 on the frames' device, checked; and n_values.
 
-    Starts in host memory are checked there, which spares the GPU some waiting; frames are checked there only.
+    Starts in host memory are checked there, so that nothing waits for the GPU.  Frames are checked only if
+    they are in host memory.
     """
     if len(block_start) != len(pair_start) or len(block_start) == 0:
         raise OrienteerError(

@@ -8,14 +8,14 @@ import numpy as np
 from orienteer.compute.arrays import Array, import_cupy
 from orienteer.likelihood.photon_lists import launch
 
-# Numbers of the CUDA headers (library_types.h, cublas_api.h).
+# Constants from the CUDA headers (library_types.h, cublas_api.h).
 _TYPES = {np.dtype(np.float32): 0, np.dtype(np.float16): 2}
 _SUM_SINGLE, _SUM_TF32 = 68, 77
 _DEFAULT_ALGORITHM = -1
 
-# A second float16 term holds what the first leaves, times this.
+# A second float16 term holds the remainder of the first, times this.
 LOW_SCALE = 2048.0
-# Rows begin at multiples of this many numbers: 16 bytes of float16, which the tensor cores ask for.
+# Rows begin at multiples of this many numbers: 16 bytes of float16, which the tensor cores need.
 ALIGNED = 8
 
 
@@ -54,12 +54,12 @@ def multiply(
 
 
 def half_terms(values: Array, n_terms: int, largest: float | None = None) -> list[tuple[Array, float]]:
-    """Arrays (N, M) float16, their rows aligned, and factors whose weighted sum is ``values`` (N, M) float32.
+    """Float16 arrays (N, M) with aligned rows, and factors, whose weighted sum is ``values`` (N, M) float32.
 
     The values are scaled by a power of two such that the largest is near 2^14: nothing overflows, and what
-    lies 2^28 below the largest is still a number.
+    lies 2^28 below the largest is still a normal number.
 
-    largest : of the absolute values, or more; None: it is looked for, and the GPU waited for.
+    largest : upper bound of the absolute values; None: it is searched for, which waits for the GPU.
     """
     cupy: Any = import_cupy()
     values = cupy.ascontiguousarray(values, dtype=np.float32)
@@ -95,7 +95,7 @@ def padded(n: int) -> int:
 
 
 def aligned_rows(values: Array) -> Array:
-    """The (N, M) values with rows at aligned places; no copy when they lie so already."""
+    """The (N, M) values with aligned rows; a copy only if they are not aligned yet."""
     if values.strides[1] == values.itemsize and _row_stride(values) % ALIGNED == 0:
         return values
     cupy: Any = import_cupy()

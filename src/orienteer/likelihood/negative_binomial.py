@@ -24,8 +24,8 @@ class NegativeBinomial(Counts):
 
     dispersion : (P,) float32, eps^2 of each pixel (see :mod:`orienteer.likelihood.dispersion`); 0 is Poisson.
 
-    Everything is written in eps^2, never in r, and ln(1 + eps^2 lambda) is taken apart from ln(lambda), so
-    that small dispersions lose no digits: K ln r is a constant of the frame and stands there.
+    All formulas use eps^2, never r, and ln(1 + eps^2 lambda) is computed separately from ln(lambda), so that
+    small dispersions lose no digits.  K ln r is the same for all rows and belongs to ``frame_constant``.
     """
 
     pixels: PixelModel
@@ -71,7 +71,7 @@ class NegativeBinomial(Counts):
         )
 
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
-        """The same as a formula of the product."""
+        """The scores as a formula of the product."""
         lit = (frames.scored_photons > 0) * 1.0
         return ScoreLaw("linear", offsets - self._offset_centre(float(fluence)), lit)
 
@@ -96,7 +96,7 @@ class NegativeBinomial(Counts):
         return fluence * pixels.scored(pixels.safe_reference) + pixels.scored(pixels.background_or_zero)
 
     def _offset_centre(self, fluence: float) -> float:
-        """The offset of the reference model at a fluence; kept, since every tile of a group asks for it."""
+        """The offset of the reference model at a fluence; cached, because every tile of a group needs it."""
         if fluence not in self._offset_centres:
             xp = array_namespace(self.pixels.correction)
             expected = self._reference(fluence)

@@ -29,9 +29,9 @@ def panel_width(n_rows: int) -> int:
 
 
 def aligned_panels(memory: Array | None, n: int, n_rows: int) -> tuple[Array, Array]:
-    """Room for (panels, n, width) float32 in memory that is kept from call to call; both.
+    """Memory, kept from call to call and enlarged if needed, and an array (panels, n, width) float32 in it.
 
-    A vector that lies across two cache lines takes twice the time: panels begin where a line does.
+    Panels begin at the start of a cache line, because a vector across two lines takes twice the time.
     """
     width = panel_width(n_rows)
     n_panels = -(-n_rows // width)

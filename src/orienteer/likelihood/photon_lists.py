@@ -16,7 +16,8 @@ from orienteer.source.sparse_photons import SparsePhotons, repeat_each
 
 # Block starts, pair starts, value starts (B + 1,) and frames of pairs, as in likelihood/listed.py.
 Blocks: TypeAlias = tuple[Array, Array, Array, Array]
-# Share of frames with weight in a panel below which frames are visited one by one, and those without skipped.
+# If a smaller share of the frames has weight in a panel, frames are visited one by one, and those without
+# weight are skipped.
 _FEW = 0.25
 _TILE, _LISTS_PER_BLOCK, _THREADS = 32, 64, 256  # as in product.cu
 
@@ -24,7 +25,7 @@ _TILE, _LISTS_PER_BLOCK, _THREADS = 32, 64, 256  # as in product.cu
 class PhotonLists:
     """Lists of lit pixels as one factor of a product; the other has its rows side by side, (pixels, rows).
 
-    A count beyond 2^24 is rounded to the nearest float32 (6e-8 of it), as is all of the other factor.
+    Both factors enter as float32: a count above 2^24 is rounded to the nearest one (relative error 6e-8).
     """
 
     def __init__(self, photons: SparsePhotons, n_scored: int) -> None:
@@ -105,7 +106,7 @@ class PhotonLists:
         operand = operand if isinstance(operand, Panels) else self.checked(operand)
         if not isinstance(operand, Panels) and is_on_gpu(operand):
             xp = array_namespace(operand)
-            # The block of every pair; how many there are is known, so that nothing waits for the GPU.
+            # The block of every pair.  The number of pairs is known, so nothing waits for the GPU.
             pair_block = xp.searchsorted(pair_start[1:], xp.arange(len(frame)), side="right")
             stride = np.int32(operand.shape[1])
             kernel_blocks = block_start, pair_start, value_start, pair_block, frame
@@ -123,7 +124,7 @@ class PhotonLists:
             twin.listed_scores(panels, *blocks, *lists, values)
 
     def listed_merge(self, values: Array, blocks: Blocks, out: Array) -> None:
-        """Merge of listed pairs into ``out`` (P, T), which is zero before."""
+        """Merge of listed pairs into ``out`` (P, T), which must be zero."""
         lists = self.photons.start, self.photons.pixel, self.photons.count
         if is_on_gpu(values):
             arguments = (values, *blocks, *lists, np.int32(out.shape[1]), out)

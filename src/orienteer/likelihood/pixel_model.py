@@ -9,8 +9,8 @@ from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 from orienteer.likelihood.weighted_sums import sum_over_frames, sum_over_rows
 
-# A pixel whose whole shell is empty still gets this fraction of the mean reference, so that no logarithm
-# is infinite; and float32 must hold it as a normal number.
+# A pixel whose whole shell is empty still gets _EMPTY_SHELL times the mean reference, so that no logarithm
+# is infinite, and at least _SMALLEST, a normal number in float32.
 _EMPTY_SHELL = 1e-6
 _SMALLEST = 1e-30
 
@@ -21,9 +21,10 @@ class PixelModel:
 
     correction : (P,) float32, solid angle * polarisation * efficiency, mean 1.
     reference : (P,) float32, expected photons at unit fluence of a model without directions (correction times
-        the radial mean of the model).  The same for all rows and classes: low-precision products are taken
-        around it, and an empty voxel counts as ``floor_fraction`` of it, so a photon there costs finite nats.
-    n_scored : the first so many pixels decide orientations; the rest are merged only.
+        the radial mean of the model), the same for all rows and models.  Operands are relative to it, so that
+        low precision is enough.  An empty voxel counts as ``floor_fraction`` of it, so that a photon there
+        costs a finite number of nats.
+    n_scored : number of pixels that decide orientations, the first of the list; the rest are only merged.
     background : (P,) float32 photons per shot, or None.
     """
 
@@ -87,7 +88,7 @@ class PixelModel:
     def scored_signal(self, slices: Array, weights: Array | None = None, by_pixel: bool = False) -> Array:
         """Signal of each row at unit fluence over the scored pixels, (T,) float64: sum_p weights_p c_p W_kp.
 
-        weights : (S,), or None for 1 everywhere: then it is the photons u_k that a fluence of 1 makes.
+        weights : (S,), or None for 1 everywhere, which gives the expected photons u_k at fluence 1.
         """
         per_pixel = self.scored(self.correction)
         per_pixel = per_pixel if weights is None else per_pixel * weights

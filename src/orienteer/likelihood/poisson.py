@@ -16,20 +16,20 @@ from orienteer.likelihood.score_law import ScoreLaw
 class Poisson(Counts):
     """ln P = sum_p K ln(lambda) - lambda - ln K!,  lambda = fluence * c W + b.
 
-    Without background the fluence leaves the product (K ln phi is the frame's own constant) and the offset is
-    phi_d u_k with u_k = sum c W: one expansion at unit fluence serves every frame exactly.
+    Without background the fluence drops out of the product (K ln phi is a constant of the frame) and the
+    offset is phi_d u_k with u_k = sum c W, so one expansion at unit fluence is exact for every frame.
     """
 
     pixels: PixelModel
 
     @property
     def needs_fluence_groups(self) -> bool:
-        """True with a background: then ln(phi s + b) has to be taken at each fluence."""
+        """True with a background, because ln(phi s + b) then depends on the fluence."""
         return self.pixels.background is not None
 
     @cached_property
     def centre(self) -> Array:
-        """(S,) float32, ln of the reference model; the operand is taken around it."""
+        """(S,) float32, ln of the reference model, which is subtracted from the operand."""
         xp = array_namespace(self.pixels.correction)
         reference = self.pixels.scored(self.pixels.safe_reference)
         return xp.log(reference + self.pixels.scored(self.pixels.background_or_zero)).astype(xp.float32)
@@ -53,7 +53,7 @@ class Poisson(Counts):
         )
 
     def score_law(self, offsets: Array, frames: FrameBatch, fluence: float | Array = 1.0) -> ScoreLaw:
-        """product - phi_d (u_k - u of the reference); with a background phi is in u."""
+        """product - phi_d (u_k - u of the reference); with a background, u contains phi already."""
         lit = frames.scored_photons > 0
         if self.needs_fluence_groups:
             return ScoreLaw("linear", offsets - self._offset_centre(float(fluence)), lit * 1.0)
@@ -61,13 +61,13 @@ class Poisson(Counts):
         return ScoreLaw("linear", offsets - self._offset_centre(1.0), factor)
 
     def fluence_slopes(self, slices: Array, fluence: float = 1.0, by_pixel: bool = False) -> Array | None:
-        """sum_p v_p phi s_kp, less that of the reference; v is the signal's share of its photons."""
+        """sum_p v_p phi s_kp, less that of the reference; v is the signal's share of the expected photons."""
         if not self.needs_fluence_groups:
             return None
         return slopes_around_reference(self.pixels, slices, fluence, by_pixel)
 
     def frame_constant(self, frames: FrameBatch, fluence: float | Array = 1.0) -> Array:
-        """K.centre - sum ln K!, less the offset of the reference (and with ln phi^K without background)."""
+        """K.centre - sum ln K!, less the offset of the reference; without background plus K ln phi."""
         xp = array_namespace(frames.scored_photons)
         phi = fluence_of_frames(fluence, frames)
         signal, background = self._reference_sums

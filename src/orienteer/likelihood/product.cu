@@ -67,7 +67,7 @@ gather_rows(const float *__restrict__ table, int stride, const wide *__restrict_
     const int tile = blockIdx.x % tiles;
     const wide first = (wide)(blockIdx.x / tiles) * LISTS_PER_BLOCK;
     int column = tile * TILE + lane % 8 * 4;
-    if (column >= stride) column = 0;  // a row that is not there: read any, write none
+    if (column >= stride) column = 0;  // beyond the last row: read any column, write none
     const float *rows = table + column;
 
     for (int begin = 0; begin < LISTS_PER_BLOCK && first + begin < n_lists; begin += LISTS) {
@@ -105,7 +105,7 @@ gather_rows(const float *__restrict__ table, int stride, const wide *__restrict_
     }
 }
 
-// Lanes side by side on the rows of a block: the smallest of 8, 16, 32 that holds them.
+// Number of lanes side by side on the rows of a block: the smallest of 8, 16, 32 that covers them, at most 32.
 __device__ __forceinline__ int lanes_for(int n_rows) { return n_rows <= 8 ? 8 : n_rows <= 16 ? 16 : 32; }
 
 // One warp per pair.
@@ -141,8 +141,8 @@ listed_scores(const float *__restrict__ table, int stride, const wide *__restric
     }
 }
 
-// One thread block per block of rows, which alone writes its columns of out (P, stride).  The pixels of one
-// frame differ, so its entries need no order; frames follow one another.
+// One thread block per block of rows; no other writes its columns of out (P, stride).  The entries of one frame
+// have different pixels, so they may be added in any order; frames are added one after another.
 extern "C" __global__ void __launch_bounds__(256)
 listed_merge(const float *__restrict__ values, const wide *__restrict__ block_start,
              const wide *__restrict__ pair_start, const wide *__restrict__ value_start,
@@ -176,7 +176,7 @@ listed_merge(const float *__restrict__ values, const wide *__restrict__ block_st
     }
 }
 
-// A warp takes PAIRS pairs of a block and PANEL of its rows; its lanes share the pixels.
+// A warp takes PAIRS pairs of a block and PANEL of its rows at a time; each lane sums every 32nd pixel.
 #define PAIRS 4
 #define PANEL 8
 

@@ -21,11 +21,11 @@ __all__ = [
 
 
 class Product(Protocol):
-    """What scoring and merging ask of the frames.  T rows (orientations), D frames, P pixels.
+    """What scoring and merging need from the frames.  T rows (orientations), D frames, P pixels.
 
     by_pixel : the layout of operands and merges: (pixels, rows) when true, (rows, pixels) when false.
-    operand_form : in which operands need no more conversion; see ``Likelihood.expand``.
-    may_take_one_term : whether one float16 term of an operand may be taken where that is enough.
+    operand_form : form in which operands need no further conversion; see ``Likelihood.expand``.
+    may_take_one_term : whether an operand may have one float16 term only, if that is accurate enough.
     """
 
     frames: FrameBatch
@@ -33,12 +33,12 @@ class Product(Protocol):
 
     @property
     def operand_form(self) -> Form:
-        """The form of operands."""
+        """The form in which operands need no further conversion."""
         ...
 
     @property
     def may_take_one_term(self) -> bool:
-        """Whether operands may have one term."""
+        """Whether operands may have one float16 term only, if that is accurate enough."""
         ...
 
     def scores(self, operand: Array, out: Array | None = None) -> Array:
@@ -47,7 +47,7 @@ class Product(Protocol):
     def merge(self, weights: Array, *, largest: float | None = None) -> Array:
         """Sum over the frames d of weights[k, d] * K[d, p] at all P pixels: float32, in this layout.
 
-        largest : no weight is larger; None: unknown.
+        largest : upper bound of the weights; None if unknown.
         """
 
     def missing_scores(self, operand: Array) -> Array:

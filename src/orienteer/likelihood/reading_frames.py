@@ -1,8 +1,9 @@
-"""Patterns into counts over a pixel list, from each storage that patterns may have.
+"""Reads patterns into counts over a pixel list: one reader for each way in which patterns are stored.
 
-The readers take the same arguments: patterns, the pixels (P,) on their device, the number of scored ones,
-what single frames forbid (D, P) or None, and layout, device and storage of the result.  They give counts
-dense or as lists on that device, and sums of each frame (D,) float64: scored photons, all, scored squares.
+All readers take the same arguments: patterns, the pixels (P,) on the patterns' device, the number of scored
+pixels, the pixels that each frame forbids (D, P) or None, and layout, device and storage of the result.  They
+return the counts, dense or as lists, on that device, and three sums of each frame, (D,) float64: scored
+photons, all photons, and squares over the scored pixels.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -32,7 +33,7 @@ def check_pixels(pixels: NDArray[Any], n_scored: int, n_all: int) -> None:
             f"the pixel list is {pixels.dtype} of shape {pixels.shape}; expected (P,) integers."
         )
     if len(pixels) and not 0 <= int(pixels.min()) <= int(pixels.max()) < n_all:
-        raise OrienteerError(f"the pixel list leaves the frame, which has {n_all} pixels.")
+        raise OrienteerError(f"the pixel list leaves the frame; its numbers must be from 0 to below {n_all}.")
     if len(pixels) and int(np.bincount(pixels).max()) > 1:
         raise OrienteerError("the pixel list names a pixel twice.")
     if not 0 <= n_scored <= len(pixels):
@@ -40,14 +41,14 @@ def check_pixels(pixels: NDArray[Any], n_scored: int, n_all: int) -> None:
 
 
 def forbidden_pixels(patterns: Patterns, pixels: Array, n_scored: int) -> Array | None:
-    """(D, P) uint8, 1 where a frame's own mask forbids a pixel of the list; None where none does."""
+    """(D, P) uint8, 1 where a frame's own mask forbids a pixel of the list; None if no frame forbids any."""
     if FRAME_MASK not in patterns.columns:
         return None
     xp = array_namespace(pixels)
     level = xp.asarray(patterns.columns[FRAME_MASK])[:, pixels]
     scored = xp.arange(len(pixels)) < n_scored
     forbidden = level >= xp.where(scored, int(PixelUse.MERGE_ONLY), int(PixelUse.NEVER))
-    # Pixels chosen from rows come column by column; kernels, which are compiled for an order, go row by row.
+    # Choosing columns gives an array in column-major order; the kernels are compiled for row-major arrays.
     return forbidden.astype(np.uint8, order="C") if bool(forbidden.any()) else None
 
 
@@ -167,7 +168,7 @@ def _photons_over(photons: SparsePhotons, pixels: Array, forbidden: Array | None
 def _host_photons_over(
     photons: SparsePhotons, pixels: NDArray[Any], forbidden: Array | None, n_scored: int
 ) -> tuple[SparsePhotons, Sums]:
-    """The same, and the sums, for lists in host memory."""
+    """:func:`_photons_over` for lists in host memory, and their sums."""
     from orienteer.likelihood import _lists_numba as twin
 
     place = np.full(photons.n_pixels, -1, dtype=np.int64)
@@ -196,13 +197,13 @@ def _refuse(patterns: Patterns, bad: Array, is_signal: bool) -> None:
 def _refuse_signal(is_signal: bool) -> None:
     if is_signal:
         raise OrienteerError(
-            "the frames are signal, not counts, and have no list of photons.",
+            "the frames hold signal, not photon counts, and cannot be stored as lists of photons.",
             "Use the dense layout for them.",
         )
 
 
 def _storage(largest: float, is_signal: bool, device: DeviceName, compact: bool) -> Any:
-    """The type that holds the values exactly in the fewest bytes that the device likes."""
+    """The smallest type that holds the values exactly; on the GPU float16 if it does, unless ``compact``."""
     if is_signal or largest >= 1 << 16:
         return np.float32
     if device == "cuda" and not compact and largest <= LARGEST_HALF_COUNT:

@@ -1,4 +1,4 @@
-"""Whether operands of one float16 term are good enough, found by trying them on a few rows and frames."""
+"""Measures on a few rows and frames whether operands of one float16 term are accurate enough."""
 
 import numpy as np
 
@@ -7,9 +7,10 @@ from orienteer.likelihood.base import Likelihood
 from orienteer.likelihood.dense_product import DenseProduct
 from orienteer.likelihood.frames import FrameBatch
 
-# Error of a tempered score, in nats, up to which one term is good enough: half of what is allowed.
+# Largest error of a tempered score, in nats, with which one term is used: half of the error that is allowed.
 LARGEST_ERROR = 0.05
-# Rows and frames that are tried, half of the frames the brightest; and how many standard deviations count.
+# Rows and frames in the sample (half of the frames are the brightest), and standard deviations that count as
+# the error.
 N_ROWS, _N_FRAMES = 64, 64
 _DEVIATIONS = 5.0
 
@@ -17,10 +18,10 @@ _DEVIATIONS = 5.0
 def error_of_half(
     likelihood: Likelihood, slices: Array, frames: FrameBatch, fluence: float | Array, beta: float | Array
 ) -> float:
-    """How wrong one float16 term makes tempered scores, in nats: the largest error, or five deviations.
+    """Error of tempered scores with one float16 term, in nats: the largest, or five deviations if more.
 
-    The rounding of an operand differs from row to row.  It grows with the root of a frame's squared counts in
-    counting likelihoods; in the Gaussian one it does not depend on how bright a frame is.
+    The rounding error differs from row to row.  In likelihoods of counts it grows with the square root of a
+    frame's sum of squared counts; in the Gaussian one it does not depend on how bright a frame is.
 
     slices : (T, P) float32 on the GPU, a few rows.
     fluence : one number, or (D,) each frame's own; beta : the same, inverse temperatures.
@@ -43,7 +44,7 @@ def error_of_half(
 
 
 def _sample(frames: FrameBatch) -> Array:
-    """Places of the frames with the largest sums of squares, and of others that are spread evenly."""
+    """Indices of the frames with the largest sums of squares, and of as many spread evenly over the batch."""
     xp = array_namespace(frames.squares)
     n = min(len(frames), _N_FRAMES // 2)
     return xp.concatenate(

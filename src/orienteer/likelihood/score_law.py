@@ -8,10 +8,10 @@ from orienteer.likelihood.expected import gaussian_scores, linear_scores
 
 
 class ScoreLaw(NamedTuple):
-    """How a product C_kd becomes a score, where no pixel is missing::
+    """How a product C_kd becomes a score, if no pixel is missing::
 
         linear      C_kd - per_frame_d per_row_k
-        gaussian    number (C_kd^2 per_frame_d - per_row_k), 0 where per_frame_d is
+        gaussian    number (C_kd^2 per_frame_d - per_row_k), 0 if per_frame_d is 0
 
     per_row : (T,) float64.   per_frame : (D,) float64.
     """

@@ -1,6 +1,6 @@
 """Weighted sums over the rows or frames of a tile, without a float64 copy of the tile.
 
-On the CPU in float64, on the GPU by matrix products in float32, whose result is handed on as float64.
+On the CPU in float64; on the GPU by matrix products in float32, whose result is converted to float64.
 """
 
 import numpy as np
