@@ -1,1 +1,1 @@
-"""From scores to responsibilities: how much each orientation answers for each frame."""
+"""From scores to responsibilities: the probabilities of the orientations of each frame."""

@@ -75,7 +75,7 @@ def evidence_of_parts(scores, reference, log_prior, beta, top, total, moment):  
         total[part, first:last] = moment[part, first:last] = 0.0
         for start in range(part * ROWS_PER_PART, min((part + 1) * ROWS_PER_PART, K), ROWS):
             end = min(start + ROWS, K)
-            few_top[:] = top[part, first:last]  # seldom raised: then joining takes no exponential
+            few_top[:] = top[part, first:last]  # seldom exceeded, and then joining needs no exponential
             few_total[:] = np.float32(0)
             few_moment[:] = np.float32(0)
             few = x[: end - start]
@@ -94,7 +94,7 @@ def evidence_of_parts(scores, reference, log_prior, beta, top, total, moment):  
 def evidence(scores, log_prior, beta, log_evidence, entropy):  # type: ignore[no-untyped-def]
     """Write ln sum_k exp(x) and the entropy of exp(x) / sum, x = beta[d] scores[k, d] + log_prior[k]."""
     K, D = scores.shape
-    # Scores are large and alike: differences from one of them keep the digits that matter.
+    # Scores are large and similar; one of them is subtracted so that differences keep their digits.
     reference = np.zeros(D, np.float32)
     for d in range(D):
         if np.isfinite(scores[0, d]):

@@ -25,7 +25,7 @@ def best_listed(
     values: Array, value_start: Array, frame_start: Array, frame_pair: Array, log_prior: Array,
     first_row: Array, beta: Array, top: Array, best: Array, best_score: Array,
 ) -> None:  # fmt: skip
-    """The maximum of x in each frame, and chosen row and value there, (D,); -inf and -1 where none is."""
+    """The maximum of x in each frame, and its chosen row and value, (D,); -inf and -1 if there is none."""
     D = len(top)
     lists = (values, value_start, frame_start, frame_pair, log_prior, first_row, beta)
     _launch("best_listed", _blocks(D), 32 * _WARPS, (*lists, np.int32(D), top, best, best_score))
@@ -36,7 +36,7 @@ def lower_listed(
     first_row: Array, beta: Array, top: Array, part: float, distance: Array, total: Array, moment: Array,
     counts: Array,
 ) -> None:  # fmt: skip
-    """Distances x - top, (n_values,), sums of e^x and x e^x below (D,), of whole parts, and counts by bin."""
+    """Distances x - top (n_values,), their sums of e^x and x e^x (D,) in whole parts, and counts by bin."""
     D = len(total)
     lists = (values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top)
     arguments = (*lists, np.float64(part), np.int32(D), distance, total, moment, counts)
@@ -47,7 +47,7 @@ def keep_listed(
     distance: Array, value_start: Array, frame_start: Array, frame_pair: Array, lowest: Array, part: float,
     probability: Array, kept: Array,
 ) -> None:  # fmt: skip
-    """exp(distance) of values above the thresholds, the others 0, and their sums (D,), of whole parts."""
+    """exp(distance) of values above the thresholds, 0 for the others, and their sums (D,) in whole parts."""
     D = len(kept)
     lists = (distance, value_start, frame_start, frame_pair, lowest)
     arguments = (*lists, np.float64(part), np.int32(D), probability, kept)

@@ -1,7 +1,7 @@
-"""CPU twin of ``listed.cu``: posteriors over lists of blocks.  A frame is the work of one task alone.
+"""CPU twin of ``listed.cu``: posteriors over lists of blocks.  One task does all work of a frame.
 
-Sums of pairs are rounded to whole parts, of which those of other pairs, also on other ranks, are made, too:
-they add up to the same in any order.
+The sum of each pair is rounded to whole multiples of ``part``, which is the same for all pairs and ranks:
+such numbers add up to the same total in any order.
 """
 
 import numpy as np
@@ -17,13 +17,13 @@ _FRAMES = 16
 
 @njit(nogil=True, cache=True, inline="always")
 def _tempered(value, beta, log_prior):  # type: ignore[no-untyped-def]
-    """x of a value.  In float64 the digits that matter are kept with no reference to compare with."""
+    """x of a value; float64 has enough digits without subtracting a reference."""
     return np.float64(beta) * np.float64(value) + np.float64(log_prior)
 
 
 @njit(nogil=True, parallel=True, cache=True)
 def best_listed(values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top, best, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """The maximum of x in each frame, and chosen row and value there, (D,); -inf and -1 where none is."""
+    """The maximum of x in each frame, and its chosen row and value, (D,); -inf and -1 if there is none."""
     D = top.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
@@ -39,7 +39,7 @@ def best_listed(values, value_start, frame_start, frame_pair, log_prior, first_r
 
 @njit(nogil=True, parallel=True, cache=True)
 def lower_listed(values, value_start, frame_start, frame_pair, log_prior, first_row, beta, top, part, distance, total, moment, counts):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """Distances x - top, (n_values,), sums of e^x and x e^x below (D,), of whole parts, and counts by bin."""
+    """Distances x - top (n_values,), their sums of e^x and x e^x (D,) in whole parts, and counts by bin."""
     D = total.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):
@@ -66,7 +66,7 @@ def lower_listed(values, value_start, frame_start, frame_pair, log_prior, first_
 
 @njit(nogil=True, parallel=True, cache=True)
 def keep_listed(distance, value_start, frame_start, frame_pair, lowest, part, probability, kept):  # type: ignore[no-untyped-def]
-    """exp(distance) of values above the thresholds, the others 0, and their sums (D,), of whole parts."""
+    """exp(distance) of values above the thresholds, 0 for the others, and their sums (D,) in whole parts."""
     D = kept.size
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         for d in range(task * _FRAMES, min((task + 1) * _FRAMES, D)):

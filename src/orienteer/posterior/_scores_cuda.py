@@ -16,7 +16,7 @@ _MASS_ROWS, _MASS_THREADS = 8, 128  # as in probabilities.cu
 
 
 def stride_of(n_frames: int) -> int:
-    """Numbers from one row of scores to the next: rows begin where vectors may."""
+    """Numbers from one row of scores to the next, such that rows are aligned for vectors."""
     return -(-n_frames // 8) * 8
 
 
@@ -41,9 +41,9 @@ def add_tile(
     tile_top: Array, total: Array, moment: Array, top: Array, best_row: Array, best_score: Array,
     law: ScoreLaw | None = None,
 ) -> None:  # fmt: skip
-    """Keep a tile (T, D) in ``below`` (K, D), with its top and sums, and raise the best of every frame.
+    """Store a tile (T, D) in ``below`` (K, D), with its top and sums, and update the best of every frame.
 
-    law : what makes scores of the tile, which then holds products; None: it holds scores.
+    law : turns the products in the tile into scores; None: the tile holds scores.
     """
     import cupy
 
@@ -70,7 +70,7 @@ def add_tile(
 
 
 def count_distances(below: Array, tile_of_row: Array, offset: Array, counts: Array) -> None:
-    """Number of entries per bin of distance below the frame's best, (N_BINS + 1, D) int32, zero before."""
+    """Count entries per bin of distance below the frame's best: (N_BINS + 1, D) int32, 0 on entry."""
     K, D = below.shape
     arguments = (below, _stride(below), tile_of_row, offset, np.int32(K), np.int32(D), counts)
     _kernel("count_distances")((_blocks(D, 32 * VECTOR), _blocks(K, 1024)), (32, 8), arguments)

@@ -1,6 +1,6 @@
 """CPU twin of ``scores.cu``: tempered scores kept as distances below a maximum, and probabilities from them.
 
-A task has its frames (or rows) to itself and walks in a fixed order: the number of threads changes no bit.
+One task does all work of its frames (or rows), in a fixed order: the number of threads changes no bit.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def temper_and_rank(scores, reference, beta, log_prior, row, x, top, best):  # t
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def lower_and_sum(x, top, total, moment):  # type: ignore[no-untyped-def]
-    """x - top in place, -inf for what is not a number, and sums of e^x and x e^x; all (n,)."""
+    """x - top in place, -inf where it is NaN, and sums of e^x and x e^x of it; all (n,)."""
     for d in range(x.size):
         below = x[d] - top[d]
         possible = below > _LEAST
@@ -45,14 +45,14 @@ def lower_and_sum(x, top, total, moment):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, total, moment, top, best_row, best_score):  # type: ignore[no-untyped-def]  # fmt: skip # noqa: E501
-    """Keep a tile (T, D) in ``below`` (K, D), with its top and sums, and raise the best of every frame."""
+    """Store a tile (T, D) in ``below`` (K, D), with its top and sums, and update the best of every frame."""
     T, D = scores.shape
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         first = task * _FRAMES
         last = min(first + _FRAMES, D)
         n = last - first
         best = np.full(n, -1, np.int32)
-        # Below its own top, not the highest so far: then no bit depends on the tiles that came before.
+        # Relative to the tile's own top, not the highest so far, so that earlier tiles change no bit.
         highest, before = tile_top[first:last], top[first:last].copy()
         highest[:] = _NOTHING
         reference_, beta_ = reference[first:last], beta[first:last]
@@ -73,7 +73,7 @@ def add_tile(scores, first_row, reference, log_prior, beta, below, tile_top, tot
                 total[first + d] += part_total[d]
                 moment[first + d] += part_moment[d]
         for d in range(n):
-            # Of equal ones the first row, in whatever order tiles come.
+            # Of equal ones the lowest row, in whatever order tiles come.
             is_first = highest[d] == before[d] and first_row + best[d] < best_row[first + d]
             if best[d] >= 0 and (highest[d] > before[d] or is_first):
                 top[first + d] = highest[d]
@@ -93,7 +93,7 @@ def places(below, offset, place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def count_distances(below, tile_of_row, offset, counts):  # type: ignore[no-untyped-def]
-    """Number of entries per bin of distance below the frame's best, (N_BINS + 1, D) int32, zero before."""
+    """Number of entries per bin of distance below the frame's best: counts (N_BINS + 1, D) int32."""
     K, D = below.shape
     for task in prange((D + _FRAMES - 1) // _FRAMES):
         first = task * _FRAMES

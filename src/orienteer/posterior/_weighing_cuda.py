@@ -1,4 +1,4 @@
-"""Launches ``weighing.cu``: what the frames of a tile of rows deposit, in one pass over its distances."""
+"""Launches ``weighing.cu``: what frames deposit into a tile of rows, in one pass over its distances."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ _THREADS, _CHUNK = 128, 32  # as in weighing.cu
 
 
 class Kept(NamedTuple):
-    """Distances of all rows, and what turns those of a frame into probabilities: see ``tempered.cuh``."""
+    """Distances of all rows, and numbers that turn them into probabilities: see ``tempered.cuh``."""
 
     below: Array
     tile_of_row: Array
@@ -23,7 +23,7 @@ class Kept(NamedTuple):
 
 
 class Tempering(NamedTuple):
-    """What turns distances into scores again: tops, references and inverse temperatures (D,), priors (T,)."""
+    """Numbers that turn distances back into scores: top, reference, inverse temperature (D,), prior (T,)."""
 
     top: Array
     reference: Array
@@ -37,7 +37,7 @@ def weigh(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Numerators (T, D) float16, sums over frames (1 or 2, T) and over rows (D,), both float64.
 
-    The formulas stand at the head of ``weighing.cu``.
+    The formulas are at the head of ``weighing.cu``.
 
     first : row at which the tile begins; square, signal : (T,) float64; the others (D,) float32.
     """

@@ -1,4 +1,4 @@
-"""BlockList: the blocks of fine orientations that single frames are to be compared with."""
+"""BlockList: the blocks of fine orientations that each frame is compared with."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +16,8 @@ from orienteer.posterior.responsibilities import Responsibilities
 class BlockList:
     """B blocks of neighbouring fine rows, the children of one coarse row each, and the frames of each block.
 
-    A pair is a block and one of its frames.  Values of the list (scores, probabilities) lie pair after pair,
-    as many for a pair as its block has rows.
+    A pair is a block and one of its frames.  Values of the list (scores, probabilities) are stored pair after
+    pair, one for each row of the pair's block.
 
     n_frames : D.
     coarse_row : (B,) int64, ascending.
@@ -25,7 +25,7 @@ class BlockList:
     row : (T,) int64, the fine row of each chosen row, ascending.
     pair_start : (B + 1,) int64; block b has the pairs pair_start[b] .. pair_start[b + 1].
     frame : (n_pairs,) int32, the frame of each pair, ascending within a block.
-    known_starts : block_start and pair_start in host memory, where they are known there.
+    known_starts : block_start and pair_start in host memory, if they are known there.
     """
 
     n_frames: int
@@ -55,7 +55,7 @@ class BlockList:
 
     @cached_property
     def on_host(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """block_start and pair_start in host memory: what a tile holds is known without asking the GPU."""
+        """block_start and pair_start in host memory: sizes of tiles are known without waiting for the GPU."""
         return self.known_starts or (to_numpy(self.block_start), to_numpy(self.pair_start))
 
     @cached_property
@@ -95,7 +95,7 @@ def select_blocks(coarse: Responsibilities, child_start: Array) -> BlockList:
 
     coarse : probabilities over K coarse rows.
     child_start : (K + 1,), first fine row below every coarse row, as ``PoseGrid.child_start``; coarse rows
-        may have any number of children, also none.  Several models: the starts one model after another.
+        may have any number of children, also none.  For several models: their starts one after another.
     """
     xp = array_namespace(coarse.row)
     child_start = xp.asarray(child_start, dtype=np.int64)

@@ -42,9 +42,9 @@ def tempered_evidence(scores: Array, log_prior: Array, inverse_temperature: Arra
 def _on_gpu(scores: Array, log_prior: Array, beta: Array) -> tuple[Array, Array]:
     import cupy
 
-    # A frame's scores side by side: sums down the columns of a tall matrix keep few multiprocessors busy.
+    # With a frame's scores side by side: sums over columns of a tall matrix keep few multiprocessors busy.
     scores, beta = cupy.ascontiguousarray(scores.T), beta[:, None]
-    # Differences from one of the scores keep the digits that matter, as in the twin.
+    # As in the twin, one of the scores is subtracted so that differences keep their digits.
     reference = cupy.where(cupy.isfinite(scores[:, :1]), scores[:, :1], 0)
     x = beta * (scores - reference) + log_prior
     x[cupy.isnan(x)] = -cupy.inf

@@ -1,4 +1,4 @@
-"""Things in lists, brought together by what they share."""
+"""Groups the entries of lists by a key."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from orienteer.compute.arrays import Array, array_namespace, is_on_gpu
 
 
 def group_by(keys: Array, n_groups: int) -> tuple[Array, Array]:
-    """Where equal keys are: group g is ``order[start[g]:start[g + 1]]``, ascending.
+    """Positions of equal keys: group g is ``order[start[g]:start[g + 1]]``, ascending.
 
     keys : (N,) whole numbers from 0 to n_groups - 1.
     Returns start (n_groups + 1,) int64 and order (N,) int64.
@@ -39,7 +39,7 @@ def starts_of(counts: Array) -> Array:
 def owner_of(start: Array, n_entries: int | None = None) -> Array:
     """The group of every entry: start (G + 1,) to (start[-1],) int64; groups may be empty.
 
-    n_entries : start[-1], if it is known; else the GPU is asked, and waited for.
+    n_entries : start[-1], if known; otherwise it is read from the GPU, which waits for it.
 
     >>> owner_of(np.array([0, 2, 2, 3]))
     array([0, 0, 2])

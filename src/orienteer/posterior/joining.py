@@ -1,4 +1,4 @@
-"""Posteriors of frames whose rows lie on several ranks, of which each knows its best row and its lists."""
+"""Joins posteriors of frames whose rows are divided among ranks: the best rows, and the lists."""
 
 from typing import NamedTuple
 
@@ -13,8 +13,9 @@ from orienteer.posterior.responsibilities import Responsibilities
 class Best(NamedTuple):
     """The best of some rows for D frames, (D,) each.
 
-    top : the highest tempered score, as all ranks measure it; -inf or below all scores: there is none.
-    row, score : where it is, int64, and the score there before tempering, float32.
+    top : the highest tempered score, from the same reference on all ranks; -inf or below all scores if there
+        is none.
+    row, score : its row, int64, and the score there before tempering, float32.
     """
 
     top: Array
@@ -23,11 +24,11 @@ class Best(NamedTuple):
 
 
 def join_best(comm: Comm, own: Best) -> Best:
-    """The best of the rows of all ranks; of equal ones the first row counts, wherever it is."""
+    """The best of the rows of all ranks; of equal ones, that with the lowest row."""
     if comm.size == 1:
         return own
     xp = array_namespace(own.top)
-    # One gather of few numbers, of which every rank then makes the same; rows are exact up to 2^53.
+    # One gather of few numbers, from which every rank gets the same result; rows are exact up to 2^53.
     columns = xp.stack([column.astype(np.float64) for column in own])
     tops, rows, scores = comm.rows(columns[None]).transpose(1, 0, 2)
     top = tops.max(axis=0)
@@ -37,7 +38,7 @@ def join_best(comm: Comm, own: Best) -> Best:
 
 
 def join_lists(comm: Comm, own: Responsibilities) -> Responsibilities:
-    """The lists of all ranks, of which each has some of the rows of every frame."""
+    """The joined lists of all ranks; each rank has some of the rows of every frame."""
     if comm.size == 1:
         return own
     xp = array_namespace(own.row)

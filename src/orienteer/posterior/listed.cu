@@ -2,7 +2,7 @@
 //
 //   x_v = beta_d S_v + log_prior_k                        v the value of frame d and chosen row k, in float64
 //   distance_v = x_v - top_d                              top_d the best of the frame
-//   p_v = exp(distance_v) factor_d                        where it is above lowest_d, the others 0
+//   p_v = exp(distance_v) factor_d                        if distance_v > lowest_d, else 0
 //
 // values (n_values,) float32, pair after pair: pair j has values value_start[j] .. value_start[j + 1], which belong
 // to the chosen rows first_row[j], first_row[j] + 1, ...; the pairs of frame d are
@@ -36,7 +36,7 @@ extern "C" __global__ void best_listed(
     float *__restrict__ best_score)
 {
     const int lane = threadIdx.x % 32, d = blockIdx.x * WARPS + threadIdx.x / 32;
-    if (d >= D) return;  // the whole warp leaves, and no barrier is for more than a warp
+    if (d >= D) return;  // the whole warp leaves; no barrier spans more than one warp
     double highest = (double)MINUS_INFINITY;
     Index at = -1;
     float score = MINUS_INFINITY;
@@ -51,7 +51,7 @@ extern "C" __global__ void best_listed(
             }
         }
     }
-    // Rows of a lane rise: it has the first of equal ones, and so has the warp.
+    // A lane meets its rows in ascending order and keeps the first of equal ones; so does the warp.
     for (int lanes = 16; lanes > 0; lanes /= 2) {
         const double other = __shfl_xor_sync(0xffffffffu, highest, lanes);
         const Index other_at = __shfl_xor_sync(0xffffffffu, at, lanes);
@@ -69,9 +69,9 @@ extern "C" __global__ void best_listed(
     }
 }
 
-// distance (n_values,): x - top; total, moment (D,): sums of e^x and x e^x below the top; counts (N_BINS + 1, D).
-// Sums of pairs are rounded to whole parts, of which those of other pairs, also on other ranks, are made, too: they
-// add up to the same in any order.
+// distance (n_values,) = x - top; total, moment (D,): sums of e^distance and distance e^distance; counts by bin.
+// The sum of each pair is rounded to whole multiples of part, which is the same for all pairs and ranks: such numbers
+// add up to the same total in any order.
 extern "C" __global__ void lower_listed(
     const float *__restrict__ values, const Index *__restrict__ value_start, const Index *__restrict__ frame_start,
     const Index *__restrict__ frame_pair, const float *__restrict__ log_prior, const Index *__restrict__ first_row,
@@ -113,7 +113,7 @@ extern "C" __global__ void lower_listed(
     }
 }
 
-// probability may be distance itself; kept (D,): the sum of what is above the threshold, of whole parts.
+// probability may be distance itself; kept (D,): the sum of exp(distance) above the threshold, in whole parts.
 extern "C" __global__ void keep_listed(const float *distance, const Index *__restrict__ value_start,
                                        const Index *__restrict__ frame_start, const Index *__restrict__ frame_pair,
                                        const float *__restrict__ lowest, double part, int D, float *probability,

@@ -21,7 +21,7 @@ class BlockResponsibilities:
 
     blocks : which rows and frames.
     probability : (n_values,) float32, pair after pair; sum to 1 in each frame that any row can explain.
-    posterior : evidence and the like of every frame; ``best_row`` is a row of the fine grid.
+    posterior : evidence, best row and more of every frame; ``best_row`` is a row of the fine grid.
     """
 
     blocks: BlockList
@@ -48,7 +48,7 @@ def normalise_blocks(
     log_prior : (n_fine,) ln w over the whole fine grid; -inf: the row is impossible.
     inverse_temperature : (D,) or a number, beta.
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
-    comm : ranks that share out the rows of the same frames, each with blocks of its own.
+    comm : ranks that divide the rows of the same frames among them, each with its own blocks.
     """
     xp, D = array_namespace(values), blocks.n_frames
     if values.shape != (blocks.n_values,):

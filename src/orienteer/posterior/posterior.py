@@ -9,7 +9,7 @@ from orienteer.compute.arrays import Array, array_namespace
 
 @dataclass(frozen=True)
 class Posterior:
-    """What the posterior p_kd ~ w_k exp(beta_d S_kd) says about each of D frames.
+    """Summary of the posterior p_kd ~ w_k exp(beta_d S_kd) of each of D frames.
 
     log_evidence : (D,) float64, ln sum_k w_k exp(beta_d S_kd); -inf for a frame that no row can explain.
     best_row : (D,) int64, the likeliest row.
@@ -32,15 +32,15 @@ class Posterior:
     def untempered_evidence(self, beta: Array, log_prior: Array, n_junk: int = 0) -> Array:
         """(D,) float64, ln sum_k w_k exp(S_kd) of the frames, in nats, or a lower bound of it.
 
-        The bound of variational inference, sum_k p_kd (S_kd + ln w_k - ln p_kd), with the tempered posterior
-        for p: equal at beta = 1, and below it where the prior is even around the best row, as it is taken to
-        be.  Unlike the best score it does not grow with the noise of a model, of which one of many poses
-        always fits.
+        The variational lower bound, sum_k p_kd (S_kd + ln w_k - ln p_kd), with the tempered posterior for p.
+        It equals the evidence at beta = 1; elsewhere it is a lower bound if the prior is constant around the
+        best row, which is assumed.  Unlike the best score, it does not grow with the noise of a model, which
+        one of many poses always happens to fit.
 
         beta : (D,) inverse temperatures.
         log_prior : (K,) ln w.
-        n_junk : of the rows, the last ones, whose prior says nothing about the rows around them.  Where one
-            of these is the best, its score counts.
+        n_junk : number of junk rows, the last ones; the prior of a junk row says nothing about the rows
+            around it.  If one of them is the best (and beta < 1), the result is its score.
         """
         xp = array_namespace(self.log_evidence)
         divergence = -self.entropy - log_prior[self.best_row].astype(self.entropy.dtype)

@@ -1,4 +1,4 @@
-// Probabilities from distances, and what becomes of them: GPU twin of _scores_numba.py.  See tempered.cuh.
+// Probabilities from distances, their sums and lists: GPU twin of _scores_numba.py.  See tempered.cuh.
 
 #include "tempered.cuh"
 
@@ -45,7 +45,7 @@ extern "C" __global__ void row_mass(const Half *__restrict__ below, long long st
         for (int r = 0; r < MASS_ROWS; ++r) {
             if (r >= n_rows) break;
             distances.of_row(first + r, distance);
-            float few = 0.f;  // a sum of VECTOR numbers is good in float32, and costs one conversion
+            float few = 0.f;  // float32 is accurate enough for VECTOR numbers, and saves conversions
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
                 if (d + i < D && distance[i] > lowest_d[i]) few = fmaf(factor_d[i], exponential(distance[i]), few);
@@ -105,7 +105,7 @@ extern "C" __global__ void list_kept(const Half *__restrict__ below, long long s
     }
 }
 
-// out (T, D) = scores of a tile again, from what was kept of it.  Block 128 threads; grid (frames / (128 VECTOR), T).
+// out (T, D) = scores of a tile, recovered from its distances.  Block 128 threads; grid (frames / (128 VECTOR), T).
 extern "C" __global__ void untempered(const Half *__restrict__ below, long long stride,
                                       const float *__restrict__ top, const float *__restrict__ log_prior,
                                       const float *__restrict__ beta, const float *__restrict__ reference, int T,

@@ -1,4 +1,4 @@
-"""Responsibilities: the orientations that answer for each frame, as lists."""
+"""Responsibilities: the probabilities of the orientations of each frame, as lists."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Responsibilities:
         n = len(self.row)
         if self.row.shape != (n,) or self.probability.shape != (n,) or self.start.ndim != 1:
             raise OrienteerError(
-                f"responsibilities are lists of one length; got {self.start.shape}, {self.row.shape} and "
+                f"responsibilities need lists of one length; got {self.start.shape}, {self.row.shape} and "
                 f"{self.probability.shape}."
             )
         if len(self.start) == 0 or int(self.start[0]) != 0 or int(self.start[-1]) != n:

@@ -1,4 +1,4 @@
-// Scores of tiles kept as distances, and thresholds from them: GPU twin of _scores_numba.py.  See tempered.cuh.
+// Scores of tiles stored as distances, and counts for thresholds: GPU twin of _scores_numba.py.  See tempered.cuh.
 
 #include "tempered.cuh"
 #include "top_key.cuh"
@@ -11,10 +11,10 @@ __device__ __forceinline__ float tempered(float score, float reference, float be
     return fmaf(beta, score - reference, log_prior);
 }
 
-// Scores of VECTOR frames from what is given of them: themselves, or products and a law (ScoreLaw) in float64, rounded
-// once.  What lies beyond the last frame stays as it is.
+// Scores of VECTOR frames, from scores (LAW 0) or from products by a law (ScoreLaw), in float64 and rounded once.
+// Numbers beyond the last frame do not change.
 //   LAW 1   S_kd = product_kd - per_frame_d per_row_k
-//   LAW 2   S_kd = number (product_kd^2 per_frame_d - per_row_k), 0 where per_frame_d is
+//   LAW 2   S_kd = number (product_kd^2 per_frame_d - per_row_k), 0 if per_frame_d is 0
 #ifndef LAW
 #define LAW 0
 #endif
@@ -49,8 +49,8 @@ struct Scores {
     }
 };
 
-// before (D,): key of the best before a tile, 0 where there is none; key (D,) of the tile begins at 0.  One thread per
-// frame.
+// before (D,) = key of the best before this tile, 0 if there is none; key (D,), that of the tile, starts at 0.
+// One thread per frame.
 extern "C" __global__ void begin_key(int D, const float *__restrict__ top, const long long *__restrict__ best_row,
                                      Key *__restrict__ before, Key *__restrict__ key)
 {
@@ -83,7 +83,7 @@ extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, in
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i) {
                 const float x = tempered(score[i], reference_d[i], beta_d[i], prior);
-                // Neither -inf nor what is not a number.
+                // Leaves out -inf and NaN.
                 if (x > NOTHING) own[i] = max(own[i], key_of(x, first_row + k));
             }
         }
@@ -100,9 +100,9 @@ extern "C" __global__ void raise_top(const float *__restrict__ scores, int T, in
     }
 }
 
-// Keep a tile and sum e^below and below e^below per chunk of 64 rows: totals, moments (chunks, D).
-// tile_top (D,) gets the maximum that ``below`` is measured from: the tile's own, not the highest so far, so that no bit
-// depends on the tiles that came before.  Block and grid as above.
+// Store a tile and sum e^below and below e^below per chunk of 64 rows: totals, moments (chunks, D).
+// tile_top (D,) gets the maximum that ``below`` is relative to: the tile's own, not the highest so far, so that
+// earlier tiles change no bit.  Block and grid as above.
 extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, int D, int first_row,
                                       const double *__restrict__ per_row, const double *__restrict__ per_frame,
                                       double number, const float *__restrict__ reference,
@@ -167,7 +167,7 @@ extern "C" __global__ void store_tile(const float *__restrict__ scores, int T, i
     }
 }
 
-// Sum the chunks of a tile, total and moment (D,), and raise the best of all tiles so far.  One thread per frame.
+// Sum the chunks of a tile, total and moment (D,), and update the best of all tiles so far.  One thread per frame.
 extern "C" __global__ void sum_tile(int D, int chunks, const Key *__restrict__ before, const Key *__restrict__ key,
                                     const float *__restrict__ totals, const float *__restrict__ moments,
                                     double *__restrict__ total, double *__restrict__ moment, float *__restrict__ top,
@@ -193,7 +193,8 @@ extern "C" __global__ void count_distances(const Half *__restrict__ below, long 
                                            const int *__restrict__ tile_of_row, const float *__restrict__ offset,
                                            int K, int D, int *__restrict__ counts)
 {
-    // A bank per thread of a warp, so that no two meet.  Two frames share a number: neither has more than 1024 rows.
+    // One memory bank per thread of a warp, so that accesses do not conflict.  Two frames share a 32-bit number: each
+    // counts at most 1024 rows.
     enum { PAIRS = (VECTOR + 1) / 2 };
     __shared__ unsigned own[N_BINS + 1][PAIRS][32];
     for (int bin = threadIdx.y; bin <= N_BINS; bin += 8)
@@ -224,7 +225,7 @@ extern "C" __global__ void count_distances(const Half *__restrict__ below, long 
 }
 
 // Sum of exp(distance) above the threshold over rows first .. last of a tile, sums (parts, D).  Block (64, 4); grid
-// (frames / (64 VECTOR), parts).  No part crosses a tile: it makes no difference which other tiles are here.
+// (frames / (64 VECTOR), parts).  No part crosses a tile, so it does not matter which other tiles this rank has.
 extern "C" __global__ void kept_sums(const Half *__restrict__ below, long long stride,
                                      const int *__restrict__ tile_of_row, const float *__restrict__ offset,
                                      const float *__restrict__ lowest, const int *__restrict__ first,

@@ -23,10 +23,10 @@ _ROWS_PER_SUM = 256  # rows of a partial sum, all of one tile
 class Weighed(NamedTuple):
     """What frames deposit into a tile of rows.
 
-    numerator : (T, D) float16, over ``factor``: multiplies the photon counts.
+    numerator : (T, D) float16; times ``factor``, it multiplies the photon counts.
     row : (T,) float64, weight of each row in the denominator.
     expected : (D,) float64, photons that the rows of the tile expect of each frame at unit fluence.
-    mass : (T,) float64, responsibility of each row for the counted frames; None: nobody asked.
+    mass : (T,) float64, responsibility of each row for the counted frames; None if not asked for.
     """
 
     numerator: Array
@@ -39,15 +39,15 @@ class Weighed(NamedTuple):
 class ScoreStore:
     """Scores of n_frames frames against n_rows orientations, tile after tile, then responsibilities.
 
-    Every entry is kept as its distance below the frame's maximum in its tile, together with that maximum: in
-    float32 on the CPU, in float16 on the GPU, where entries within 16 nats of the best are wrong by less than
-    0.01 nat.  So no bit of it depends on other tiles, which may be those of another rank.  Evidence and
-    entropy are summed on the way from the scores as they came, tile by tile, and sums of tiles are added such
-    that their order makes no difference.
+    Every entry is stored as its distance below the frame's maximum in its tile, together with this maximum:
+    in float32 on the CPU, in float16 on the GPU, where entries within 16 nats of the best have errors below
+    0.01 nat.  What is stored of a tile therefore does not depend on other tiles, which may be on other ranks.
+    Evidence and entropy are summed tile by tile, before rounding; the sums of the tiles are added such that
+    their order makes no difference.
 
     kept_mass : share of each frame's probability that is kept; the rest, its least likely rows, becomes 0.
-    comm : ranks that share out the rows of the same frames.  Each adds rows of its own; ``finish`` is then
-        collective and the posterior that of all rows, while all that speaks of rows speaks of this rank's.
+    comm : ranks that divide the rows of the same frames among them.  Each adds its own rows; ``finish`` is
+        then collective and gives the posterior over all rows, while results per row are those of this rank.
     """
 
     def __init__(
@@ -91,12 +91,12 @@ class ScoreStore:
         self, first_row: int, scores: Array, log_prior: Array, inverse_temperature: Array,
         law: ScoreLaw | None = None,
     ) -> None:  # fmt: skip
-        """Take the scores of rows first_row .. first_row + T.  Tiles may come in any order, each row once.
+        """Add the scores of rows first_row .. first_row + T.  Tiles may come in any order, each row once.
 
         scores : (T, D) float32 log-likelihoods on the device of the store.
         log_prior : (T,) logarithm of the rows' weights; -inf: the row is impossible.
         inverse_temperature : (D,) or a number, the same for all tiles.
-        law : makes scores of what was given in their place, products; on the GPU while they are kept.
+        law : turns ``scores`` into scores if they are products; on the GPU, while they are stored.
         """
         xp = self._xp
         T = self._check_tile(first_row, scores, log_prior)
@@ -129,13 +129,13 @@ class ScoreStore:
         self._beta = beta
 
     def refer(self, scores: Array, inverse_temperature: Array) -> None:
-        """Compare all scores with these (D,), near to them: differences keep the digits that matter.
+        """Set scores (D,), close to all others, that are subtracted so that differences keep their digits.
 
-        By default they are those of the first row that comes; ranks that share out rows need the same.
+        By default it is the first row that is added; ranks that divide the rows must set the same one.
         """
         xp = self._xp
         beta = xp.broadcast_to(xp.asarray(inverse_temperature, dtype=np.float32), (self.n_frames,))
-        # Whole nats: rows that are scored alone or in a tile may differ in their last bits.
+        # Whole nats, because a row scored alone may differ in its last bits from one scored in a tile.
         self._reference = xp.round(xp.where(xp.isfinite(scores), scores, np.float32(0))).astype(np.float32)
         self._reference_term = beta.astype(np.float64) * self._reference
 
@@ -150,8 +150,8 @@ class ScoreStore:
             raise OrienteerError(f"rows {first_row} to {first_row + T} do not lie within {self.n_rows} rows.")
         if self._posterior is not None or (self._tile_of_row[first_row : first_row + T] >= 0).any():
             raise OrienteerError(
-                f"rows {first_row} to {first_row + T} come twice or after the end of the batch.",
-                "Every batch of frames has a store of its own.",
+                f"rows {first_row} to {first_row + T} come twice, or after the batch was finished.",
+                "Use a new store for every batch of frames.",
             )
         return T
 
@@ -193,9 +193,9 @@ class ScoreStore:
         if not self._tile_tops:
             return xp.zeros((2, self.n_frames))
         total, moment = xp.stack(self._tile_totals), xp.stack(self._tile_moments)
-        self._tile_totals.clear()  # these are many numbers, and all that follows is done in place
+        self._tile_totals.clear()  # they are large; all that follows works in place
         self._tile_moments.clear()
-        # A tile's own sums lie below its own top, which is so far below that of all.
+        # The sums of a tile are relative to its own top; the shift is from there to the top of all tiles.
         shift = xp.stack(self._tile_tops).astype(np.float64)
         shift -= self._final_top
         moment += shift * total
@@ -226,7 +226,7 @@ class ScoreStore:
         return out
 
     def scores(self, first_row: int, last_row: int) -> Array:
-        """Log-likelihoods (T, D) float32 of a tile as it was added, to 0.01 nat over the inverse temperature.
+        """Log-likelihoods (T, D) float32 of a tile that was added, to 0.01 nat / inverse temperature.
 
         Entries too far below the best to be kept have no score: -inf.
         """
@@ -247,10 +247,10 @@ class ScoreStore:
         self, first_row: int, last_row: int, law: MergeLaw, offsets: Array | None, signal: Array,
         weight: Array | None = None, counted: Array | None = None,
     ) -> Weighed:  # fmt: skip
-        """What the frames deposit into the rows of a tile as it was added; on the GPU, in one pass.
+        """What the frames deposit into the rows of a tile that was added, in one pass; on the GPU only.
 
-        offsets : (T,) of the law; None where its slope is 0.   signal : (T,) photons of each row.
-        weight : (D,) how much each frame counts in the merge.   counted : (D,) bool, frames of the mass.
+        offsets : (T,) of the law; None if its slope is 0.   signal : (T,) photons of each row.
+        weight : (D,) how much each frame counts in the merge.   counted : (D,) bool, frames in ``mass``.
         """
         from orienteer.posterior._weighing_cuda import Kept, Tempering, weigh
 
@@ -286,14 +286,14 @@ class ScoreStore:
         return last_row - first_row
 
     def row_mass(self) -> Array:
-        """Sum over frames of the probabilities of every row, (K,) float64; 0: skip the row."""
+        """Sum over frames of the probabilities of every row, (K,) float64; rows with 0 can be skipped."""
         self.finish()
         out = self._xp.empty(self.n_rows, dtype=np.float64)
         self._kernels.row_mass(self._below, self._tiles, self._offset, self._lowest, self._factor, out)
         return out
 
     def kept(self) -> Responsibilities:
-        """The probabilities that were kept as lists: small when the posteriors are narrow."""
+        """The kept probabilities as lists, which are short if the posteriors are narrow."""
         self.finish()
         xp = self._xp
         start = starts_of(xp.where(self._possible, self._n_own, 0))

@@ -1,4 +1,4 @@
-// Tempered scores kept as distances below a maximum: what the kernels of scores.cu and probabilities.cu share.
+// Tempered scores stored as distances below a maximum: shared by scores.cu, probabilities.cu and weighing.cu.
 //
 //   x_kd = beta_d (S_kd - reference_d) + log_prior_k            float32
 //   below_kd = x_kd - top_td of its tile                        float16, <= 0
@@ -20,10 +20,10 @@
 
 #define MINUS_INFINITY __int_as_float(0xff800000)
 
-// Good to 1e-5 of itself wherever it is a normal number: below lies within 87 nats, the rest is as good as 0.
+// Relative error 1e-5 where the result is a normal number, down to x = -87; below, it may be taken as 0.
 __device__ __forceinline__ float exponential(float x) { return __expf(x); }
 
-// VECTOR numbers from a multiple of VECTOR on.
+// Load VECTOR numbers, the first at a multiple of VECTOR.
 __device__ __forceinline__ void load_halves(const Half *at, float *x)
 {
 #if VECTOR == 4
@@ -41,7 +41,7 @@ __device__ __forceinline__ void load_halves(const Half *at, float *x)
 #endif
 }
 
-// What lies beyond the last frame goes to the end of the row, where nobody reads it.
+// Numbers beyond the last frame go into the padding at the end of the row, which is never read.
 __device__ __forceinline__ void store_halves(Half *at, const float *x)
 {
 #if VECTOR == 4

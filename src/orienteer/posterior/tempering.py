@@ -1,7 +1,7 @@
 """How far to trust the scores: the inverse temperature beta in p_kd ~ w_k exp(beta S_kd).
 
-Scores of a model that is still wrong are far too sure of themselves.  They are tamed by asking for a number
-of orientations over which a frame is to be spread: its perplexity.
+Scores of a model that is still wrong give posteriors that are far too narrow.  The inverse temperature is
+therefore chosen such that frames are spread over a given number of orientations, their perplexity.
 """
 
 import math
@@ -23,7 +23,7 @@ def perplexity_at(
     """Effective number of orientations a frame is spread over: exp of the mean entropy of all frames.
 
     The mean is taken of entropies, not of perplexities: one blank frame in a hundred stays spread over all
-    orientations at any temperature and would fill a mean of perplexities alone.
+    orientations at any temperature and would dominate a mean of perplexities.
 
     inverse_temperature : a number, or (D,).   weights : (D,) of the frames in the mean; None: all the same.
     """
@@ -34,7 +34,9 @@ def perplexity_at(
 
 
 def inverse_temperatures(inverse_temperature: float, brightness: Array, limit: float = 1.0) -> Array:
-    """(D,) for frames of unequal brightness: twice the photons are twice the nats, for the same spread.
+    """Inverse temperatures (D,) of frames of unequal brightness, at most ``limit``.
+
+    Twice the photons give twice the nats, so they need half the inverse temperature for the same spread.
 
     >>> inverse_temperatures(0.5, np.array([0.1, 1.0, 5.0])).tolist()
     [1.0, 0.5, 0.1]
@@ -55,12 +57,12 @@ def inverse_temperature_for_perplexity(
 ) -> float:
     """The inverse temperature up to ``limit`` at which frames are spread over ``target`` orientations.
 
-    scores : (K, D) float32; of more than ``n_frames`` frames, as many at even distances are used.
+    scores : (K, D) float32; if D is above ``n_frames``, this many frames at even distances are used.
     log_prior : (K,).
-    target : the wanted :func:`perplexity_at`; beta = ``limit`` when even there more are left.
-    brightness : (D,) of the frames, above 0.  Then the result is that of a frame of brightness 1, others have
-        theirs from :func:`inverse_temperatures`, and bright frames count as much more as they are brighter:
-        the dim ones are spread over many orientations whatever is done.
+    target : the wanted :func:`perplexity_at`; if it is larger even at ``limit``, the result is the limit.
+    brightness : (D,) of the frames, above 0.  The result is then that of a frame of brightness 1, and
+        :func:`inverse_temperatures` gives those of all frames.  Frames are weighted by brightness, because
+        dim ones are spread over many orientations at any temperature.
     tolerance : relative error of the perplexity at the result.
     """
     if not (target >= 1 and limit > 0):
@@ -70,7 +72,7 @@ def inverse_temperature_for_perplexity(
         )
     sample = _some_frames(scores, n_frames)
     bright = None if brightness is None else _some_frames(brightness[None], n_frames)[0]
-    # Where the dimmest frame, too, is at the limit.
+    # Upper end of the search: there, even a frame of 1 / the least brightness is at the limit.
     highest = limit if bright is None else max(limit, limit / max(float(bright.min()), 1e-12))
 
     def excess(log_beta: float) -> float:
@@ -86,8 +88,8 @@ def inverse_temperature_for_perplexity(
 
 
 def _crossing(excess: Callable[[float], float], high: float, below: float, tolerance: float) -> float:
-    """Where ``excess`` falls through zero below ``high``, where it is ``below``; falling as a whole."""
-    # Scores of one model differ by thousands of nats between signals, so look for the other side in strides.
+    """The x < ``high`` where ``excess`` is 0; it falls overall, and is ``below`` (< 0) at ``high``."""
+    # The size of scores varies a thousandfold with the signal, so find a positive value in growing strides.
     low, stride = high - math.log(4), math.log(4)
     above = excess(low)
     while above < 0 and low > math.log(LOWEST_INVERSE_TEMPERATURE):
@@ -99,7 +101,7 @@ def _crossing(excess: Callable[[float], float], high: float, below: float, toler
         return low
     halve = False
     while high - low > 1e-6:
-        # The chord lands close, halving guarantees progress: take turns.
+        # The secant comes close quickly, bisection always makes progress: alternate.
         share = 0.5 if halve else min(max(above / (above - below), 0.02), 0.98)
         middle = low + share * (high - low)
         value = excess(middle)
@@ -114,7 +116,7 @@ def _crossing(excess: Callable[[float], float], high: float, below: float, toler
 
 
 def _some_frames(scores: Array, n_wanted: int) -> Array:
-    """Up to ``n_wanted`` columns at even distances; taken, not indexed, so that rows stay contiguous."""
+    """Up to ``n_wanted`` columns at even distances; ``take``, unlike an index, keeps rows contiguous."""
     xp = array_namespace(scores)
     n_frames = scores.shape[1]
     return (

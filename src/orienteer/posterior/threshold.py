@@ -1,8 +1,8 @@
-"""Which orientations a frame may forget: the least likely ones, together less than a given mass.
+"""Which orientations of a frame may be dropped: the least likely ones, together less than a given mass.
 
-Probabilities are counted in bins of their distance below the frame's best, a quarter of a nat wide.  Counting
-whole numbers gives the same threshold in any order of the work, and taking each bin at its upper edge keeps
-at least the promised mass.
+Entries are counted in bins of their distance below the frame's best, a quarter of a nat wide.  Counts are
+whole numbers, so the threshold does not depend on the order of the work; every entry of a bin is taken at its
+upper edge, so at least the promised mass is kept.
 """
 
 from typing import NamedTuple
@@ -33,7 +33,7 @@ def threshold_of_counts(counts: Array, total: Array, kept_mass: float) -> Thresh
     upper_edge = xp.exp(-xp.arange(N_BINS + 1, dtype=xp.float64) / BINS_PER_NAT)
     at_most = counts * upper_edge[:, None]
     dropped_from = xp.flip(xp.cumsum(xp.flip(at_most, axis=0), axis=0), axis=0)
-    # Bin 0 holds the best entry and stays whatever is asked for.
+    # Bin 0 holds the best entry and is always kept.
     n_bins = xp.maximum(xp.sum(dropped_from > (1 - kept_mass) * total, axis=0), 1)
     lowest = xp.asarray(xp.where(n_bins > N_BINS, -xp.inf, -n_bins / BINS_PER_NAT), dtype=xp.float32)
     return Threshold(lowest, kept_of_counts(counts, lowest))

@@ -1,4 +1,4 @@
-// A maximum and its row in one number that grows with the maximum and, among equals, for lower rows.
+// A maximum and its row in one number, which is larger for a larger maximum and, of equal ones, for a lower row.
 
 typedef unsigned long long Key;
 

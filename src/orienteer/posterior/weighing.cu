@@ -1,13 +1,13 @@
-// What the frames of a tile of rows deposit into the merge, straight from their distances.  See tempered.cuh.
+// What frames deposit into the merge for a tile of rows, directly from the distances.  See tempered.cuh.
 //
 //   Q_kd         = reference_d + (distance_kd + top_d - log_prior_k) / beta_d                    the score again
 //   numerator_kd = p_kd weight_d (max(square_k + slope Q_kd, 0) inverse_d)^1/2                  slope 0: p_kd weight_d
-//   of_rows      = sum over d of p_kd weight_d row_factor_d, and of p_kd counted_d where it is asked for
+//   of_rows      = sum over d of p_kd weight_d row_factor_d, and of p_kd counted_d if asked for
 //   of_frames    = sum over k of p_kd signal_k
 //
-// numerator (T, width) float16, times scale; width is a multiple of 8, and nobody reads beyond the last frame.
+// numerator (T, width) float16, times scale; width is a multiple of 8; numbers beyond the last frame are never read.
 // of_rows (1 or 2, parts, T) float32: a part is the frames of a block.   of_frames (chunks, D) float32: 32 rows each.
-// One pass over the distances takes the place of four over tables of float32.
+// One pass over the distances replaces four passes over tables of float32.
 
 #include "tempered.cuh"
 
