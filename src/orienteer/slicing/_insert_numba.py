@@ -1,15 +1,15 @@
-"""CPU twin of the inserting kernels of ``trilinear.cu``: slices added to sums.
+"""CPU twin of ``insert.cu``: slices added to sums.
 
-The sums are cut into slabs along x.  A slab is written by one thread only, and takes patches of points in an
-order that the shapes alone decide: every voxel adds the same numbers in the same order for any number of
-slabs and threads.
+The sums are cut into slabs along x.  One thread writes a slab, and takes patches of points in an order that
+depends neither on the number of slabs nor on that of threads: every voxel always adds the same numbers in the
+same order.
 
-A patch of a row is added where others were just before: in the order of bricks of the cube, whose voxels stay
-in the cache while all patches that lie there pass.  Row after row, each number would come from memory anew.
-Rows are added in float32; the caller moves the sums on to float64 before they have taken many.
+Patches of all rows are added brick by brick of the cube: the voxels of a brick stay in the cache while all
+patches that lie there are added.  Row after row, every voxel would be read from memory again for each row.
+Rows are added in float32; the caller moves the sums to float64 before they have taken many.
 
-The compiler turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows
-that of the arguments of a parallel function, so scratch memory is an argument too.
+The compiler turns a loop into vector instructions only if it knows that arrays do not overlap.  It knows
+this of the arguments of a parallel function, so scratch memory is an argument too.
 """
 
 import numpy as np
@@ -22,8 +22,8 @@ from orienteer.slicing._vectors_numba import LANES, add_to_cell, sample_lanes
 _ROWS = 16  # rows that are copied together: a cache line of values by pixel
 _PATCH = 64  # points of a patch, as in patches.py
 _STRIDE = 27  # from one point of a patch (8 x 8 as a rule) to one that is not its neighbour
-_BRICK = 24  # voxels along an edge: with what patches reach around it, half of a level 2 cache
-_ELSEWHERE = np.float32(-1)  # in the place of a distance along z: the point lies in no cell of the slab
+_BRICK = 24  # voxels along an edge: with the reach of its patches, half of a second-level cache
+_ELSEWHERE = np.float32(-1)  # stored as the distance along z of a point in no cell of the slab
 
 
 def insert_slices(
@@ -31,9 +31,9 @@ def insert_slices(
     values: Array, row_weights: Array, pixel_weights: Array, weights: Array, model: Array, by_pixel: bool,
     n_slabs: int,
 ) -> None:  # fmt: skip
-    """Add f * values and f * weights (or row_weights * pixel_weights where weights is empty) to the sums.
+    """Add f * values and f * weights (or row_weights * pixel_weights if weights is empty) to the sums.
 
-    model : (n, n, n) float32, whose slices times the weights are taken from the values; or empty.
+    model : (n, n, n) float32, whose slices times the weights are subtracted from the values; or empty.
     """
     workers = min(get_num_threads(), n_slabs)
     used = np.flatnonzero(row_weights)
@@ -83,7 +83,7 @@ def order_by_brick(matrices, centres, n, turns):  # type: ignore[no-untyped-def]
             x = np.float64(n // 2)
             for i in range(3):
                 x += matrices[k, axis, i] * centres[h, i]
-            inside = min(max(x, 0.0), n - 1.0) if x == x else 0.0  # also what is not a number goes somewhere
+            inside = min(max(x, 0.0), n - 1.0) if x == x else 0.0  # NaN goes to the first brick
             number = number * along + np.int64(inside) // _BRICK
         brick[turn] = number
         start[number + 1] += 1
@@ -128,7 +128,7 @@ def insert_patches(  # type: ignore[no-untyped-def]
                 if x + reach < lowest or x - reach > highest:
                     continue
 
-                # Where each point goes, in vector instructions; and what the model has there.
+                # The cell of each point, in vector instructions, and the model's sample there.
                 for t in range(count):
                     x, y, z = turned(matrix, coordinates, np.uint64(first + t))
                     inside = is_inside(x, y, z, n)
@@ -149,7 +149,7 @@ def insert_patches(  # type: ignore[no-untyped-def]
                     pairs[worker, t, 0] = values[k, p] - expected
                     pairs[worker, t, 1] = w
 
-                # One point after the other.  Not in the order of the patch: a vector that overlaps one just
+                # One point after another, but not in the order of the patch: a vector that overlaps one just
                 # written would have to wait for it.
                 for i in range(_PATCH):
                     point = np.uint64((i * _STRIDE) % _PATCH)
@@ -173,7 +173,7 @@ def move_sums(single, double):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, parallel=True, cache=True)
 def largest_sums(single, largest):  # type: ignore[no-untyped-def]
-    """The largest magnitudes (planes, 2) of float32 sums (planes, n, 2), infinite where one is no number."""
+    """The largest magnitudes (planes, 2) of float32 sums (planes, n, 2), infinite if one is not finite."""
     for i in prange(len(single)):
         value, weight, is_finite = np.float32(0), np.float32(0), True
         for j in range(single.shape[1]):

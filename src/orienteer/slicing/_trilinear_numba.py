@@ -1,8 +1,8 @@
 """CPU twin of the slicing kernels of ``trilinear.cu``.
 
-Points are taken in blocks: first the cells in which all of a block lie, then their samples.  The compiler
-turns a loop into vector instructions only where it knows that arrays do not overlap.  It knows that of the
-arguments of a parallel function, so scratch memory is an argument too.
+Points are taken in blocks: first the cells of all points of a block, then their samples.  The compiler turns
+a loop into vector instructions only if it knows that arrays do not overlap.  It knows this of the arguments
+of a parallel function, so scratch memory is an argument too.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ from orienteer.slicing._vectors_numba import LANES, sample_lanes
 # No "nnan": a point that is not a number must fail the range test, not pass it.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 _ROWS = 16  # rows of a block
-_POINTS = 256  # points of a block: all that is known of them stays in the first cache
-_NOWHERE = np.float32(-1)  # in the place of a distance along z: no sample is taken there
+_POINTS = 256  # points of a block: their cells and samples stay in the first-level cache
+_NOWHERE = np.float32(-1)  # stored as the distance along z of a point outside: not sampled
 
 
 def slice_volume(volume: Array, points: Array, matrices: Array, by_pixel: bool, out: Array) -> None:
@@ -56,16 +56,16 @@ def turned(matrix, points, p):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, fastmath=FAST, inline="always")
 def is_inside(x, y, z, n):  # type: ignore[no-untyped-def]
-    """Whether a position from the centre lies in the cube; no for what is not a number."""
+    """Whether a position from the centre lies in the cube; false for NaN."""
     low, high = np.float32(-(n // 2)), np.float32(n - 1 - n // 2)
     return (x >= low) & (x <= high) & (y >= low) & (y <= high) & (z >= low) & (z <= high)
 
 
 @njit(nogil=True, fastmath=FAST, inline="always")
 def cell_of(inside, x, y, z, n):  # type: ignore[no-untyped-def]
-    """The voxel (ix, iy, iz) of a position, the centre if it is not inside, and how far it lies beyond.
+    """The voxel (ix, iy, iz) below a position (the centre if not inside), and the distances beyond it.
 
-    On the last voxel of an edge it is the voxel before, whose neighbour exists.
+    For a position on the last voxel of an edge it is the voxel before, which has a neighbour.
     """
     last = np.float32(n - 2 - n // 2)
     x = x if inside else np.float32(0)
@@ -90,7 +90,7 @@ def sample_block(flat, n, matrix, points, first, count, worker, corner, places):
         places[worker, 0, i] = fx
         places[worker, 1, i] = fy
         places[worker, 2, i] = fz if inside else _NOWHERE
-    # Beyond the last point stand cells of other points, which are sampled for nothing.
+    # Places beyond the last point hold cells of earlier points; their samples are not used.
     for i in range(0, count, LANES):
         sample_lanes(flat, np.uint64(n), corner[worker], places[worker], np.uint64(i))
 
@@ -112,7 +112,7 @@ def slice_by_row(flat, n, points, matrices, corner, places, out):  # type: ignor
 
 @njit(nogil=True, parallel=True, cache=True, fastmath=FAST)
 def slice_by_pixel(flat, n, points, matrices, corner, places, block, out):  # type: ignore[no-untyped-def]
-    """The same into out[p, k]: each worker makes blocks (_ROWS, _POINTS), and turns them."""
+    """The same into out[p, k]: each worker makes blocks (_ROWS, _POINTS) and transposes them."""
     P, K = out.shape
     workers = len(corner)
     for worker in prange(workers):

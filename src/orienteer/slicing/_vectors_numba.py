@@ -1,4 +1,4 @@
-"""Vector instructions that Numba does not find by itself, in the language below it."""
+"""Vector instructions that Numba does not generate by itself, written in the language of LLVM."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,10 +18,11 @@ def _sample_lanes(typing_context, flat, n, corner, places, at):  # type: ignore[
     """places[3, at + i] = trilinear sample of the volume (n^3,) in its cell corner[at + i], i < LANES.
 
     corner : int32 numbers of the first voxels of cells; places : (4 or more, points) float32, of which
-    [0..2] are the distances beyond it along x, y and z.  With a negative z the sample is 0.
+    [0..2] are the distances beyond this voxel along x, y and z; if that along z is negative, the sample is
+    0.
 
-    The voxels z and z + 1 are one load, and neighbours along x and y are mixed in pairs of them: a gathering
-    instruction for each of the eight voxels takes three times as long.
+    The voxels z and z + 1 are loaded together, and interpolation along x and y works on such pairs: gather
+    instructions for each of the eight voxels take three times as long.
     """
     signature = types.void(flat, types.uint64, corner, places, types.uint64)
 
@@ -47,7 +48,7 @@ def _sample_lanes(typing_context, flat, n, corner, places, at):  # type: ignore[
         stride = _stride(context, builder, kinds[3], places)
 
         def line(number: int) -> Any:
-            """Where a line of the places has the numbers of these points."""
+            """Address of the numbers of these points in a line of the places."""
             first = builder.add(builder.mul(stride, _INT64(number)), at)
             return _pointer(context, builder, kinds[3], places, first, _vector(LANES))
 
@@ -70,12 +71,12 @@ def _sample_lanes(typing_context, flat, n, corner, places, at):  # type: ignore[
 def _add_to_cell(typing_context, flat, at, row, plane, pairs, places, t, is_near, is_far):  # type: ignore[no-untyped-def]
     """Add the value and weight of point t to the voxels of its cell, by their trilinear shares.
 
-    flat : float32 sums of values and weights of voxels; at : where those of the first voxel of the cell
-    begin; row, plane : from there to its neighbours along y and x.   pairs : (points, 2) float32, value and
-    weight.   places : as of ``sample_lanes``.   is_near, is_far : whether the voxels at x, and those at
+    flat : float32 sums of values and weights of voxels; at : index of the sums of the cell's first voxel;
+    row, plane : steps from there to its neighbours along y and x.   pairs : (points, 2) float32, value and
+    weight.   places : as in ``sample_lanes``.   is_near, is_far : whether the voxels at x, and those at
     x + 1, are to be added to.
 
-    Both numbers of the voxels z and z + 1 are one vector.
+    Value and weight of the voxels z and z + 1 form one vector.
     """
     number, flag = types.uint64, types.boolean
     signature = types.void(flat, number, number, number, pairs, places, number, flag, flag)
@@ -129,7 +130,7 @@ def _vector(n: int) -> Any:
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, kind: Any) -> Any:
-    """Address of element ``at`` of a contiguous array, as that of a ``kind``."""
+    """Address of element ``at`` of a contiguous array, as a pointer to ``kind``."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [at]), kind.as_pointer())
 

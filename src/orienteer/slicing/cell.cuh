@@ -3,7 +3,7 @@
 //   x = M_k q_p                                         position in voxels from the centre voxel n / 2
 //   W[k, p] = sum_ijt f_i f_j f_t V[cell + (i, j, t)]   f: trilinear weights
 //
-// A position outside the cube, or one that is not a number, samples 0 and adds nothing.
+// A position outside the cube, or one with NaN, samples 0 and adds nothing.
 //
 // volume (n, n, n) float32, or QUADS: float4 of the neighbours (y, z), (y, z + 1), (y + 1, z), (y + 1, z + 1)
 
@@ -19,7 +19,7 @@ struct Cell {
 
 __device__ __forceinline__ float along(float x, float low, float high, int centre, int &cell, bool &inside)
 {
-    const bool here = x >= low && x <= high;  // false for what is not a number
+    const bool here = x >= low && x <= high;  // false for NaN
     inside = inside && here;
     x = here ? x : 0.f;
     const float below = fminf(floorf(x), high - 1.f);

@@ -1,4 +1,4 @@
-"""Launching of ``trilinear.cu`` and ``insert.cu``: arguments of the twins on the CPU, all checked before."""
+"""Launches ``trilinear.cu`` and ``insert.cu`` with the arguments of their CPU twins, already checked."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from orienteer.slicing.patches import PointPatches
 from orienteer.slicing.sums import GpuSums
 
 _THREADS = 256
-_LARGEST = 1024  # n^3 and the quads of it must be counted by int32
+_LARGEST = 1024  # n^3 and the number of quads must fit into int32
 
 
 def slice_volume(
@@ -21,7 +21,7 @@ def slice_volume(
 ) -> None:  # fmt: skip
     """Write the samples into ``out``.
 
-    quads : whether a copy with four neighbours per voxel is made first; it takes two loads instead of eight.
+    quads : whether a copy with four neighbours per voxel is made first: a sample then takes two loads, not 8.
     rows : orientations per thread.
     """
     n = len(volume)
@@ -39,7 +39,7 @@ def insert_slices(
 ) -> None:  # fmt: skip
     """Add slices to ``GpuSums`` or to a plain (n, n, n, 2) float32 array, ``rows`` orientations a thread.
 
-    model : (n, n, n) float32 whose slices, times the weights, are taken from the values; None: nothing is.
+    model : (n, n, n) float32 whose slices, times the weights, are subtracted from the values; or None.
     """
     _refuse_large(n)
     scales = (1.0, 1.0)
@@ -58,7 +58,7 @@ def insert_slices(
             raise OrienteerError(
                 f"sums are a {sums.dtype} array of shape {sums.shape}; "
                 "on the GPU they must be contiguous float32 (n, n, n, 2).",
-                "make_sums(n, device) gives what fits.",
+                "Make them with make_sums(n, device).",
             )
     module = _module("insert.cu", FORM=form, QUADS=1, ROWS=rows)
     before = (

@@ -1,8 +1,8 @@
-// Slices added to sums where they were taken: the GPU twin of _insert_numba.py.  See cell.cuh.
+// Adds slices to sums, where they lie in the cube: the GPU twin of _insert_numba.py.  See cell.cuh.
 //
 //   S[cell + (i, j, t)] += f_i f_j f_t (a_kp - w_kp W[k, p], w_kp)     w_kp = r_k c_p, or given in full
 //
-// W is the slice of a model; without a model, a_kp is added whole.
+// W is the slice of a model; without a model, W = 0.
 //
 // coordinates (3, P) float32, in patches         order (P,) int32: the point at each place
 // matrices (K, 3, 3) float32                     values, weights (K, P) or (P, K) float32
@@ -13,7 +13,7 @@
 //   64  (n, n, n, 2) int64 in units of 1 / scale: integers give the same sum in any order
 //
 // One thread per place of a point and ROWS rows; blockIdx.x runs over (group of rows) * tiles + tile of points.
-// Additions in the second-level cache are what takes the time, and they are counted by sectors: form 8 has two a point.
+// Most of the time goes into additions in the second-level cache, by sectors of 32 bytes: form 8 needs two a point.
 
 #ifndef ROWS
 #define ROWS 8
@@ -60,7 +60,7 @@ __device__ __forceinline__ void add(float2 *sums, int n, int x, int y, int z, fl
 typedef unsigned long long Sum;
 __device__ __forceinline__ void add_one(Sum *at, float f, float a, double scale)
 {
-    atomicAdd(at, (Sum)__double2ll_rn((double)f * (double)a * scale));  // two's complement: signs take care of themselves
+    atomicAdd(at, (Sum)__double2ll_rn((double)f * (double)a * scale));  // two's complement: right for both signs
 }
 __device__ __forceinline__ void add(Sum *sums, int n, int x, int y, int z, float f, float4 v, double value_scale,
                                     double weight_scale)
@@ -73,7 +73,7 @@ __device__ __forceinline__ void add(Sum *sums, int n, int x, int y, int z, float
 }
 #endif
 
-// Value and weight that row k has at point p; with a model, only what its slice has not.
+// Value and weight of row k at point p; the slice of a model, if any, times the weight is subtracted.
 struct Deposited {
     float value, weight;
 };
@@ -125,7 +125,7 @@ extern "C" __global__ void insert_slices(Sum *sums, int n, const float *__restri
     const int first = (blockIdx.x / tiles) * ROWS;
     const bool there = number < P;
     if (FORM != 8 && !there) return;
-    const int place = min(number, P - 1);  // a lane without a point helps its neighbour
+    const int place = min(number, P - 1);  // a lane without a point still helps its neighbour
     const float qx = coordinates[place], qy = coordinates[P + place], qz = coordinates[2 * P + place];
     const long long p = order[place];
     const float pixel_weight = pixel_weights[p];

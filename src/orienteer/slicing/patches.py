@@ -1,4 +1,4 @@
-"""Points sorted into patches: neighbours in space stand together, whatever order a detector reads them in."""
+"""Points sorted into patches: neighbours in space are stored together, however the detector orders them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,15 +17,15 @@ from orienteer.compute.arrays import (
 )
 from orienteer.errors import OrienteerError
 
-PATCH = 64  # points that are worked on together
+PATCH = 64  # points of a patch
 
 
 @dataclass(frozen=True)
 class PointPatches:
-    """Points of a detector in an order in which 64 in a row fill a small patch.
+    """Points of a detector, sorted such that 64 consecutive ones fill a small patch.
 
-    A patch touches few cache lines of the volume, and its ball says at once which slabs it can reach.
-    Sorting costs milliseconds for ten thousand points: do it once and give the patches as the points.
+    A patch touches few cache lines of the volume, and the ball around it shows which slabs it can reach.
+    Sorting ten thousand points takes milliseconds: sort once, and pass the patches instead of the points.
 
     order : (P,) int32, the number of the point at each place.
     coordinates : (3, P) float32, x, y and z of the points in that order, in voxels from the centre.
@@ -75,7 +75,7 @@ class PointPatches:
         return given
 
     def with_balls(self) -> "PointPatches":
-        """The same points with balls; sorts those that were left as given."""
+        """The same points with balls; sorts points that are still in the given order."""
         return self if len(self.radii) * PATCH >= len(self) else PointPatches.of(self.given.T)
 
     def to(self, device: DeviceName) -> "PointPatches":
@@ -92,7 +92,7 @@ def _check_shape(points: Array) -> None:
 
 
 def _order_in_patches(points: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Numbers of the points (P, 3), patch after patch: halves along the longest side, and halves of those."""
+    """Indices of the points (P, 3), patch after patch, by repeated halving along the longest side."""
     finite = np.clip(np.nan_to_num(points), -1e6, 1e6)
     waiting, patches = [np.arange(len(points))], []
     while waiting:
@@ -109,7 +109,7 @@ def _order_in_patches(points: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _balls(points: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Centre (H, 3) and radius (H,) of a ball around each patch; infinite where a point is no number."""
+    """Centre (H, 3) and radius (H,) of a ball around each patch; infinite if a point is not finite."""
     if len(points) == 0:
         return np.zeros((0, 3), np.float32), np.zeros(0, np.float32)
     starts = np.arange(0, len(points), PATCH)

@@ -1,4 +1,4 @@
-"""Where inserted slices gather: sums of values and of weights over a cube, on either device."""
+"""Sums of values and of weights over a cube, into which slices are inserted, on either device."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from orienteer.errors import OrienteerError
 
 # Rows that float32 sums may take before they go to float64.
 _ROWS_IN_SINGLE, _ROWS_ON_CPU = 1 << 16, 1 << 12
-# Sums below 2 to this are as good as none.  What is 0 has their unit, too, which leaves all open.
+# Sums of magnitudes below 2^_SMALLEST count as none.  A sum of 0 gets the same, finest unit, which may grow.
 _SMALLEST = -900
-# Bits of room in units that are chosen from the first values, and from what is foretold of all values.
+# Spare bits in units that are chosen from the first values, and from predicted magnitudes of all values.
 _ROOM, _ROOM_FORETOLD = 2, 3
 
 
@@ -26,17 +26,17 @@ class FinishedSums:
     total: Array
 
     def finish(self) -> Array:
-        """As of the others."""
+        """The sums, as from the other classes."""
         return self.total
 
 
 class CpuSums:
     """Sums (n, n, n, 2) of values and weights in the memory of the CPU.
 
-    Rows are added to ``single`` in float32, which goes to ``double`` in float64 before it has taken many.
-    by_call : it goes there before every addition, so that their order changes no bit of ``single``.
-    magnitudes : as of :class:`GpuSums`.  With it sums go to ``fixed``, whole numbers as there, to which calls
-        add in any order; None: to ``double``.
+    Rows are added to ``single`` in float32, which is moved to ``double`` in float64 before it has taken many.
+    by_call : move it before every call, so that the order of calls changes no bit of ``single``.
+    magnitudes : as in :class:`GpuSums`.  With it (and ``by_call``), sums are moved to ``fixed``, whole
+        numbers as there, whose total does not depend on the order of calls; None: to ``double``.
     """
 
     def __init__(self, n: int, by_call: bool = False, magnitudes: tuple[float, float] | None = None) -> None:
@@ -50,7 +50,7 @@ class CpuSums:
 
     @classmethod
     def around(cls, double: NDArray[np.float64]) -> "CpuSums":
-        """Sums that end in the given array (n, n, n, 2) float64."""
+        """Sums that are collected in the given array (n, n, n, 2) float64."""
         sums = cls.__new__(cls)
         sums.n, sums.double, sums._rows, sums._by_call = len(double), double, 0, False
         sums.fixed = sums.exponents = None
@@ -69,7 +69,7 @@ class CpuSums:
         return self.double if self.fixed is None else _of_fixed(self.fixed, self.exponents)
 
     def joined(self, comm: Comm) -> FinishedSums:
-        """What all ranks have added; nothing is added afterwards."""
+        """The sums over all ranks; nothing may be added afterwards."""
         self._move()
         return _joined(self, comm)
 
@@ -92,19 +92,19 @@ class CpuSums:
 
 
 class GpuSums:
-    """Sums on the GPU, in a form that its atomic additions like, and their joining.
+    """Sums on the GPU, in a form that suits its atomic additions.
 
     Fast form: four float32 copies, ``sectors`` (2, 2, n, h, h, 8), h = (n + 1) // 2.  Copy (i, j) holds the
     voxels y = 2 a + i + (0, 1), z = 2 b + j + (0, 1) at (x, a, b), each as value and weight: the four
-    neighbours of any point in a plane x lie in 32 bytes of one copy, which the memory adds to at once.
+    neighbours of any point in a plane x lie in 32 bytes of one copy, which takes a single memory access.
 
-    Deterministic form: ``fixed`` (n, n, n, 2) int64 in units of 2^-``exponents``.  Integers add to the same
+    Deterministic form: ``fixed`` (n, n, n, 2) int64 in units of 2^-``exponents``.  Integers have the same
     sum in any order.  The unit is chosen such that the sum of all magnitudes, a bound for every voxel, stays
     below 2^61, and grows when values need it.
 
-    magnitudes : sums of the magnitudes of all values and of all weights, roughly, also of those that others
-        add to sums of their own: then all have the same unit, and round in the same way.  None: the unit is
-        chosen from the first values.
+    magnitudes : approximate sums of the magnitudes of all values and of all weights, including those that
+        other ranks add to their own sums: then all ranks have the same unit and round in the same way.
+        None: the unit is chosen from the first values.
     """
 
     def __init__(
@@ -156,15 +156,15 @@ class GpuSums:
         return joined
 
     def joined(self, comm: Comm) -> FinishedSums:
-        """What all ranks have added; nothing is added afterwards."""
+        """The sums over all ranks; nothing may be added afterwards."""
         return _joined(self, comm)
 
 
 def _joined(sums: CpuSums | GpuSums, comm: Comm) -> FinishedSums:
-    """Sums of all ranks: whole numbers are added as such, before they are rounded to float64."""
+    """The sums over all ranks; whole numbers are added before they are converted to float64."""
     if sums.fixed is None:
         return FinishedSums(comm.sum(sums.finish()))
-    none = np.iinfo(np.int64).max  # of a rank to which nothing came, where nothing was foretold
+    none = np.iinfo(np.int64).max  # of a rank without predicted magnitudes to which nothing was added
     first, second = (int(e) for e in comm.min(np.array(sums.exponents or (none, none), dtype=np.int64)))
     needed = _exponents(comm.sum(sums.magnitudes), 0)
     exponents = (0, 0) if none in (first, second) else (min(first, needed[0]), min(second, needed[1]))
@@ -179,7 +179,7 @@ def _of_fixed(fixed: Array, exponents: tuple[int, int] | None) -> Array:
 
 
 def _made_room(fixed: Array, exponents: tuple[int, int], needed: tuple[int, int]) -> tuple[int, int]:
-    """Exponents that are not above the needed ones, for which the numbers are shifted in place."""
+    """Exponents not above the needed ones; the numbers are shifted in place to these units."""
     for channel in range(2):
         shift = exponents[channel] - needed[channel]
         if shift > 0:
@@ -188,7 +188,7 @@ def _made_room(fixed: Array, exponents: tuple[int, int], needed: tuple[int, int]
 
 
 def _foretold(magnitudes: tuple[float, float] | None) -> tuple[int, int] | None:
-    """Exponents of units for sums of these magnitudes; None where nothing useful is foretold."""
+    """Exponents of units for predicted sums of magnitudes; None if they are missing or not positive."""
     if magnitudes is None or not np.all(np.isfinite(magnitudes)) or not min(magnitudes) > 0:
         return None
     return _exponents(magnitudes, _ROOM_FORETOLD)
@@ -208,9 +208,9 @@ def make_sums(
 ) -> Any:  # fmt: skip
     """Empty sums for ``insert_slices`` on a device: ``CpuSums`` or ``GpuSums``.
 
-    deterministic : whether equal rows give equal bits every time on the GPU (slower); the CPU always does.
-        There the order in which calls come then hardly matters, either, and not at all with magnitudes.
-    magnitudes : as of :class:`GpuSums`, for sums of which each rank has a part.
+    deterministic : whether equal rows give equal bits every time on the GPU (slower).  On the CPU they always
+        do; there, with it, the order of calls changes only the last bits, and with ``magnitudes`` none.
+    magnitudes : as in :class:`GpuSums`, for sums to which several ranks add.
     """
     if choose_device(device) == "cpu":
         return CpuSums(n, deterministic, magnitudes)

@@ -24,13 +24,13 @@ def slice_volume(
 ) -> Array:
     """Trilinear samples of a volume on rotated points: the expected pattern of each orientation.
 
-    volume : (n, n, n) float32, NumPy or CuPy, and it picks the twin.
+    volume : (n, n, n) float32, NumPy or CuPy, which picks the twin.
     points : (P, 3) in voxels from the centre, or :class:`PointPatches` of them (sort once, use often).
     matrices : (K, 3, 3), the transposes of the rotations of the particle.
     by_pixel : whether the result is (P, K) instead of (K, P).
     out : float32 array for the result.
 
-    Returns (K, P) or (P, K) float32.  A point outside the cube, or one that is not a number, gives 0.
+    Returns (K, P) or (P, K) float32.  A point outside the cube, or one with NaN, gives 0.
 
     >>> ramp = np.broadcast_to(np.arange(5, dtype=np.float32)[:, None, None], (5, 5, 5))
     >>> slice_volume(ramp, np.array([[0.5, 1, 1], [0, 0, 3]]), np.eye(3)[None])
@@ -73,7 +73,7 @@ def insert_slices(
     """Put slices back where they were taken: the exact adjoint of :func:`slice_volume`.
 
     Adds f * values[k, p] to ``sums[..., 0]`` and f * row_weights[k] * pixel_weights[p] to ``sums[..., 1]``,
-    f the trilinear weights of the sample.  The volume is the quotient of the two once all rows are in.
+    where f are the trilinear weights of the sample.  The volume is the quotient of both sums over all rows.
 
     sums : from :func:`make_sums`; or a plain (n, n, n, 2) array, float64 in NumPy, float32 in CuPy.
     points, matrices : as in :func:`slice_volume`.
@@ -81,10 +81,10 @@ def insert_slices(
     row_weights : (K,); a row of weight 0 is neither read nor added.  May be None when ``weights`` is given.
     pixel_weights : (P,); may be None when ``weights`` is given.
     weights : in the shape of ``values``; replaces the outer product.
-    model : (n, n, n) float32, looked up on the way: of the values only what its slices times the weights
-        have not is added.
+    model : (n, n, n) float32; its slices, times the weights, are subtracted from the values before they are
+        added.
 
-    On the CPU the result has the same bits for any number of threads.
+    On the CPU, the number of threads does not change a bit of the result.
     """
     array: Array = sums.single if isinstance(sums, CpuSums) else sums
     on_gpu = isinstance(sums, GpuSums) or is_on_gpu(sums)
@@ -116,7 +116,7 @@ def insert_slices(
     if is_plain and (array.shape[-1] != 2 or array.dtype != np.float64 or not array.flags.c_contiguous):
         raise OrienteerError(
             f"sums are {array.dtype} of shape {array.shape}; they must be contiguous float64 (n, n, n, 2).",
-            "make_sums(n, device) gives what fits.",
+            "Make them with make_sums(n, device).",
         )
     from orienteer.slicing import _insert_numba as twin
 
@@ -135,7 +135,7 @@ def insert_slices(
 
 
 def _slab_count(n: int) -> int:
-    """Slabs of the sums: halves for two threads; more threads take one near the middle and one off it."""
+    """Number of slabs of the sums: one per thread up to two; else two, one near the middle and one off it."""
     from numba import get_num_threads
 
     threads = int(get_num_threads())

@@ -1,4 +1,4 @@
-"""A volume seen from many orientations, not yet sliced: who needs slices makes them, or what follows."""
+"""A volume and orientations, not yet sliced: users make the slices, or operands directly from the volume."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ class TurnedVolume:
     """Slices that are yet to be made, with the arguments of :func:`slice_volume`.
 
     volume : (n, n, n) float32; points : P pixels in voxels; matrices : (T, 3, 3) float32.
-    memory : to be used again from tile to tile by whoever makes something of the slices.
+    memory : buffers that users keep from tile to tile.
     """
 
     volume: Array
@@ -24,5 +24,5 @@ class TurnedVolume:
         return len(self.matrices)
 
     def slices(self, by_pixel: bool, out: Array | None = None) -> Array:
-        """(T, P) or (P, T) float32."""
+        """The slices, (T, P) or (P, T) float32."""
         return slice_volume(self.volume, self.points, self.matrices, by_pixel, out)
