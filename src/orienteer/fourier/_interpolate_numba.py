@@ -1,7 +1,7 @@
 """CPU twin of ``interpolate.cu``: a function at any points from w x w x w values of a corrected grid.
 
-Width and degree are constants of the compiled code, so that the loops over taps unroll into vector
-instructions; each pair is compiled on first use and kept on disk.
+Width and degree are compile-time constants, so that the loops over taps unroll into vector instructions;
+each pair is compiled on first use and cached on disk.
 """
 
 from functools import cache

@@ -1,14 +1,14 @@
 """The corrected grid from which a transform is interpolated: from a particle, or from a density on voxels.
 
-A particle is known by its exact transform F.  Its density cannot be had without cutting F off somewhere,
-and a sharp cut would ring far beyond the particle.  So:
+What is known of a particle is its exact transform F.  For a density, F has to be cut off somewhere, and a
+sharp cut would make the density ring far beyond the particle.  Therefore:
 
-1. F is taken on a coarse grid of spacing 1/L, to Q = q_max + margin, and multiplied along each axis by a
+1. F is computed on a coarse grid of spacing 1/L, to Q = q_max + margin, and multiplied along each axis by a
    taper that is 1 to q_max and falls smoothly to 0 at Q.  Below q_max nothing changes.
 2. An FFT gives the density in a box of side L = 2 R + 2 padding.  Outside the particle it is the response to
    what the taper removed, so it holds frequencies above q_max only, and it falls like
-   exp(-pi margin padding).  What is left of it at the box's edge folds back: that product is chosen from the
-   error asked for, and its factors so that the coarse grid is smallest.
+   exp(-pi margin padding).  What is left of it at the edge of the box folds back: the product of margin and
+   padding follows from the requested error, and its factors are chosen such that the coarse grid is smallest.
 3. The density is divided by the kernel's transform, extended with zeros to the oversampled box, and
    transformed back: axis by axis, keeping after each only the frequencies that will be read, so that the
    whole oversampled cube never exists.
@@ -30,7 +30,7 @@ _SLAB_BYTES = 64 * 2**20
 
 
 class CompactObject(Protocol):
-    """An object near the origin whose transform is known on grids, as that of every particle is."""
+    """An object near the origin whose transform can be computed on grids, such as every particle."""
 
     @property
     def radius_A(self) -> float:
@@ -60,7 +60,7 @@ class FineGrid:
 
 @dataclass(frozen=True)
 class CoarseGrid:
-    """The grid on which an object of a radius is taken, chosen for an error.
+    """The grid on which the transform of an object of a given radius is computed, chosen for an error.
 
     box_A : L, the box of the density.
     q_cut_inv_A : Q, where the taper has fallen to 0.
@@ -73,7 +73,7 @@ class CoarseGrid:
 
     @classmethod
     def chosen(cls, radius_A: float, q_max_inv_A: float, error: float) -> "CoarseGrid":
-        """The smallest grid that keeps the error."""
+        """The smallest grid with this error."""
         decay = (log(1 / error) + 3) / pi
         padding = sqrt(decay * radius_A / q_max_inv_A)
         return cls(2 * (radius_A + padding), q_max_inv_A + decay / padding, decay * pi)
@@ -87,11 +87,11 @@ class CoarseGrid:
 def check_memory(
     n: int, m: float, itemsize: int, radius_A: float, q_max_inv_A: float, *, from_object: bool
 ) -> None:
-    """Refuse a transform whose grids would not fit in memory, before any of it is taken.
+    """Refuse a transform whose grids would not fit in memory, before anything is allocated.
 
     n, m : points along an axis of the coarse and of the fine grid.
     itemsize : bytes of a value while it is transformed.
-    from_object : whether the coarse grid is yet to be made, which takes the most memory.
+    from_object : whether the coarse grid has to be computed first, which takes the most memory.
     """
     # The object's own non-uniform FFT works on a grid twice as large as its result, and in batches of 1 GiB.
     of_coarse = 16.0 * n**3
@@ -108,7 +108,7 @@ def check_memory(
 
 
 def fine_size(box_A: float, diameter_A: float, kernel: InterpolationKernel, q_max_inv_A: float) -> float:
-    """Points of the fine grid along an axis, about."""
+    """Approximate number of points of the fine grid along an axis."""
     return 2 * q_max_inv_A * max(box_A, kernel.oversampling * diameter_A) + kernel.width + 4
 
 
@@ -167,7 +167,7 @@ def _transform_axis(
         some = lines[first : first + slab]
         extended = np.zeros((*some.shape[:-1], n_fine), values.dtype)
         extended[..., voxel] = some * correction.astype(values.real.dtype)
-        # norm="forward" leaves the sign +2 pi i transform unscaled, as the conventions want it.
+        # norm="forward" leaves the sign +2 pi i transform unscaled, as in the conventions.
         result[first : first + slab] = ifft(
             extended, norm="forward", workers=usable_cores(), overwrite_x=True
         )[..., kept]

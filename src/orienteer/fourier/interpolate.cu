@@ -1,6 +1,6 @@
 // A function at any points from WIDTH^3 values of a corrected grid: the GPU twin of _interpolate_numba.py.
 //
-//   x = M_k q_p                        position in grid cells, float64 (1e-5 of a cell would show)
+//   x = M_k q_p                        position in grid cells, float64 (an error of 1e-5 of a cell would show)
 //   F(x) = sum_ijt  w_i(x) w_j(y) w_t(z)  G[ix + i, iy + j, iz + t]
 //   w_t(f) = sum_d  c[d][t] (f - 1/2)^(DEGREE - d)
 //
@@ -8,9 +8,9 @@
 // points (1 or K, P, 3) float64    matrices (K, 3, 3) float64, 1/spacing folded in
 // order  (P,) int32 or null: pixel of each thread.  Neighbours on the detector are neighbours in the grid, and a
 //        warp that covers a patch instead of a line of pixels shares more cache lines.
-// A point with |x|^2 > limit, or one that is not a number, gives NaN and reads nothing.
+// A point with |x|^2 > limit, or one with NaN, gives NaN and reads nothing.
 //
-// WIDTH, DEGREE: constants of the compiler.
+// WIDTH, DEGREE: compile-time constants.
 // One thread per (k, p); blockIdx.x runs over k * tiles + tile.
 
 #ifndef WIDTH
@@ -64,7 +64,7 @@ __device__ __forceinline__ float2 gather(const float2 *__restrict__ grid, int m,
     return value;
 }
 
-// What both kernels are given; k is the matrix of this block and p the pixel of this thread.
+// Arguments of both kernels; k is the matrix of this block and p the pixel of this thread.
 struct Samples {
     const float2 *grid;
     int m;

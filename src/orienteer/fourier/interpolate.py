@@ -14,7 +14,7 @@ _PATCH = (4, 8)  # pixels of a warp of 32 threads
 
 
 def patch_order(pixels: NDArray[np.int64], frame_shape: tuple[int, ...]) -> NDArray[np.int32] | None:
-    """The pixels (P,), as numbers of points, sorted such that 32 in a row fill a patch of 4 x 8 of the frame.
+    """Indices of the points, sorted such that 32 consecutive ones fill a patch of 4 x 8 pixels of the frame.
 
     Neighbours on a detector are neighbours in the grid, and a warp over a patch reads fewer cache lines than
     one over a line (a fifth faster on an H200).  None for frames without rows.
@@ -39,12 +39,12 @@ def interpolate_field(
 ) -> None:  # fmt: skip
     """Write the complex value of the function at ``matrices[k] @ points[k or 0, p]`` into ``out``.
 
-    grid : (m, m, m) complex64; NumPy or CuPy, and it picks the twin.
+    grid : (m, m, m) complex64; NumPy or CuPy, which picks the twin.
     coefficients : (degree + 1, width) float32, from :class:`InterpolationKernel`.
     points : (1 or K, P, 3) float64.
     matrices : (K, 3, 3) float64 that lead to grid cells (1 / spacing folded in).
     origin : added to each coordinate in cells, so that its whole part is the index of the first tap.
-    limit : largest squared length in cells; what lies beyond is NaN.
+    limit : largest squared length in cells; points beyond it give NaN.
     out : (K, P) complex64.
     order : (P,) int32, the pixel of each thread of the GPU (:func:`patch_order`); it changes the speed only.
     """

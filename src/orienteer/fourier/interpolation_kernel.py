@@ -1,4 +1,4 @@
-"""The short kernel that interpolates a band-limited function, chosen to make the interpolation error least.
+"""The short kernel that interpolates a band-limited function with the least error.
 
 A function F whose transform lies within a radius R is known from samples of a *corrected* function G on a
 grid of spacing s = 1 / (2 R sigma), sigma > 1 being the oversampling::
@@ -13,7 +13,7 @@ and the images n != 0 are the error.  Its mean square, with density spread evenl
     E^2 = mean over xi of  sum_{n != 0} [ phi^(xi + n) / phi^(xi) ]^2 .
 
 Let phi be w pieces of polynomials, one per grid cell.  Then E^2 is quadratic in the coefficients but for the
-denominator, and a few reweighted least-squares solutions give the best kernel there is.  It needs far fewer
+denominator, and a few reweighted least-squares solutions give the best kernel.  It needs far fewer
 taps than a Kaiser-Bessel window (w = 4, sigma = 3: 4e-5 against 2e-4), because only the bands around the
 images are suppressed, and its polynomials are evaluated as they are, with no second approximation.
 """
@@ -26,7 +26,7 @@ from numpy.polynomial import legendre
 from numpy.typing import ArrayLike, NDArray
 
 WIDTHS = (3, 4, 5, 6, 7, 8)
-# Jumps between the pieces would show in far images; this many make the pieces meet.
+# Images in the error: jumps between the pieces show in far ones, so with this many the pieces meet.
 _IMAGES = tuple(n for n in range(-16, 17) if n != 0)
 _NODES = 64  # of the quadrature over one cell, enough for the 17 periods of the last image
 
@@ -80,7 +80,7 @@ def best_kernel(width: int, oversampling: float) -> InterpolationKernel:
     True
     """
     degree = width
-    half = (width + 1) // 2  # evenness leaves half of the pieces free
+    half = (width + 1) // 2  # half of the pieces are free, the others follow by evenness
     frequency = (np.arange(24) + 0.5) / 24 / (2 * oversampling)
     within = _piece_transforms(width, degree, half, frequency)
     of_images = np.add.outer(_IMAGES, frequency).ravel()
@@ -90,7 +90,7 @@ def best_kernel(width: int, oversampling: float) -> InterpolationKernel:
     weight = np.ones_like(frequency)
     for _ in range(8):
         normal = (images * np.tile(weight, len(_IMAGES))) @ images.T
-        # The last digits of the smallest eigenvalues are noise; a ridge far below the error keeps them quiet.
+        # The last digits of the smallest eigenvalues are noise; a ridge far below the error suppresses them.
         normal += 1e-14 * np.trace(normal) / len(normal) * np.eye(len(normal))
         solution = np.linalg.lstsq(normal, at_zero, rcond=1e-15)[0]
         solution /= at_zero @ solution
@@ -105,7 +105,7 @@ def best_kernel(width: int, oversampling: float) -> InterpolationKernel:
 @lru_cache(maxsize=256)
 def kernel_for_error(width: int, error: float) -> InterpolationKernel | None:
     """The kernel of this width with the least oversampling that keeps the error; None if none does."""
-    low, high = 1.2, 4.0 if width < 7 else 2.5  # a wide kernel never needs more, and rounding spoils it there
+    low, high = 1.2, 4.0 if width < 7 else 2.5  # wide kernels need no more, where rounding spoils them
     if best_kernel(width, high).error > error:
         return None
     while high - low > 0.02:

@@ -6,10 +6,10 @@ a wave vector q = 1/d (without 2 pi) and voxels of an edge a, u = a q.  With the
     to_points (type 2):  F_k = sum_v  x_v  exp(+2 pi i u_k . v)
     to_grid   (type 1):  X_v = sum_k  c_k  exp(-2 pi i u_k . v)
 
-One is the adjoint of the other.  v is whole, so a point may move by whole periods along each axis.
+One is the adjoint of the other.  Since v is whole, whole periods may be added to a point along each axis.
 
-A voxel at v = (1, 0, 0) turns by a quarter at u = 1/4; three voxels of 1 sum up to 3 at u = 0, and to 1 at
-a quarter of a period; and the adjoint gives a point's conjugate waves back.
+At u = (1/4, 0, 0), a voxel of 1 at v = (1, 0, 0) gives exp(pi i / 2) = i, and three voxels of 1 along x add
+up to 1; the adjoint gives the conjugate wave of a point.
 
 >>> quarter = NonuniformTransform(3, np.array([[0.25, 0.0, 0.0]]), tolerance=1e-9)
 >>> voxel = np.zeros((3, 3, 3))
@@ -36,14 +36,14 @@ _KINDS: dict[str, tuple[Any, Any]] = {
     "single": (np.float32, np.complex64),
     "double": (np.float64, np.complex128),
 }
-# The library keeps its word within a factor: errors up to 2.6 times what was asked for have been seen.
+# Errors of the library of up to 2.6 times the requested tolerance have been seen.
 _RESERVE = 3.0
-# With its leaner internal grid the library cannot go below this in single precision.
+# With its smaller internal grid, the library cannot reach less than this in single precision.
 _LEAN_SINGLE = 1e-4
 
 
 def least_tolerance(n: int, precision: Precision) -> float:
-    """The smallest error that can be had: rounding of a point turns the voxels at the rim of the cube.
+    """The smallest possible error: rounding a point changes the phase of voxels at the rim of the cube.
 
     >>> float(f"{least_tolerance(151, 'single'):.1e}"), float(f"{least_tolerance(151, 'double'):.1e}")
     (1.8e-05, 3.4e-14)
@@ -58,8 +58,8 @@ class NonuniformTransform:
 
     n : voxels along an edge.
     points : (M, 3) in periods per voxel, NumPy or CuPy; they pick the device and are set once.
-    tolerance : relative L2 error of the results.  For type 1 and points that cancel each other it is
-        relative to what their absolute values would give.
+    tolerance : relative L2 error of the results.  For type 1 and values that cancel each other, it is
+        relative to the result of their absolute values.
     precision : "single" (float32 and complex64, with half of the memory and time) or "double".
 
     Results add up over batches of points: on several threads or on a GPU the order of the additions, and with
@@ -114,7 +114,7 @@ class NonuniformTransform:
         return result.reshape(*batch, *shape)
 
     def _plan(self, kind: int, n_transforms: int) -> Any:
-        """The plan of the library for so many transforms at a time, made when first asked for."""
+        """The plan of the library for this number of transforms at a time, made on first use."""
         if (kind, n_transforms) not in self._plans:
             eps = max(self.tolerance / _RESERVE, float(np.finfo(self._real).eps))
             options: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def import_cufinufft() -> Any:
     """The library of transforms on the GPU, or an error that says how to get it."""
     try:
         return import_module("cufinufft")
-    except Exception as error:  # not installed, or made for another CUDA: both mean that it is of no use
+    except Exception as error:  # not installed, or built for another CUDA: it cannot be used either way
         raise DeviceError(
             f"non-uniform transforms on the GPU need cufinufft, which cannot be loaded ({error}).",
             "Install it with: pip install cufinufft; or use --device cpu.",

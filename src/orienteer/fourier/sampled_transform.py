@@ -32,10 +32,10 @@ class SampledTransform:
     """F(q) of a compact object for every q up to ``q_max_inv_A``: a type-2 NUFFT whose FFT is made once.
 
     The corrected grid (see ``gridding``) is interpolated with a few taps per axis (``interpolation_kernel``)
-    at ``matrices[k] @ points[p]``.  Rotation, wavelength and size of the particle all travel in the matrix:
-    for orientation R and Ewald vectors it is R^T / wavelength.
+    at ``matrices[k] @ points[p]``.  Rotation, wavelength and size of the particle are all part of the
+    matrix: for orientation R and Ewald vectors it is R^T / wavelength.
 
-    A point beyond ``q_max_inv_A``, or one that is not a number, gives NaN.
+    A point beyond ``q_max_inv_A``, or one with NaN, gives NaN.
 
     grid : (m, m, m) complex64 on the CPU or the GPU; the results are on the same device.
     spacing_inv_A, centre : grid spacing, and index of q = 0.
@@ -134,7 +134,7 @@ class SampledTransform:
         self, points: Array, matrices: Array, scale: Array | None = None, weights: Array | None = None,
         out: Array | None = None, *, add: bool = False, order: Array | None = None,
     ) -> Array:  # fmt: skip
-        """weights[k] * scale[p] * \\|F\\|^2 at ``matrices[k] @ points[p]``: (K, P) float32, on its device.
+        """weights[k] * scale[p] * \\|F\\|^2 at ``matrices[k] @ points[p]``: (K, P) float32.
 
         scale : (P,) or (K, P), for example solid angle and polarisation; 1 by default.
         weights : (K,), for example fluences; 1 by default.
@@ -157,7 +157,7 @@ class SampledTransform:
         return out
 
     def _frame(self) -> tuple[float, float]:
-        """Origin and limit in cells, as the kernels want them."""
+        """Origin and limit in cells, as the kernels need them."""
         origin = self.centre - self.kernel.width / 2 + 1
         return origin, float((self.q_max_inv_A / self.spacing_inv_A * (1 + _Q_TOLERANCE)) ** 2)
 
@@ -170,7 +170,7 @@ class SampledTransform:
         return self._array(self.kernel.coefficients, np.float32)
 
     def _array(self, values: Array, dtype: Any) -> Array:
-        """The values on the grid's device, in rows without gaps, as the kernels read them."""
+        """The values on the grid's device, contiguous, as the kernels need them."""
         xp = namespace_of_device(self._device)
         return xp.ascontiguousarray(to_device(values, self._device), dtype=dtype)
 
@@ -210,7 +210,8 @@ def _check_order(order: Array | None, out: Array) -> None:
 def _choose_kernel(error: float, width: int | None, extent: float) -> InterpolationKernel:
     """The narrowest kernel whose grid fits in cache; ``extent`` is diameter times q_max, in speckles.
 
-    Fields get half of the error, because intensities show it magnified; four fifths of that is the kernel's.
+    Fields may have half of the error, because that of intensities is twice as large; four fifths of it are
+    for the kernel.
     """
     if width is not None and width not in WIDTHS:
         raise OrienteerError(f"the width is {width} taps; it must be one of {', '.join(map(str, WIDTHS))}.")
@@ -219,7 +220,7 @@ def _choose_kernel(error: float, width: int | None, extent: float) -> Interpolat
     for w in WIDTHS if width is None else [width]:
         if (kernel := kernel_for_error(w, 0.4 * error)) is not None:
             kernels[w], sizes[w] = kernel, 8 * (2 * extent * kernel.oversampling + w + 3) ** 3
-            if sizes[w] <= _CACHE_BYTES:  # wider ones need not be made, which takes long
+            if sizes[w] <= _CACHE_BYTES:  # making wider ones would take long
                 return kernel
     if not sizes:
         raise OrienteerError(
@@ -235,7 +236,7 @@ def _precision(error: float) -> np.dtype[Any]:
 def _check(error: float, q_max: float) -> None:
     if not 1e-6 <= error <= 0.1:
         raise OrienteerError(
-            f"the error {error:g} is outside of what single precision can promise (1e-6 to 0.1)."
+            f"the error {error:g} is outside the range that single precision allows (1e-6 to 0.1)."
         )
     if not 0 < q_max < np.inf:
         raise OrienteerError(f"q_max is {q_max:g} 1/A; it must be positive and finite.")
