@@ -1,1 +1,1 @@
-"""3D arrays with a voxel size, and the MRC and HDF5 files they travel in."""
+"""3D arrays with a voxel size, and their MRC and HDF5 files."""

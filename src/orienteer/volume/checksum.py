@@ -1,4 +1,4 @@
-"""A name for what a volume holds, by which it is known again."""
+"""A hash by which the content of a volume is recognised."""
 
 import hashlib
 
@@ -9,7 +9,7 @@ from orienteer.volume.volume import Volume
 
 
 def checksum(volume: Volume) -> str:
-    """A hash of the values, as float32, and of their place.
+    """A hash of the values, as float32, and of shape, voxel size and origin.
 
     >>> one = Volume(np.zeros((2, 2, 2)), voxel_size=3.0)
     >>> checksum(one) == checksum(Volume(np.zeros((2, 2, 2)), voxel_size=3.0, name="another name"))

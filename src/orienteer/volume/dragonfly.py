@@ -16,15 +16,15 @@ from orienteer.errors import FileError, OrienteerError
 from orienteer.volume.volume import Space, Volume
 
 _VOXEL_HINT = (
-    "Write a copy that tells it: orienteer convert IN OUT.mrc --voxel-inv-A SIZE (voxel_size= in Python); "
+    "Write a copy that states it: orienteer convert IN OUT.mrc --voxel-inv-A SIZE (voxel_size= in Python); "
     "for Dragonfly it is 1 / (wavelength_A * ewald_rad) in 1/A."
 )
 
 
 def cube_edge(n_bytes: int) -> int | None:
-    """Voxels along the edge of a raw float64 cube of odd size in so many bytes; None when it is not one.
+    """Voxels along the edge of a raw float64 cube of odd size with so many bytes; None if it is not one.
 
-    A single voxel is no volume: any file of eight bytes would be one.
+    A single voxel does not count, because any file of eight bytes would be one.
 
     >>> cube_edge(8 * 5**3), cube_edge(8 * 4**3), cube_edge(1001), cube_edge(8)
     (5, None, None, None)
@@ -56,7 +56,7 @@ def read_dragonfly_cube(
 
 
 def write_dragonfly_cube(path: str | os.PathLike[str], volume: Volume) -> None:
-    """Put a volume into a Dragonfly ``.bin``.  Voxel size, origin, space, name and metadata are lost."""
+    """Write a volume as a Dragonfly ``.bin``.  Voxel size, origin, space, name and metadata are lost."""
     if len(set(volume.shape)) != 1 or volume.shape[0] % 2 == 0:
         raise OrienteerError(
             f"Dragonfly's raw volumes are cubes with an odd edge; this one is {volume.shape}.",

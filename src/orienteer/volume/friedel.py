@@ -23,10 +23,10 @@ def friedel_symmetrise(values: Array) -> Array:
 
 
 def friedel_completed(cube: NDArray[np.float64]) -> NDArray[np.float64]:
-    """An intensity (n, n, n) with every voxel that it or its mate tells of, on a cube of odd edge n or n + 1.
+    """An intensity (n, n, n) completed from its Friedel mates, on a cube of odd edge n or n + 1.
 
-    Where both are known, each is their mean; where one is NaN, it is the other.  The planes without a mate of
-    a cube of even edge get theirs on the other side.
+    If a voxel and its mate are both known, each becomes their mean; if one is NaN, it becomes the other.  In
+    a cube of even edge, planes without a mate get one on the other side.
 
     >>> friedel_completed(np.array([[[1.0, np.nan, 3.0]]]).repeat(3, 0).repeat(3, 1))[0, 0]
     array([ 2., nan,  2.])

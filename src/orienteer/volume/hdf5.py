@@ -37,7 +37,7 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
 
     models = [volumes] if isinstance(volumes, Volume) else list(volumes)
     if not models:
-        raise OrienteerError("there is no volume to write.", "Give one at least.")
+        raise OrienteerError("there is no volume to write.", "Give at least one.")
     first = models[0]
     for model in models:
         if (model.shape, model.voxel_size, model.origin, model.space) != (
@@ -48,10 +48,10 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
         ):
             raise OrienteerError(
                 f"{model!r} is not on the grid of {first!r}.",
-                "Write models on different grids to files of their own.",
+                "Write models on different grids to separate files.",
             )
     with new_hdf5(path, libver="latest") as file:
-        # Texts of fixed length: those of variable length lie outside of what HDF5's checksums cover.
+        # Texts of fixed length, because HDF5's checksums do not cover those of variable length.
         file.attrs["format"] = np.bytes_(FORMAT)
         file.attrs["version"] = VERSION
         file.attrs["creator"] = np.bytes_(f"orienteer {orienteer.__version__}")
@@ -66,8 +66,8 @@ def write_volume_hdf5(path: str | os.PathLike[str], volumes: Volume | Sequence[V
             "values",
             shape=(len(models), *first.shape),
             dtype="<f4",
-            # Planes of about a megabyte.  Noise can hardly be compressed, and trying takes ten times as long
-            # as writing: a run on a GPU would spend a tenth of its time on it.
+            # Planes of about a megabyte.  Not compressed: noise hardly shrinks, and trying takes ten times as
+            # long as writing, which would be a tenth of the time of a run on a GPU.
             chunks=(1, _planes(first.shape), *first.shape[1:]),
             fletcher32=True,
         )
@@ -114,4 +114,4 @@ def _plain(value: Any) -> Any:
     """A NumPy number of the metadata as a plain one."""
     if isinstance(value, np.generic):
         return value.item()
-    raise OrienteerError(f"metadata {value!r} is no text, number or flag, so it cannot be kept.")
+    raise OrienteerError(f"metadata {value!r} is not a text, number or flag, so the file cannot hold it.")

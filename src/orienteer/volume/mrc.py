@@ -2,14 +2,14 @@
 
 The file stores x fastest, so the array is transposed on its way in and out; whatever axis order
 (mapc, mapr, maps) a file declares, ``values`` is indexed [x, y, z].  The header's ``origin`` is the position
-of the first voxel, and ``nstart`` repeats it in whole voxels where it is one, because programs read one or
-the other.  On reading, ``origin`` counts; where it is all zero, ``nstart`` does.  An intensity of
+of the first voxel, and ``nstart`` repeats it in voxels if these are whole numbers, because programs read one
+or the other.  On reading, ``origin`` is used, or ``nstart`` if ``origin`` is all zero.  An intensity of
 another program that gives neither has its centre at n // 2, as all volumes have by convention.
 
-MRC knows lengths only.  For a volume in reciprocal space **one angstrom of the header stands for
+MRC has lengths only.  For a volume in reciprocal space **one angstrom of the header stands for
 0.001 1/A**: 0.0025 1/A per voxel is shown as 2.5 A.  The labels say so, and reading restores 1/A.
 
-Header lengths are float32.  The labels repeat voxel size and origin in full; a reader believes them as long
+Header lengths are float32.  The labels repeat voxel size and origin in full; the reader uses them as long
 as they agree with the header, so that a round trip is exact and a header changed by another program counts.
 """
 
@@ -47,7 +47,7 @@ def recognise_mrc(head: bytes) -> bool:
 def read_mrc(path: str | os.PathLike[str], voxel_size: Any = None, space: Space | None = None) -> Volume:
     """The map of an MRC/CCP4 file (plain or gzip compressed), indexed [x, y, z].
 
-    voxel_size : overrides the header, in A or 1/A; needed where the header has none.
+    voxel_size : overrides the header, in A or 1/A; needed if the header has none.
     space : overrides what the labels say; a map without Orienteer's labels lives in real space.
     """
     with reading(path, "volume file") as file, open_unpacked(file) as stream:
@@ -56,11 +56,11 @@ def read_mrc(path: str | os.PathLike[str], voxel_size: Any = None, space: Space 
 
 
 def write_mrc(path: str | os.PathLike[str], volume: Volume) -> None:
-    """Put a volume into an MRC2014 file (mode 2, float32), gzip compressed when the name ends in ``.gz``.
+    """Write a volume as an MRC2014 file (mode 2, float32), gzip compressed when the name ends in ``.gz``.
 
-    Kept exactly: values, voxel size, origin, space, and up to 75 ASCII characters of the name.  MRC has no
-    word for "never measured": such voxels, NaN in memory, become 0, and a label tells how many they are.  Nor
-    has it a place for ``metadata``.  Write HDF5 to keep both.
+    Kept exactly: values, voxel size, origin, space, and up to 75 ASCII characters of the name.  MRC cannot
+    mark voxels as never measured: these voxels, NaN in memory, become 0, and a label states how many there
+    are.  It has no place for ``metadata``.  Write HDF5 to keep both.
     """
     import mrcfile
 
@@ -128,7 +128,7 @@ def _parse_header(head: bytes, file: Path) -> Any:
     header = np.frombuffer(head, HEADER_DTYPE.newbyteorder("<"))[0]
     stamp = int(header["machst"][0])
     mode_if_little = int(header["mode"])
-    # Some programs leave the stamp empty; the mode, a small number, then tells the byte order.
+    # Some programs leave the stamp empty; the mode, a small number, then shows the byte order.
     big_endian = stamp == 0x11 or (stamp != 0x44 and not 0 <= mode_if_little <= 0xFFFF)
     return np.frombuffer(head, HEADER_DTYPE.newbyteorder(">"))[0] if big_endian else header
 
@@ -193,8 +193,8 @@ def _place(
         raise FileError(
             file,
             f"does not say how large a voxel is: its cell is {' x '.join(f'{edge:g}' for edge in cell)} A.",
-            "Write a copy that tells the voxel size: orienteer convert IN OUT.mrc --voxel-A SIZE, or "
-            "--voxel-inv-A of an intensity (voxel_size= in Python).",
+            "Write a copy that states the voxel size: orienteer convert IN OUT.mrc --voxel-A SIZE, or "
+            "--voxel-inv-A for an intensity (voxel_size= in Python).",
         )
     name = next((label.removeprefix("name ") for label in labels if label.startswith("name ")), "")
     return Volume(values, tuple(step.tolist()), space, tuple(origin.tolist()), name)
@@ -231,7 +231,7 @@ def _labels(volume: Volume) -> list[bytes]:
 
 
 def _whole_voxels(origin: NDArray[np.float64], voxel_size: NDArray[np.float64]) -> tuple[int, int, int]:
-    """The origin in voxels for programs that read nstart; zero where it is not a whole number of voxels."""
+    """The origin in voxels for programs that read nstart; zero if they are not whole numbers."""
     start = origin / voxel_size
     nearest = np.round(start)
     if not np.allclose(start, nearest, rtol=0, atol=1e-6) or np.abs(nearest).max() > 2**30:

@@ -1,4 +1,4 @@
-"""Open a volume whatever its format: the content decides, never the name."""
+"""Open a volume of any format, which is recognised by the content, never by the name."""
 
 import os
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def open_volumes(
 ) -> tuple[Volume, ...]:
     """All models of a volume file (most formats hold one).
 
-    voxel_size : in A or 1/A; needed where the file does not say, and counts more than what it says.
+    voxel_size : in A or 1/A; needed if the file does not state it, and overrides it if it does.
     space : "real" or "reciprocal"; likewise.
     """
     kind = recognise_volume(path)
@@ -65,7 +65,7 @@ def open_volume(
 ) -> Volume:
     """One volume from an MRC, HDF5 or Dragonfly file.
 
-    model : which one, where the file holds several.  The other arguments are those of :func:`open_volumes`.
+    model : which one, if the file holds several.  The other arguments are those of :func:`open_volumes`.
 
     >>> import numpy as np
     >>> write_volume("models.h5", [Volume(np.zeros((4, 4, 4)), 2.0), Volume(np.ones((4, 4, 4)), 2.0)])
@@ -83,7 +83,7 @@ def open_volume(
 
 
 def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume]) -> None:
-    """Put a volume into the format that the name asks for: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5, .bin.
+    """Write a volume in the format of the name's ending: .mrc/.map/.ccp4 (also .gz), .h5/.hdf5, .bin.
 
     Several volumes (models of one run) go into one file, which only HDF5 can hold.
 
@@ -103,7 +103,7 @@ def write_volume(path: str | os.PathLike[str], volumes: Volume | Sequence[Volume
     if suffix not in writers:
         raise FileError(
             path,
-            f"has the ending '{suffix}', which no volume format claims.",
+            f"has the ending '{suffix}', which belongs to no volume format.",
             "Use .mrc, .map, .ccp4, .h5 or .bin.",
         )
     if len(several) != 1:
@@ -134,5 +134,5 @@ def _recognise_hdf5(file: Path) -> str:
     raise FileError(
         file,
         f"is an HDF5 file without a volume that Orienteer knows (it holds {names}).",
-        "Frames are reconstructed first: orienteer reconstruct FILE.",
+        "If it holds frames, reconstruct them first: orienteer reconstruct FILE.",
     )

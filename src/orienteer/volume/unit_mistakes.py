@@ -1,8 +1,8 @@
-"""The mistake behind two sizes that should be one: as a rule something in nm or 1/nm instead of A or 1/A."""
+"""Why two sizes that should agree differ: usually one is in nm or 1/nm instead of A or 1/A."""
 
 import math
 
-# What went wrong where sizes differ by a factor, within a factor of two.
+# The likely mistake by the factor between two sizes, which must agree to a factor of two.
 _MISTAKES = {
     10.0: "Is one of them in nm or 1/nm? All sizes are in A and 1/A.",
     1e3: "Is the voxel size right? In an MRC header of an intensity, 1 A stands for 0.001 1/A.",
@@ -11,7 +11,7 @@ _MISTAKES = {
 
 
 def unit_mistake(one_A: float, other_A: float) -> str:
-    """The mistake that makes sizes differ by such a factor; empty where none is known.
+    """The likely mistake, from the factor between two sizes; empty if none is known.
 
     >>> unit_mistake(30.0, 330.0)
     'Is one of them in nm or 1/nm? All sizes are in A and 1/A.'

@@ -1,4 +1,4 @@
-"""Volume: a 3D array that knows how large its voxels are and where they lie."""
+"""Volume: a 3D array with the size and position of its voxels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -46,7 +46,7 @@ class Volume:
 
     def __post_init__(self) -> None:
         if self.space not in UNIT:
-            raise OrienteerError(f"a volume lives in 'real' or 'reciprocal' space, not in {self.space!r}.")
+            raise OrienteerError(f"the space of a volume is 'real' or 'reciprocal', not {self.space!r}.")
         values = _as_float32(self.values)
         voxel_size = _three_numbers(self.voxel_size, "voxel size")
         if min(voxel_size) <= 0:
@@ -99,7 +99,7 @@ class Volume:
 
     def show(self, title: str = "") -> Any:
         """The picture of its slices through the centre."""
-        return orienteer.show(self, title)  # pictures lie downstream
+        return orienteer.show(self, title)  # not imported from here: the module of pictures imports this one
 
     def with_values(self, values: Array) -> "Volume":
         """The same grid with other values."""
@@ -120,7 +120,7 @@ def _three_numbers(given: Any, what: str) -> tuple[float, float, float]:
 
 
 def _as_float32(given: Array) -> Array:
-    """The values as a 3D float32 array on the device where they are, with no infinities."""
+    """The values as a 3D float32 array on their device; infinities are refused."""
     values = given if hasattr(given, "dtype") else np.asarray(given)
     if values.ndim != 3 or 0 in values.shape:
         raise OrienteerError(
@@ -137,6 +137,6 @@ def _as_float32(given: Array) -> Array:
     if n_infinite:
         raise OrienteerError(
             f"{n_infinite} voxels are infinite or too large for float32.",
-            "Set them to NaN where nothing is known, or scale the map.",
+            "Set them to NaN if nothing is known there, or scale the map.",
         )
     return values
