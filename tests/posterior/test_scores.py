@@ -251,7 +251,7 @@ def test_wrong_tiles_are_refused() -> None:
     with pytest.raises(OrienteerError, match="come twice"):
         store.add(4, scores[:5], log_prior[:5], beta)
     store.finish()
-    with pytest.raises(OrienteerError, match="after the end"):
+    with pytest.raises(OrienteerError, match="after the batch was finished"):
         store.add(5, scores[5:], log_prior[5:], beta)
     with pytest.raises(OrienteerError, match="cannot be kept"):
         ScoreStore(10, 4, kept_mass=0)

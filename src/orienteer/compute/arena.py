@@ -1,7 +1,8 @@
-"""Device memory in one block that is taken once and given out in stack order.
+"""Device memory in one block that is allocated once and handed out in stack order.
 
-What an iteration takes last it gives back first, and a stack that is used so never breaks into pieces: a run
-does not die late of memory that is there, but in fragments.  See Zhang et al., ISBRA 2018, section 3.
+An iteration frees first what it has allocated last.  A stack used in this way does not fragment, so a run
+does not fail late because the free memory lies in pieces that are too small.  See Zhang et al., ISBRA 2018,
+section 3.
 """
 
 from collections import deque
@@ -14,7 +15,7 @@ from orienteer.compute.arrays import DeviceName, choose_device, import_cupy
 from orienteer.errors import DeviceError
 
 _ALIGNED = 512
-# From this size on a hole that fits well is looked for before the top grows.
+# From this size on, a hole that fits well is preferred to memory at the top.
 _LARGE = 1 << 20
 
 
@@ -31,14 +32,14 @@ class Block:
 class Arena:
     """Which bytes of a block of memory are in use.
 
-    New memory comes from the top.  What is given back at the top takes with it all that was given back
-    beneath.  What is given back below the top is a hole; the next who asks for as much gets the latest such
-    hole at once, and who asks for a large piece gets one up to twice as large.  If the top has no room left,
-    neighbouring holes are joined and the tightest is divided.
+    New memory comes from the top.  Freeing the top block also takes off all free blocks directly beneath it.
+    A block that is freed below the top becomes a hole.  A request of the same size gets the latest such hole;
+    a large request may also get part of a hole up to twice its size.  If there is no room left at the top,
+    neighbouring holes are joined, and the tightest that fits is divided.
 
     capacity : bytes in all.
-    planned_GiB : what the plan had reckoned with, for the error.
-    high_water : most bytes between the bottom and the top so far.
+    planned_GiB : memory that the plan expected, for the error message.
+    high_water : highest top so far, in bytes.
 
     >>> arena = Arena(4096)
     >>> low, high = arena.allocate(1000), arena.allocate(10)
@@ -59,8 +60,8 @@ class Arena:
         self._top = 0
         self._last: Block | None = None
         self._holes: dict[int, dict[Block, None]] = {}
-        # Python may give memory back at any moment, in any thread, even within ``allocate``: such blocks
-        # wait here until the books are open.
+        # Python may free memory at any moment, in any thread, even within ``allocate``: such blocks wait here
+        # until the lists may be changed.
         self._returned: deque[Block] = deque()
         self._lock = Lock()
 
@@ -80,7 +81,7 @@ class Arena:
             return self.capacity - self._top + holes
 
     def allocate(self, size: int) -> Block:
-        """At least ``size`` bytes that nobody else has, from a multiple of 512 on."""
+        """A block of at least ``size`` bytes, which begins at a multiple of 512."""
         size = -(-size // _ALIGNED) * _ALIGNED or _ALIGNED
         with self._lock:
             if self._returned:
@@ -168,7 +169,7 @@ class Arena:
         return block
 
     def _join_holes(self) -> None:
-        """Make one hole of holes that touch."""
+        """Join holes that touch."""
         block = self._last
         while block is not None:
             below = block.below
@@ -185,10 +186,10 @@ class Arena:
     def _overflow(self, size: int) -> DeviceError:
         GiB = 2**30
         return DeviceError(
-            f"{size / GiB:.3g} GiB of device memory were asked for, with {self._top / GiB:.3g} of "
-            f"{self.capacity / GiB:.3g} GiB taken, where the plan had reckoned with {self._planned_GiB:.3g} "
+            f"{size / GiB:.3g} GiB of device memory were requested, with {self._top / GiB:.3g} of "
+            f"{self.capacity / GiB:.3g} GiB taken, but the plan expected {self._planned_GiB:.3g} "
             "GiB in all.",
-            "Let fewer frames be worked on at a time: a smaller memory_GiB in the settings.",
+            "Set a smaller memory_GiB, so that fewer frames are processed at a time.",
         )
 
 
@@ -197,9 +198,9 @@ def device_memory(
 ) -> "AbstractContextManager[DeviceMemory | None]":
     """One block of device memory for all arrays that are made within ``with``; on the CPU, nothing.
 
-    It can be entered again and again.
+    It can be entered repeatedly.
 
-    n_bytes : size of the block; planned_GiB : what the plan had reckoned with, for the error when it is full.
+    n_bytes : size of the block; planned_GiB : memory that the plan expected, for the error when it is full.
     """
     return nullcontext() if choose_device(device) == "cpu" else DeviceMemory(n_bytes, planned_GiB)
 
@@ -219,17 +220,17 @@ class _Lease:
 class DeviceMemory(AbstractContextManager["DeviceMemory"]):
     """One block of GPU memory, from which CuPy takes all arrays that this thread makes within ``with``.
 
-    The same block can be entered again and again.  Arrays that outlive it keep it alive.  Kernels must run
-    on one stream: memory that is given back is given out again at once.
+    The same block can be entered repeatedly.  Arrays that outlive it keep it alive.  All kernels must run on
+    one stream, because freed memory is reused at once.
 
-    n_bytes : size of the block; planned_GiB : what the plan had reckoned with.
-    arena : the books, with its high-water mark.
+    n_bytes : size of the block; planned_GiB : memory that the plan expected.
+    arena : the allocator, with ``high_water``.
     """
 
     def __init__(self, n_bytes: int, planned_GiB: float | None = None) -> None:
         cupy: Any = import_cupy()
         self.arena = Arena(n_bytes, planned_GiB)
-        # What CuPy holds back for later is not needed beside the block.
+        # The block replaces CuPy's pool, which therefore returns its free memory.
         self._cuda, self._pool = cupy.cuda, cupy.get_default_memory_pool()
         self._pool.free_all_blocks()
         self._block = cupy.cuda.Memory(self.arena.capacity)
@@ -237,7 +238,7 @@ class DeviceMemory(AbstractContextManager["DeviceMemory"]):
         self._entered: list[Any] = []
 
     def allocate(self, size: int) -> Any:
-        """Memory as CuPy asks its allocators for it."""
+        """Memory of the block, in the form in which CuPy expects it of allocators."""
         if size <= 0:
             return self._pool.malloc(size)
         block = self.arena.allocate(size)

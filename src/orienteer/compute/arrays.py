@@ -1,4 +1,4 @@
-"""Arrays on the CPU or the GPU through one set of functions: the array that is given picks the library."""
+"""Arrays on the CPU or the GPU through one set of functions: the type of the array picks the library."""
 
 from functools import cache
 from types import ModuleType
@@ -20,7 +20,7 @@ def array_namespace(*arrays: Array) -> Any:
     >>> array_namespace(np.zeros(3)).__name__
     'array_api_compat.numpy'
     """
-    # Asked some hundred times in a step of small models, which would wait for the general answer.
+    # Called hundreds of times in a step of small models, for which the general way below is too slow.
     if arrays and all(type(array) is np.ndarray for array in arrays):
         return _numpy_namespace()
     import array_api_compat
@@ -47,7 +47,7 @@ def import_cupy() -> ModuleType | None:
 
 
 def choose_device(device: DeviceName = "auto") -> Literal["cpu", "cuda"]:
-    """Turn a user's wish into a device that is there.
+    """The device to use for a user's choice; a DeviceError if it is not there.
 
     >>> choose_device("cpu")
     'cpu'

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written under another name, then renamed."""
+"""Files that are complete or absent: written under another name, then renamed."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileError(final, "is a directory, not a file to write.", "Give the path of a file.")
     temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
     try:
-        if temporary.is_symlink():  # put there by somebody else: what is written would go where it leads
+        if temporary.is_symlink():  # put there by somebody else: writing would follow it
             temporary.unlink()
         temporary.touch()
     except OSError as error:
@@ -47,9 +47,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> FileError:
-    """What to say about a file whose writing failed: a full disk is called one."""
+    """The error for a file that could not be written; it says so if the disk is full."""
     reason = " ".join((error.strerror or str(error)).split())[:200]
-    # NumPy gives the words, but not the number of the error.
+    # NumPy gives the text, but not the number of the error.
     if error.errno in DISK_FULL or "Not enough free space" in reason:
         what, hint = f"the disk is full ({reason})", "Make room, or write to another disk."
     elif error.errno == errno.EFBIG:

@@ -1,6 +1,6 @@
-"""One card for several processes at once: CUDA's multi-process service, for one program and what it starts.
+"""One GPU for several processes at once: CUDA's multi-process service, for a program and its children.
 
-Without it, processes take turns on a card, a few milliseconds each.  One that waits for a small result then
+Without it, processes take turns on a GPU, a few milliseconds each.  One that waits for a small result then
 waits for the turns of all others, and a reconstruction asks for some fifty such results in every iteration.
 With it, kernels of all of them run side by side.
 """
@@ -21,10 +21,10 @@ _PATIENCE_S = 20.0
 
 @contextmanager
 def shared_card() -> Iterator[bool]:
-    """Inside the block, processes that begin to use a card share it; tells whether it is so.
+    """Inside the block, processes that begin to use a GPU share it; yields whether they do.
 
-    This process shares it, too, if it has not used the card before.  A service that somebody else has
-    started, and that the environment names, is taken as it is.
+    This process shares it, too, if it has not used the GPU before.  A service that somebody else has
+    started, and that the environment names, is used instead.
     """
     if os.environ.get(_PLACES[0]):
         yield True
@@ -64,7 +64,7 @@ def _started(program: str, places: dict[str, str]) -> bool:
 
 
 def _end(program: str, places: dict[str, str], place: str) -> None:
-    """Have the service end with the last process that uses it; this may be one, so nobody waits for it."""
+    """Let the service end with the last process that uses it; this may be one, so do not wait for that."""
     with suppress(OSError):
         subprocess.Popen(
             ["sh", "-c", 'echo quit | "$0"; rm -rf "$1"', program, place],

@@ -1,7 +1,7 @@
-"""Numbers that add up to the same bits in any order: whole multiples of a part that float64 can hold.
+"""Numbers that add up to the same bits in any order: multiples of one part, which float64 holds exactly.
 
-Ranks that share out work, and tiles that come as they are claimed, add in another order every time.  What is
-rounded before it is added, to parts of one size, loses nothing on the way: the sum is exact.
+Ranks that divide work among them, and tiles that are claimed, add in another order every time.  If all
+numbers are rounded to multiples of the same part before they are added, their sum is exact in any order.
 """
 
 import numpy as np
@@ -23,8 +23,8 @@ def part_of(largest: float) -> float:
 def in_parts(values: Array, largest: float) -> Array:
     """Values as float64, rounded such that any of their sums, up to ``largest`` in magnitude, is exact.
 
-    Who adds to the same sum gives the same ``largest``.  Sums that become larger are no longer exact, and as
-    good as others.
+    All that is added to one sum needs the same ``largest``.  Sums that become larger are no longer exact, but
+    as accurate as others.
 
     >>> a, b, c = in_parts(np.array([0.1, 0.2, 0.3]), 1.0)
     >>> float((a + b) + c - (a + (b + c))), (0.1 + 0.2) + 0.3 == 0.1 + (0.2 + 0.3)
@@ -34,7 +34,7 @@ def in_parts(values: Array, largest: float) -> Array:
 
 
 def round_to_parts(values: Array, largest: float) -> Array:
-    """The same in place, of float64 values that nobody needs as they are: no other array is made."""
+    """The same in place for float64 values, without another array."""
     xp, part = array_namespace(values), part_of(largest)
     values /= part
     xp.rint(values, out=values)

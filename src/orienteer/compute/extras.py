@@ -1,10 +1,10 @@
-"""How parts of Orienteer are installed that are not needed at first; the page Install tells more."""
+"""How optional parts of Orienteer are installed; the page Install has the details."""
 
 _WHERE = "in the folder of the sources"
 
 
 def how_to_install(*extras: str) -> str:
-    """The command that brings extras; without any, the one that brings Orienteer and what it needs.
+    """The command that installs extras; without any, the one that installs Orienteer and what it needs.
 
     >>> how_to_install("files", "live")
     "pip install '.[files,live]' in the folder of the sources"

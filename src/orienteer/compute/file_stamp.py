@@ -1,10 +1,10 @@
-"""What tells one file under a name from another that takes its place."""
+"""A stamp that shows whether a file has been replaced by another of the same name."""
 
 from pathlib import Path
 
 
 def file_stamp(path: Path) -> tuple[int, int] | None:
-    """Changes when a file is replaced; None: there is none."""
+    """Inode and time of the file, which change when it is replaced; None if there is no file."""
     try:
         found = path.stat()
     except OSError:

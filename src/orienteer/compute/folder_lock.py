@@ -1,4 +1,4 @@
-"""Changes of files in a folder, one after another: whoever changes them holds the folder meanwhile."""
+"""A lock on a folder, so that only one process or thread at a time changes its files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from orienteer.compute.atomic import unwritable
 
 @contextmanager
 def alone_in(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Inside the block no other thread or process that asks for the same folder goes on.
+    """Inside the block, other threads and processes that ask for the same folder wait.
 
     The lock is on the folder itself, leaves nothing behind, and ends with the process that holds it.
     """

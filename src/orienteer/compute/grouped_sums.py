@@ -15,7 +15,7 @@ _CHUNK = 4096
 
 
 class Groups:
-    """Who belongs to which group; sorted once, so that many arrays can be summed.
+    """Members of groups, sorted once so that many arrays can be summed.
 
     index : whole numbers from 0 to n_groups - 1, of any shape; on the CPU or the GPU.
     n_members : (n_groups,) int64.
@@ -36,7 +36,7 @@ class Groups:
         n = len(flat)
         if n > np.iinfo(np.int32).max:
             raise OrienteerError(f"{n} numbers are too many to be summed by group on the GPU.")
-        # Whole numbers that tell group and place sort alike in every run.
+        # Keys of group and place are unique, so they are sorted in the same way in every run.
         keys = xp.sort(flat.astype(np.int64) * max(n, 1) + xp.arange(n, dtype=np.int64))
         self._order = (keys % max(n, 1)).astype(np.int32)
         bounds = to_numpy(xp.searchsorted(keys, xp.arange(n_groups + 1, dtype=np.int64) * max(n, 1)))

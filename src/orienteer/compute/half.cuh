@@ -1,4 +1,4 @@
-// Numbers of 16 bits, which need no header of CUDA's: NVRTC has none at hand.
+// float16 numbers without a header of CUDA, because NVRTC comes without headers.
 
 typedef unsigned short Half;
 

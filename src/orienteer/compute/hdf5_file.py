@@ -63,7 +63,7 @@ def read_superblock(path: Path) -> Superblock | None:
 
 
 def open_hdf5_for_reading(path: str | os.PathLike[str]) -> h5py.File:
-    """The file, open for reading until it is closed, live or not; what is wrong with it is an OSError."""
+    """The file, open for reading until it is closed, live or not; any problem is an OSError."""
     superblock = read_superblock(Path(path))
     if superblock is not None and superblock.is_live:
         return LiveFile(Path(path), superblock)
@@ -82,13 +82,13 @@ class LiveFile(h5py.File):  # type: ignore[misc]
             raise
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         self._unmarked.close()
 
 
 class _UnmarkedFile(io.FileIO):
-    """The bytes of a file, but for a superblock without marks."""
+    """The bytes of a file, except that its superblock is unmarked."""
 
     def __init__(self, path: Path, superblock: Superblock) -> None:
         super().__init__(path, "rb")
@@ -96,7 +96,7 @@ class _UnmarkedFile(io.FileIO):
         self._superblock = superblock.unmarked(os.fstat(self.fileno()).st_size)
 
     def __repr__(self) -> str:
-        return os.fspath(self._path)  # what h5py gives as the name of the file
+        return os.fspath(self._path)  # h5py uses this as the name of the file
 
     def readinto(self, buffer: Any) -> int:
         at = self.tell()
@@ -123,7 +123,7 @@ def jenkins_lookup3(data: bytes) -> int:
             for shift in (14, 11, 25, 16, 4, 14, 24):
                 c = ((c ^ b) - _rotate(b, shift)) & _MASK
                 a, b, c = b, c, a
-            # Seven steps of a cycle of three leave the hash one place on.
+            # After seven steps of a cycle of three, the hash is one variable further.
             c = b
     return c
 

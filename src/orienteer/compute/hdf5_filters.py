@@ -1,8 +1,8 @@
-"""Compression filters of HDF5 files from the field: plug-ins, clear words where one is missing, and checks.
+"""Compression filters of HDF5 files from facilities: plug-ins, errors that name missing ones, and checks.
 
-The decoders of bitshuffle, LZ4 and Blosc believe the sizes that stand in a compressed chunk, and that of
-bzip2 waits for an end that may never come: a damaged chunk crashes the process or keeps it for ever.
-So chunks are looked at here before they are decoded.
+The decoders of bitshuffle, LZ4 and Blosc trust the sizes stored in a compressed chunk, and that of bzip2
+waits for an end mark that may never come: a damaged chunk crashes the process or hangs it.  Chunks are
+therefore checked here before they are decoded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _GROUP = 8
 
 
 def load_filters() -> bool:
-    """Register the filters of hdf5plugin; whether it is installed."""
+    """Register the filters of hdf5plugin; returns whether it is installed."""
     try:
         import hdf5plugin  # noqa: F401 - importing it registers the filters
     except ImportError:
@@ -48,7 +48,7 @@ def load_filters() -> bool:
 def check_filters(dataset: Any, foreign: bool = False) -> None:
     """Refuse a dataset whose compression cannot be undone, naming the filter and the remedy.
 
-    foreign : take the filters of hdf5plugin, too, whose chunks :func:`check_chunks` looks at.
+    foreign : accept the filters of hdf5plugin, too, whose chunks :func:`check_chunks` checks.
     """
     pipeline = filter_pipeline(dataset)
     if len({code for code, _, _ in pipeline}) < len(pipeline):
@@ -67,7 +67,7 @@ def check_filters(dataset: Any, foreign: bool = False) -> None:
 
 
 def check_chunks(dataset: Any, rows: slice | tuple[()] = ()) -> None:
-    """Refuse rows whose compressed chunks contradict themselves, before a decoder follows them to a crash."""
+    """Refuse rows whose compressed chunks contradict themselves, before a decoder crashes on them."""
     whole_pipeline = filter_pipeline(dataset)
     pipeline = [part for part in whole_pipeline if part[0] != FLETCHER32]
     if not pipeline or pipeline[-1][0] not in (BZIP2, BLOSC, LZ4, BITSHUFFLE):
@@ -94,7 +94,7 @@ def _is_sound(content: bytes, n_bytes: int, code: int, dataset: Any) -> bool:
     if code == BZIP2:
         decoder = bz2.BZ2Decompressor()
         whole = len(decoder.decompress(content, n_bytes)) == n_bytes
-        # The mark of the end may lie behind the last byte.
+        # The end mark may follow the last byte of data.
         return whole and (decoder.eof or (decoder.decompress(b"", 1) == b"" and decoder.eof))
     if code == BLOSC:
         return [int.from_bytes(content[at : at + 4], "little") for at in (4, 12)] == [n_bytes, len(content)]

@@ -41,13 +41,13 @@ _LARGEST_ATTRIBUTE_BYTES = 1 << 20
 
 @contextmanager
 def open_hdf5(path: str | os.PathLike[str], what: str = "data file") -> Iterator[h5py.File]:
-    """The file, open for reading inside the block; trouble is a FileError."""
+    """The file, open for reading inside the block; any problem is a FileError."""
     with reading(path, what), open_hdf5_for_reading(path) as file:
         yield file
 
 
 def get_group(parent: h5py.Group, name: str) -> h5py.Group:
-    """A group that is there and is one."""
+    """The group of this name; a FileError if there is none."""
     group = parent.get(name)
     if not isinstance(group, h5py.Group):
         raise FileError(parent.file.filename, f"has no group '{name}'.", COPY_AGAIN)
@@ -92,7 +92,7 @@ def check_stored(dataset: h5py.Dataset, rows: int | None = None, foreign: bool =
     """Refuse a dataset that declares more than the file holds, before anything is allocated for it.
 
     rows : look only at the first rows, the rest may be still to come; by default all must be stored.
-    foreign : take what facilities write, too: virtual datasets, and the compressions of hdf5plugin.
+    foreign : accept what facilities write, too: virtual datasets, and the compressions of hdf5plugin.
     """
     path = Path(dataset.file.filename)
     shape = dataset.shape if rows is None else (rows, *dataset.shape[1:])
@@ -133,17 +133,17 @@ def _check_chunks(
         def look(chunk: h5py.h5d.StoreInfo) -> None:
             nonlocal stored
             if not is_whole and chunk.chunk_offset[0] >= shape[0]:
-                return  # on its way
+                return  # still being written
             stored += 1
-            # A compressor steps aside for a chunk that does not shrink; the mask says so.  The library
-            # crashes on chunks that are shorter than what their filters leave at least.
+            # A compressor is skipped for a chunk that does not shrink, which the mask shows.  The library
+            # crashes on chunks that are shorter than the least that their filters produce.
             active = {code for k, code in enumerate(codes) if not chunk.filter_mask >> k & 1}
             least = most = chunk_bytes + (4 if FLETCHER32 in active else 0)
             if active & packers:
                 least = max(_SHORTEST_PACKED, chunk_bytes // ratio if is_own else 0)
                 most = most + chunk_bytes // 100 + 1024 if is_own else file_bytes
             end = math.inf if chunk.byte_offset is None else chunk.byte_offset + chunk.size
-            # Somebody may write while the file is looked at.
+            # The file may grow while it is checked.
             is_inside = end <= file_bytes or end <= os.path.getsize(path)
             if not is_inside or not least <= chunk.size <= most:
                 where = f"a chunk of '{dataset.name}' at {chunk.chunk_offset}"

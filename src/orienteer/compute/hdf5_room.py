@@ -1,8 +1,8 @@
-"""Disk space taken ahead of need, for HDF5 files that grow in place.
+"""Disk space reserved in advance, for HDF5 files that grow in place.
 
 A file that others read while it is written has to be written by the HDF5 library itself, which crashes when
-the disk is full.  So the space is taken before the library asks for it, and what it did not use is given
-back.  Where a file system keeps no space for a file (some network disks), the free space is only checked.
+the disk is full.  The space is therefore reserved before the library needs it, and what it did not use is
+released.  If a file system cannot reserve space (some network disks), the free space is only checked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import h5py
 
 # For the library's own tables: the index of chunks and the headers.
 _TABLES_BYTES = 1 << 20
-# Linux has it in its C library; Python has only posix_fallocate, which moves the end of the file.
+# From the C library of Linux, because Python's posix_fallocate moves the end of the file.
 _fallocate = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
 if _fallocate is not None:
     _fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
@@ -43,15 +43,15 @@ class ReservedRoom:
         self._least = sum(chunks) + _TABLES_BYTES
 
     def reserve(self, n_bytes: int) -> None:
-        """Take room for so many bytes more; an OSError where the disk has it not."""
+        """Reserve space for this many bytes more; an OSError if the disk does not have it."""
         self._announced += n_bytes
-        # A chunk that left the library's memory half full is written a second time.
+        # A chunk that the library wrote out half full is written a second time.
         wanted = 2 * self._announced + self._least
         end = self._file.id.get_filesize()
         longest, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         if longest != resource.RLIM_INFINITY and end + wanted > longest:
             raise _error(errno.EFBIG)
-        # Behind the end, which stays where it is: readers take the length of the file for the end of data.
+        # Behind the end, which must not move: readers take the length of the file as the end of the data.
         if _fallocate is not None and _fallocate(self._descriptor, _KEEP_SIZE, end, wanted) == 0:
             return
         reason = errno.EOPNOTSUPP if _fallocate is None else ctypes.get_errno()
@@ -62,7 +62,7 @@ class ReservedRoom:
             raise _error(errno.ENOSPC)
 
     def release(self) -> None:
-        """Give back what was not needed; call it when the file has been flushed."""
+        """Release the space that was not needed; call it after the file has been flushed."""
         self._announced = 0
         os.ftruncate(self._descriptor, self._file.id.get_filesize())
 

@@ -1,9 +1,9 @@
-"""HDF5 files written so that a disk that fills up is an error in words.
+"""HDF5 files written such that a full disk gives a clear error.
 
-The HDF5 library crashes when it cannot write what it still holds while a file closes.  So it is given a file
-to which writing never fails: the first failure is kept, what comes after it stays in memory, and the failure
-is raised as soon as the library has ended what it was doing.  For the same reason no signal may raise an
-exception while the library is at work: it waits until the library is done.
+The HDF5 library crashes if it cannot write what it still holds when a file closes.  It is therefore given a
+file to which writing never fails: the first failure is stored, later writes stay in memory, and the failure
+is raised as soon as the library has finished what it was doing.  For the same reason, signals that would
+raise an exception wait until the library is done.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_KEPT_BYTES = 1 << 20
 
 
 class NeverFailingFile:
-    """The bytes of a new file as h5py's "fileobj" driver wants them; ``failure`` is what first went wrong."""
+    """A new file for h5py's "fileobj" driver; ``failure`` is the first error, if there was one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
@@ -36,7 +36,7 @@ class NeverFailingFile:
         self.failure: BaseException | None = None
 
     def __repr__(self) -> str:
-        return self._path  # what h5py gives as the name of the file
+        return self._path  # h5py uses this as the name of the file
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Go to a byte, counted from the start or the end."""
@@ -44,7 +44,7 @@ class NeverFailingFile:
         return self._position
 
     def tell(self) -> int:
-        """The byte that is next."""
+        """Position of the next byte."""
         return self._position
 
     def read(self, n_bytes: int) -> bytes:
@@ -79,7 +79,7 @@ class NeverFailingFile:
         return len(view)
 
     def truncate(self, n_bytes: int) -> int:
-        """Let the file end here."""
+        """Set the length of the file."""
         if self.failure is None:
             try:
                 os.ftruncate(self._descriptor, n_bytes)
@@ -89,17 +89,17 @@ class NeverFailingFile:
         return n_bytes
 
     def flush(self) -> None:
-        """Nothing is held back in this object."""
+        """Do nothing: this object holds nothing back."""
 
     def close(self) -> None:
-        """Let go of the file; what is written after that is a failure that nobody hears of."""
+        """Close the file; later writes fail without a report."""
         descriptor, self._descriptor = self._descriptor, -1
         self._pages.clear()
         if descriptor >= 0:
             os.close(descriptor)
 
     def raise_failure(self) -> None:
-        """Raise what first went wrong, if anything did."""
+        """Raise the first error, if there was one."""
         if self.failure is not None:
             raise self.failure
 
@@ -131,7 +131,7 @@ def _write_all(descriptor: int, view: memoryview, start: int) -> None:
 
 
 def _shared_with_pages(start: int, n_bytes: int) -> Iterator[tuple[int, slice, slice]]:
-    """Each page that the bytes from ``start`` touch: its number, and what they share in it and in them."""
+    """Each page that the bytes from ``start`` touch: its number, and the shared part in page and bytes."""
     end = start + n_bytes
     for page in range(start // _PAGE_BYTES, -(-end // _PAGE_BYTES)):
         first = page * _PAGE_BYTES
@@ -140,9 +140,9 @@ def _shared_with_pages(start: int, n_bytes: int) -> Iterator[tuple[int, slice, s
 
 
 class NewHdf5File(h5py.File):  # type: ignore[misc]
-    """A new HDF5 file that takes everything; put things into it while ``signals_wait()``.
+    """A new HDF5 file to which writing never fails at once; write to it inside ``signals_wait()``.
 
-    What went wrong in writing is raised by ``raise_failure()``, and at the latest when the file closes.
+    Errors in writing are raised by ``raise_failure()``, and at the latest when the file closes.
     """
 
     def __init__(self, path: str | os.PathLike[str], **options: Any) -> None:
@@ -155,16 +155,16 @@ class NewHdf5File(h5py.File):  # type: ignore[misc]
             raise
 
     def raise_failure(self) -> None:
-        """Raise what first went wrong in writing, if anything did."""
+        """Raise the first error in writing, if there was one."""
         self._bytes.raise_failure()
 
     def close(self) -> None:
-        """Write what is still held back and close; a failure is raised when all is closed."""
+        """Write what is still held back and close; then raise the first error, if there was one."""
         self.discard()
         self.raise_failure()
 
     def discard(self) -> None:
-        """Close without a word about failures."""
+        """Close without reporting errors."""
         with signals_wait():
             try:
                 super().close()
@@ -174,14 +174,14 @@ class NewHdf5File(h5py.File):  # type: ignore[misc]
 
 @contextmanager
 def new_hdf5(path: str | os.PathLike[str], **options: Any) -> Iterator[h5py.File]:
-    """A file to be filled inside the block, which takes its place when the block ends without an error."""
+    """A file to be filled inside the block; it gets its final name if the block ends without an error."""
     with atomic_path(path) as temporary, signals_wait(), NewHdf5File(temporary, **options) as file:
         yield file
 
 
 @contextmanager
 def signals_wait() -> Iterator[None]:
-    """Signals that run Python code do so when the block ends, as they do around a call into C."""
+    """Signal handlers in Python run when the block ends, not inside it, as around a call into C."""
     handled = {}
     if threading.current_thread() is threading.main_thread():
         handled = {number: signal.getsignal(number) for number in signal.valid_signals()}

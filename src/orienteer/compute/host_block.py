@@ -15,7 +15,7 @@ _ALIGNED = 512
 class HostBlock:
     """Arrays side by side in one block of host memory, which reaches the device in one copy.
 
-    For a GPU the block is locked in memory, without which it could not be fetched while kernels run.
+    For a GPU the block is page-locked, so that it can be copied while kernels run.
 
     memory : (nbytes,) uint8.
     """
@@ -43,7 +43,7 @@ class HostBlock:
 def copied_ahead(blocks: Sequence[HostBlock], device: DeviceName = "auto") -> Iterator[list[Array]]:
     """The arrays of every block on the device; the next block is copied while the caller uses this one.
 
-    There are two buffers on the device.  What comes in one turn is overwritten after the next has begun.
+    There are two buffers on the device: arrays of one turn are overwritten after the next turn has begun.
     """
     lane = _CudaLane() if choose_device(device) == "cuda" else _Lane()
     size = max((block.nbytes for block in blocks), default=0)
@@ -64,7 +64,7 @@ def copied_ahead(blocks: Sequence[HostBlock], device: DeviceName = "auto") -> It
 
 
 class _Lane:
-    """Copies within host memory, each done when it is asked for."""
+    """Copies within host memory, each done at once."""
 
     def begin(self, n_buffers: int) -> None:
         pass
@@ -85,7 +85,7 @@ class _Lane:
 class _CudaLane(_Lane):
     """Copies on a stream of their own.  Events keep the order; the host never waits.
 
-    A buffer is filled after all that used it has run, and used after it has been filled.
+    A buffer is filled after all kernels that use it have run, and used after it has been filled.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class _CudaLane(_Lane):
         self._used[which] = self._works.record()
 
     def finish(self) -> None:
-        # The buffers go back to the memory of the working stream: no copy may come after that.
+        # The buffers are then freed for the working stream: no copy into them may come later.
         for copied in self._copied.values():
             self._works.wait_event(copied)
 

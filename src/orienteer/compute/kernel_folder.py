@@ -8,12 +8,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 def give_kernels_a_folder(package: str = _PACKAGE) -> None:
-    """See to it that numba and CuPy find a folder for what they compile; without one they refuse to.
+    """Make sure that Numba and CuPy have a folder for compiled code; without one they refuse to compile.
 
     Numba takes the first folder that it can write to: the one that ``NUMBA_CACHE_DIR`` names, the one beside
-    the sources, or one at home.  CuPy takes that of ``CUPY_CACHE_DIR``, or one at home.  Containers and
-    modules of a site may have none of them.  Their users get one among temporary files, theirs alone: what
-    lies in it is run.
+    the sources, or one at home.  CuPy takes that of ``CUPY_CACHE_DIR``, or one at home.  In containers and in
+    modules of a site, none of them may be writable.  Users then get a temporary folder to which only they can
+    write, because code in it is executed.
 
     package : folder of the package.
     """
@@ -25,14 +25,14 @@ def give_kernels_a_folder(package: str = _PACKAGE) -> None:
 
 
 def _give_unless_writable(variable: str, *usual: str) -> None:
-    """Name a folder in an environment variable, unless the one it names or a usual one can be written to."""
+    """Set an environment variable to a folder, unless the one it names or a usual one can be written to."""
     if not any(folder and _can_be_written(folder) for folder in (os.environ.get(variable), *usual)):
         with suppress(OSError):  # nothing can be written at all: what compiles a kernel will say so
             os.environ[variable] = _folder_of_this_user()
 
 
 def _folder_of_this_user() -> str:
-    """The same in every process of a user; a new one where somebody else has taken its name."""
+    """The same in every process of a user; a new one if somebody else has taken its name."""
     import tempfile  # rarely needed, and slow to load
 
     name = os.path.join(tempfile.gettempdir(), f"orienteer-compiled-{os.getuid()}")
@@ -48,7 +48,7 @@ def _can_be_written(folder: str) -> bool:
 
 
 def _is_mine(folder: str) -> bool:
-    """Make a folder for this user alone; False where somebody else has made one, or may write there."""
+    """Make a folder for this user alone; False if somebody else has made it or may write there."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except OSError:

@@ -14,8 +14,8 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
 def load_kernels(source: Path, options: tuple[str, ...] = ()) -> Any:
     """The compiled CuPy module of a ``.cu`` file; ``module.get_function(name)`` gives a kernel.
 
-    Compiler messages name the real file and line.  CuPy keeps the compiled code in its own cache on disk, by
-    the text that it is given: headers become part of it.
+    Compiler messages name the real file and line.  CuPy caches compiled code on disk by its source text, so
+    headers are made part of the text.
     """
     cupy = import_cupy()
     if cupy is None:
@@ -24,7 +24,7 @@ def load_kernels(source: Path, options: tuple[str, ...] = ()) -> Any:
 
 
 def whole_text(source: Path) -> str:
-    """The text of a source with its headers in their places; marks say which file a line is from."""
+    """The text of a source with its headers inserted; ``#line`` marks name the file of every line."""
     text = source.read_text()
 
     def header(match: re.Match[str]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def processor_name() -> str:
-    """The processor's own name for itself."""
+    """The name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -26,7 +26,7 @@ def usable_cores() -> int:
 
 
 def limit_cores(n_cores: int) -> None:
-    """Use so many cores at most: others work beside this process."""
+    """Limit :func:`usable_cores` to this number, because others work beside this process."""
     _limits[:] = [n_cores]
 
 

@@ -1,4 +1,4 @@
-"""What was probably meant by a name that nothing has."""
+"""The existing name that was probably meant by an unknown one."""
 
 import difflib
 import shlex
@@ -8,9 +8,9 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-# Names of files are alike in their endings and in much of their beginnings; settings are not.
+# Similarity to ask for: file names share endings and much of their beginnings, settings do not.
 _ALIKE, _ALIKE_PATHS = 0.6, 0.75
-# Of a folder with very many files, so many are looked at.
+# At most this many files of a folder are compared.
 _MOST_FILES = 10_000
 
 
@@ -24,7 +24,7 @@ def nearest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str:
 
 
 def meant_instead(path: str | PathLike[str], otherwise: str) -> str:
-    """The file or folder that was probably meant by a path that is none, as a question; else other advice.
+    """A question that names the file or folder probably meant by a missing path; else ``otherwise``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Values as JSON knows them, for logs and descriptions of results."""
+"""Values in types that JSON has, for logs and descriptions of results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from orienteer.errors import FileError
 
 
 def plain(value: Any) -> Any:
-    """What JSON does not know, as what it knows; numbers that are not finite become null.
+    """The value in types that JSON has; numbers that are not finite become null.
 
     >>> plain({"q": np.array([1.0, np.nan]), "n": np.int64(3)})
     {'q': [1.0, None], 'n': 3}
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def json_line(value: Any) -> bytes:
-    """The value as one line of JSON, ended."""
+    """The value as one line of JSON with its newline."""
     return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
 
@@ -54,7 +54,7 @@ def read_described(path: Path, what: str, format: str, version: int, hint: str =
     """The description of a result that Orienteer has written as JSON.
 
     what : "phasing", "validation" ...; format, version : of the files that this Orienteer reads.
-    hint : what to do where the file describes something else.
+    hint : what to do if the file describes something else.
     """
     with reading(path, f"description of a {what}"):
         told = json.loads(path.read_text(encoding="utf-8"))

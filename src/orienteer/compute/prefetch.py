@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Prefetched(Generic[T]):
-    """The items in order, the next ones read ahead, so that N of them take the longer of reading and working.
+    """The items in order, read ahead, so that the time is the longer of reading and working, not their sum.
 
-    An error of the source arrives where its item would have come.  Whoever leaves a loop early stops the
-    thread as soon as it has read what it is reading.  Each loop reads the items anew.
+    An error of the source is raised where its item would have come.  If a loop is left early, the thread
+    stops after the item that it is reading.  Each loop reads the items anew.
 
     items : read in a thread of its own; it must not start parallel work of its own.
-    ahead : items that may wait, so that ``ahead`` and the one in use are in memory.
+    ahead : number of items read ahead; these and the one in use are in memory.
 
     >>> list(Prefetched("abc"))
     ['a', 'b', 'c']
@@ -54,7 +54,7 @@ class Prefetched(Generic[T]):
                 if not items:
                     return
                 room.release()
-                # Handed out without a name here: an item lives as long as the caller needs it.
+                # No name holds the item here, so that it lives only as long as the caller needs it.
                 yield items.pop()
         finally:
             is_left = True

@@ -1,4 +1,4 @@
-"""Long work says how far it is; whoever listens decides what to show."""
+"""Long work reports its progress; a listener decides what to show."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ from typing import Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-# Called with what is being done, the steps that are done, and the steps in all.
+# Called with the name of the work, the number of steps done, and the number of all steps.
 Listener: TypeAlias = Callable[[str, int, int], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 _n_told = 0
 
 
 class Countable(Protocol[T_co]):
-    """Items that come one after the other, and whose number is known before."""
+    """Items that come one after another, and whose number is known in advance."""
 
     def __len__(self) -> int: ...
 
@@ -23,7 +23,7 @@ class Countable(Protocol[T_co]):
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Inside the block the listener hears of every step."""
+    """Inside the block, the listener is called at every step."""
     token = _listener.set(listener)
     try:
         yield
@@ -32,7 +32,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def tell(what: str, done: int, total: int) -> None:
-    """Say how far some work is, to whoever listens."""
+    """Report the progress of some work to the listener, if there is one."""
     global _n_told
     _n_told += 1
     listener = _listener.get()
@@ -41,7 +41,7 @@ def tell(what: str, done: int, total: int) -> None:
 
 
 def n_told() -> int:
-    """How often work has said how far it is; a number that stands still means that nothing is done."""
+    """Number of progress reports so far; while it does not change, no work is being done."""
     return _n_told
 
 

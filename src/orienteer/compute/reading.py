@@ -1,4 +1,4 @@
-"""Whatever goes wrong while a file is read or written, said as one FileError that names file and reason."""
+"""Any error while a file is read or written becomes one FileError that names the file and the reason."""
 
 import gzip
 import io
@@ -82,7 +82,7 @@ def reading(path: str | PathLike[str], what: str = "data file") -> Iterator[Path
             file, "may not be read (permission denied).", "Check the permissions of the file."
         ) from error
     except MemoryError as error:
-        raise FileError(file, OUT_OF_MEMORY, "Frames can be read by batch; is the file damaged?") from error
+        raise FileError(file, OUT_OF_MEMORY, "Read fewer frames at a time; is the file damaged?") from error
     except OSError as error:
         raise FileError(file, f"cannot be read ({one_line(error)}).", COPY_AGAIN) from error
     except _DAMAGE as error:
@@ -103,7 +103,7 @@ def writing(path: str | PathLike[str]) -> Iterator[None]:
 def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool = False) -> bytes:
     """The first 64 KiB of a regular file that is not empty; else a FileError that says what it is.
 
-    unpack : give what a gzip compressed file holds instead of what it is.
+    unpack : decompress the file first if it is gzip compressed.
     """
     with reading(path, what) as file:
         with open_unpacked(file) if unpack else file.open("rb") as stream:
@@ -111,19 +111,19 @@ def read_head(path: str | PathLike[str], what: str = "data file", unpack: bool =
         if not head:
             raise FileError(
                 file,
-                "has 0 bytes: the program or copy that wrote it was cut off.",
+                "has 0 bytes: the program or copy that wrote it was interrupted.",
                 "Write or copy it again.",
             )
     return head
 
 
 def _advice(what: str) -> str:
-    """What to do about a file whose content cannot be right, where nothing better is known."""
+    """What to do about a file whose content cannot be right, if nothing better is known."""
     return f"Is it a whole {what}? Copy it again from where it was made, or give another file."
 
 
 def is_hdf5(head: bytes) -> bool:
-    """Whether the HDF5 signature stands at the start or behind a user block of 512, 1024, ... bytes."""
+    """Whether the HDF5 signature is at the start or behind a user block of 512, 1024, ... bytes."""
     return any(head.startswith(HDF5_SIGNATURE, at) for at in (0, *(1 << power for power in range(9, 16))))
 
 
@@ -138,7 +138,7 @@ def open_unpacked(path: Path) -> Iterator[Content]:
 
 
 def read_at_most(stream: Content, n_bytes: int) -> bytes:
-    """The first bytes of a stream, asking for memory only as they arrive."""
+    """The first bytes of a stream; memory is allocated only as they arrive."""
     blocks: list[bytes] = []
     while n_bytes > 0 and (block := stream.read(min(n_bytes, _BLOCK_BYTES))):
         blocks.append(block)
@@ -163,7 +163,7 @@ def one_line(error: BaseException) -> str:
 
 
 def refuse_newer(path: str | PathLike[str], version: int, newest: int) -> None:
-    """Refuse a file whose layout came after this Orienteer.
+    """Refuse a file whose layout is newer than this Orienteer.
 
     >>> refuse_newer("run.json", 2, 2)
     >>> refuse_newer("run.json", 3, 2)

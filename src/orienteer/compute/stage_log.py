@@ -1,4 +1,4 @@
-"""Where the time of every rank goes: stages of the work name themselves, and each rank keeps a log of them.
+"""Where the time of every rank goes: each rank keeps a log of the named stages of its work.
 
 The log of a rank is ``events_rank_NNN.jsonl`` beside the events of the run, one JSON line per stage::
 
@@ -51,9 +51,9 @@ class StageLog:
     """Stages of one rank; inside the block they are noted, and :meth:`write` appends them to its file.
 
     path : directory of the run; None: stages are kept in ``lines`` alone.
-    clock : what seconds are counted with, such as the time of the processors where others use them, too.
-    iteration : to which stages belong that are noted from now on, counted from 1; its owner sets it.
-    Lines are written when the owner says so, once in an iteration: a thousand ranks are no storm of files.
+    clock : function that gives seconds, such as processor time if others use the processors, too.
+    iteration : iteration of the stages that are noted from now on, counted from 1; its owner sets it.
+    The owner calls :meth:`write` once per iteration: a thousand ranks must not overload the file system.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class StageLog:
         self, stage: str, start: float, seconds: float, frames: int = 0, first: int | None = None,
         parts: dict[str, float] | None = None, items: int = 0,
     ) -> None:  # fmt: skip
-        """A stage is over.  start : seconds since 1970; first : place of the first frame."""
+        """Note a stage that is over.  start : seconds since 1970; first : place of the first frame."""
         last = self.lines[-1] if self.lines else None
         if last is not None and _can_be_joined(last, stage, self.iteration, seconds, start):
             last["seconds"] = start + seconds - last["start"]
@@ -119,7 +119,7 @@ class StageLog:
 def logged(
     name: str, frames: int = 0, first: int | None = None, parts: dict[str, float] | None = None
 ) -> Iterator[None]:
-    """Note what is done here as a stage of the log that is kept, if one is.
+    """Note the work inside the block as a stage of the current log, if there is one.
 
     parts : filled inside the block with how long the named parts of the work took.
     Time spent in stages inside this one is counted in both.
@@ -134,14 +134,14 @@ def logged(
 
 
 def count_item() -> None:
-    """A piece of work that ranks share is done, and counts for the stage that is going on."""
+    """Count a finished piece of shared work for the current stage."""
     log = _running.get()
     if log is not None:
         log.n_items += 1
 
 
 def is_logged() -> bool:
-    """Whether anyone keeps a log of stages just now."""
+    """Whether a log of stages is being kept."""
     return _running.get() is not None
 
 
@@ -150,7 +150,7 @@ def awaited(items: Iterable[T], name: str = "read") -> Iterator[T]:
     source, end = iter(items), object()
     while True:
         with logged(name):
-            # Handed out without a name here: an item lives as long as the caller needs it.
+            # No name holds the item here, so that it lives only as long as the caller needs it.
             found: list[Any] = [next(source, end)]
         if found[0] is end:
             return

@@ -1,4 +1,4 @@
-"""How many there are, how large and how long, as people write it; every folder has something to count."""
+"""Counts, sizes and durations as people write them; used by every folder."""
 
 
 def counted(n: int, one: str, several: str = "") -> str:
@@ -25,7 +25,7 @@ def in_bytes(n: float) -> str:
 
 
 def time_in_words(seconds: float) -> str:
-    """A duration with as much detail as one wants to read.
+    """A duration with as much detail as a reader needs.
 
     >>> [time_in_words(s) for s in (0.0123, 4.56, 75, 3725, 100000)]
     ['0.012 s', '4.6 s', '1:15 min', '1:02 h', '27:46 h']

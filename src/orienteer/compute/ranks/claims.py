@@ -1,6 +1,6 @@
 """Work that ranks claim as they become free: an atomic counter in the memory of the first of them.
 
-A claim is one fetch-and-add on the counter, which needs nothing from the rank whose memory holds it: between
+A claim is one fetch-and-add on the counter, in which the rank whose memory holds it takes no part: between
 ranks of one machine it takes microseconds, however busy that rank is.
 """
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-# Every loop has a counter of its own, so that ranks which are ahead disturb nobody; then they begin anew.
+# Every loop has its own counter, so that ranks that are ahead disturb no others; then all are reset.
 _COUNTERS = 1 << 14
 _BYTES = 8
 
 
 class Claims:
-    """Counters of the loops of all ranks of an mpi4py communicator; made by all of them together."""
+    """Counters of the loops of all ranks of an mpi4py communicator; making them is collective."""
 
     def __init__(self, mpi: Any) -> None:
         from mpi4py import MPI
@@ -25,7 +25,7 @@ class Claims:
         own_bytes = _COUNTERS * _BYTES if mpi.Get_rank() == 0 else 0
         self._window: Any = MPI.Win.Allocate(own_bytes, _BYTES, comm=mpi)
         self._window.Lock_all()
-        # MPI complains about windows that are left when it ends, which is collective, too.
+        # MPI reports windows that are left at its end; freeing them is collective, too.
         atexit.register(self.free)
         self._loop = 0
         self._zero()
@@ -38,7 +38,7 @@ class Claims:
         self._mpi.Barrier()
 
     def numbers(self, n: int) -> Iterator[int]:
-        """The numbers below n that this rank may have, in rising order; all ranks run through this loop."""
+        """The numbers below n that this rank claims, in rising order; all ranks must run this loop."""
         if self._loop == _COUNTERS:
             self._loop = 0
             self._zero()
@@ -52,7 +52,7 @@ class Claims:
             yield int(found[0])
 
     def free(self) -> None:
-        """Give the counters back; all ranks do so together."""
+        """Free the counters; collective."""
         from mpi4py import MPI
 
         atexit.unregister(self.free)

@@ -1,7 +1,8 @@
-"""Comm: what ranks can ask of each other, and the rank that is alone.
+"""Comm: communication between ranks, and the case of a single rank.
 
-Nobody who works on frames or volumes asks which rank it is.  It asks for its share of the work, does it, and
-joins what came out with ``sum``, ``max`` or ``rows``.  Alone, every one of these is the identity and free.
+Code that works on frames or volumes never uses the number of its rank.  It takes its share of the work, does
+it, and joins the results with ``sum``, ``max`` or ``rows``.  On one rank, each of these is the identity and
+costs nothing.
 
 Every method but ``share`` is collective: all ranks of a comm call it in the same order, with arrays of the
 same type.  Results are the same bits on every rank, and the same in every run on as many ranks.
@@ -19,7 +20,7 @@ from orienteer.compute.arrays import Array
 
 T = TypeVar("T")
 
-# Items that are worked on together: few enough to be shared out, and enough to be quick.
+# Items of a block: few enough to divide the work evenly, and enough to be fast.
 _BLOCK = {"cpu": 64, "cuda": 1024}
 
 
@@ -38,7 +39,7 @@ class Traffic:
     n_calls: int = 0
 
     def note(self, n_bytes: float) -> None:
-        """One collective in which this rank has sent so many bytes."""
+        """Count one collective in which this rank has sent this many bytes."""
         self.n_bytes += round(n_bytes)
         self.n_calls += 1
 
@@ -46,10 +47,10 @@ class Traffic:
 class Comm(Protocol):
     """A set of ranks that work together.
 
-    size : how many they are.
-    is_first : whether this is the one of them that speaks for all, such as to a file or a terminal.
+    size : number of ranks.
+    is_first : whether this is the rank that acts for all, such as writing to a file or a terminal.
     n_local : ranks of the whole run that share the memory and the cores of this machine.
-    n_per_card : of these, the ranks that share the card of this one.
+    n_per_card : of these, the ranks that use the same GPU as this one.
     traffic : what this rank has sent through this comm.
     """
 
@@ -88,18 +89,18 @@ class Comm(Protocol):
         ...
 
     def exchange(self, keys: Array, x: Array) -> tuple[Array, Array]:
-        """Rows (n, ...) go to the rank that their key (n,) int64 belongs to: key modulo size.
+        """Send each row of (n, ...) to the rank of its key (n,) int64, which is the key modulo size.
 
-        Returns keys and rows that came here, in the order of the ranks that sent them.
+        Returns the keys and rows that came here, in the order of the ranks that sent them.
         """
         ...
 
     def bcast(self, value: T) -> T:
-        """What the first rank gives, on all; any plain value, arrays included."""
+        """The value of the first rank, on all; any plain value, arrays included."""
         ...
 
     def gather(self, value: T) -> list[T]:
-        """What every rank gives, in the order of ranks, on all of them; any plain value."""
+        """The values of all ranks, in the order of ranks, on all of them; any plain value."""
         ...
 
     def agree(self, error: Exception | None) -> None:
@@ -111,23 +112,23 @@ class Comm(Protocol):
         ...
 
     def claimed(self, items: Sequence[T]) -> Iterator[T]:
-        """The items that this rank is to work on: each goes to one rank.
+        """The items that this rank works on; each item goes to one rank.
 
-        Ranks claim one after the other as they become free, so that slow ones take fewer; or, where that was
-        switched off, every rank has the same number.  What comes of the items must not depend on who had
-        them, and there must be a collective after the loop.
+        Ranks claim items as they become free, so that slow ranks take fewer; if that was switched off, every
+        rank takes the same number.  Results must not depend on which rank worked on an item, and the loop
+        must be followed by a collective.
         """
         ...
 
     def split(self, group: int, *, dynamic: bool = True) -> "Comm":
         """The ranks that gave the same number, in the order that they have here.
 
-        dynamic : whether they claim work as they become free, or have it dealt out beforehand.
+        dynamic : whether they claim work as they become free, or have it divided beforehand.
         """
         ...
 
     def close(self) -> None:
-        """Give back what MPI keeps for a comm that was split off; nobody asks it for anything more."""
+        """Free what MPI keeps for a comm that was split off, which cannot be used afterwards."""
         ...
 
 
@@ -181,14 +182,14 @@ SERIAL: Comm = Serial()
 
 
 def complete_rows(comm: Comm, places: Array, *columns: Any) -> None:
-    """Fill the rows of columns (N, ...) that other ranks have worked out, in place.
+    """Fill the rows of columns (N, ...) that other ranks have computed, in place.
 
-    places : (n,) rows that this rank has worked out; each row is that of one rank, or the same on several.
-    columns : NumPy arrays of the same N, the same on all ranks but for these rows.
+    places : (n,) rows that this rank has computed; if several ranks compute a row, their results are equal.
+    columns : NumPy arrays of the same N, equal on all ranks except for these rows.
     """
     if comm.size == 1:
         return
-    # One collective for all columns, byte beside byte: with many ranks, every collective costs its messages.
+    # One collective for all columns, packed as bytes: with many ranks, every collective costs many messages.
     own = [np.ascontiguousarray(each) for each in (places, *(column[places] for column in columns))]
     packed = np.concatenate([each.view(np.uint8).reshape(len(places), _width(each)) for each in own], axis=1)
     whole = comm.rows(packed)
@@ -202,8 +203,8 @@ def complete_rows(comm: Comm, places: Array, *columns: Any) -> None:
 def own_blocks(comm: Comm, n: int, on_gpu: bool) -> list[slice]:
     """The blocks of n items, side by side, that this rank takes; the same blocks for any number of ranks.
 
-    Of matrix products, and of whatever is rounded where sums end, the last bits depend on how many items are
-    worked on together.
+    The last bits of matrix products, and of partial sums that are rounded, depend on how many items are
+    processed together.
 
     >>> own_blocks(SERIAL, 100, False)
     [slice(0, 64, None), slice(64, 100, None)]

@@ -1,4 +1,4 @@
-"""What launchers of ranks leave in the environment of each; nothing here loads MPI but ``load_mpi``."""
+"""What launchers of ranks set in the environment of each; only ``load_mpi`` loads MPI."""
 
 import os
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ _VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
 )
-# This one tells no size.
+# This one comes without a size.
 _PMIX_RANK = "PMIX_RANK"
-# Slurm tells how many it has started, whether or not they can speak to each other.
+# Slurm gives the number of tasks it has started, whether or not they can communicate.
 _TASKS_OF_SLURM = "SLURM_STEP_NUM_TASKS"
 
 
@@ -25,12 +25,12 @@ def is_launched() -> bool:
 
 
 def n_launched() -> int:
-    """Ranks that were started together, as far as that is told; they may belong to another MPI than ours."""
+    """Ranks that were started together, as far as the environment shows; their MPI may not be ours."""
     return max(_numbers([*(size for _, size in _VARIABLES), _TASKS_OF_SLURM]), default=1)
 
 
 def launched_rank() -> int | None:
-    """The number of this rank; None where nobody has told it."""
+    """The number of this rank; None if the environment does not give it."""
     return next(iter(_numbers([*(rank for rank, _ in _VARIABLES), _PMIX_RANK])), None)
 
 
@@ -40,7 +40,7 @@ def load_mpi() -> Any:
         from mpi4py import MPI
     except ImportError as error:
         raise OrienteerError(
-            "several ranks were started, but they cannot speak to each other: mpi4py is not installed.",
+            "several ranks were started, but they cannot communicate: mpi4py is not installed.",
             f"Install it: {how_to_install('mpi')}.",
         ) from error
     return MPI

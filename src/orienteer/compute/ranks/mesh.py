@@ -1,13 +1,13 @@
 """Mesh: ranks as a grid of orientations times patterns.
 
-Ranks that follow each other form a group.  A group owns a part of the frames, and its ranks share out the
-orientations of these frames among them; groups own different frames.  "2x3" are three groups of two ranks.
-Frames cost memory and reading, orientations cost slicing: one group needs every frame in every memory, many
-groups make every slice many times.
+Consecutive ranks form a group.  A group owns a part of the frames, and its ranks divide the orientations of
+these frames among them; groups own different frames.  "2x3" are three groups of two ranks.  Frames cost
+memory and reading, orientations cost slicing: with one group, every rank holds all frames; with many groups,
+every slice is computed many times.
 
-The two half sets of the frames meet different models.  Where they are apart, the first groups own the frames
-of one half and the others those of the other: both halves are oriented at the same time, and a rank makes
-slices of one model only.
+The two half sets of the frames are compared with different models.  If the half sets are apart, the first
+groups own the frames of one half and the other groups those of the other: both halves are oriented at the
+same time, and a rank makes slices of one model only.
 """
 
 import re
@@ -30,13 +30,13 @@ class Mesh:
     """The ranks of a run.
 
     all : every rank.
-    poses : the ranks of one group, which work on the same frames and share out the orientations.
-    half : the ranks that orient the same half sets as this one: all of them, unless these are apart.
+    poses : the ranks of one group, which work on the same frames and divide the orientations.
+    half : the ranks that orient the same half sets as this one; all, unless the half sets are apart.
     number : of this rank.
-    n_groups : groups that own frames of their own.
-    first, last : this group among the ranks: first .. last.
-    bounds : where the ranks of each half set begin, and where the last end: (0, n), or three where halves
-        are apart.
+    n_groups : number of groups, each with its own frames.
+    first, last : the ranks of this group: first .. last.
+    bounds : where the ranks of each half set begin, and where the last end: (0, n), or three numbers if the
+        halves are apart.
     """
 
     all: Comm
@@ -52,14 +52,14 @@ class Mesh:
     def of(
         cls, world: Comm, shape: str = "auto", *, half_sets: HalfSets = "together", dynamic: bool = True
     ) -> "Mesh":
-        """The ranks of ``world`` as a mesh; all of them ask for it together.
+        """The ranks of ``world`` as a mesh; collective.
 
         shape : "auto": a group for every machine.  "2x3": groups of 2 ranks, 3 of them.  With another number
             of ranks there are as many groups, as even as possible, but never an empty one.
-        half_sets : whether each half of the frames has groups of its own; "auto": where both then have as
-            many ranks.  Apart, there are two groups at least.
+        half_sets : whether each half of the frames has its own groups; "auto": if both then have the same
+            number of ranks.  If apart, there are at least two groups.
         dynamic : whether ranks of a group claim orientations as they become free, so that slow ones do less,
-            or have the same number each.
+            or take the same number each.
         """
         if world.size == 1:
             return cls(world, world, world)
@@ -84,13 +84,13 @@ class Mesh:
         return len(self.bounds) > 2
 
     def orients(self, half: int) -> bool:
-        """Whether frames of a half may be here."""
+        """Whether this rank may hold frames of a half."""
         return not self.is_apart or self.bounds[half] <= self.first < self.bounds[half + 1]
 
     def homes(self, half: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rank that every frame belongs to, (N,); each rank of the same half set has as many.
+        """The rank that every frame belongs to, (N,); ranks of the same half set have equally many.
 
-        half : (N,) the half set of every frame, 0 or 1; where they are together it makes no difference.
+        half : (N,) the half set of every frame, 0 or 1; not used if the half sets are together.
         """
         home = np.zeros(len(half), dtype=np.int64)
         for number, (first, last) in enumerate(pairwise(self.bounds)):
@@ -104,23 +104,23 @@ class Mesh:
         return np.asarray(home == self.number)
 
     def is_in_group(self, home: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether they belong to a rank of this group, (N,)."""
+        """Whether frames belong to a rank of this group, (N,)."""
         return np.asarray((home >= self.first) & (home < self.last))
 
     def close(self) -> None:
-        """Give the groups back, together with all ranks; a run whose mesh it was is over."""
+        """Free the groups at the end of a run; collective."""
         for comm in (self.poses, self.half):
             if comm is not self.all:
                 comm.close()
 
     @property
     def shape(self) -> str:
-        """Ranks of the largest group times groups, in the form in which it is asked for."""
+        """Ranks of the largest group times groups, in the form of the setting."""
         return f"{-(-self.all.size // self.n_groups)}x{self.n_groups}"
 
     @property
     def sent_bytes(self) -> int:
-        """What this rank has sent to others so far."""
+        """Bytes that this rank has sent to others so far."""
         comms = {id(comm): comm for comm in (self.all, self.poses, self.half)}
         return sum(comm.traffic.n_bytes for comm in comms.values())
 
@@ -129,7 +129,7 @@ SERIAL_MESH = Mesh(SERIAL, SERIAL, SERIAL)
 
 
 def n_groups_of(shape: str, n_ranks: int, n_machines: int) -> int:
-    """Groups of a mesh that is asked for in words.
+    """Number of groups of a mesh, from its setting.
 
     >>> n_groups_of("auto", 8, 2), n_groups_of("2x4", 8, 2), n_groups_of("2x4", 3, 1)
     (2, 4, 3)
@@ -138,7 +138,7 @@ def n_groups_of(shape: str, n_ranks: int, n_machines: int) -> int:
 
 
 def unlike_asked(mesh: Mesh, shape: str, half_sets: HalfSets) -> list[str]:
-    """What of a mesh could not be as it was asked for, in sentences.
+    """Sentences that say where a mesh differs from what was asked for.
 
     >>> unlike_asked(SERIAL_MESH, "2x4", "together")
     ['A mesh of 2x4 is for 8 ranks, and there is 1: it is 1x1.']
@@ -159,11 +159,11 @@ def unlike_asked(mesh: Mesh, shape: str, half_sets: HalfSets) -> list[str]:
 
 
 def _asked(shape: str) -> tuple[int, int]:
-    """Ranks of a group, and groups, of a mesh in words."""
+    """Ranks of a group, and number of groups, from the setting of a mesh."""
     asked = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", shape.strip())
     if asked is None:
         raise SettingsError(
             f"a mesh of '{shape}' is not understood.",
-            "Say auto, or ranks that share orientations times groups that share frames, such as 2x2.",
+            "Give auto, or ranks that share orientations x groups that share frames, such as 2x2.",
         )
     return int(asked[1]), int(asked[2])

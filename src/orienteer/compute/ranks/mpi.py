@@ -1,4 +1,4 @@
-"""Mpi: ranks that speak through MPI, from host memory; between cards, sums go through NCCL where it is."""
+"""Mpi: ranks that communicate through MPI, from host memory; sums between GPUs may go through NCCL."""
 
 import functools
 import pickle
@@ -20,7 +20,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def waits(collective: Callable[Arguments, T]) -> Callable[Arguments, T]:
-    """Note the time in a collective as waiting: of others that are late, and for the network."""
+    """Note the time in a collective as waiting: for ranks that are late, and for the network."""
 
     @functools.wraps(collective)
     def noted(*args: Arguments.args, **kwargs: Arguments.kwargs) -> T:
@@ -33,8 +33,8 @@ def waits(collective: Callable[Arguments, T]) -> Callable[Arguments, T]:
 class Mpi:
     """The ranks of an MPI communicator.
 
-    mpi : an mpi4py communicator, which this object may keep for itself.
-    dynamic : whether work is claimed as ranks become free, or dealt out evenly beforehand.
+    mpi : an mpi4py communicator, which belongs to this object from now on.
+    dynamic : whether work is claimed as ranks become free, or divided evenly beforehand.
     """
 
     def __init__(self, mpi: Any, *, dynamic: bool = True, n_local: int = 0) -> None:
@@ -50,7 +50,7 @@ class Mpi:
 
     @property
     def mpi(self) -> Any:
-        """The mpi4py communicator, for those who open windows on it; they free what they split off."""
+        """The mpi4py communicator, for code that opens windows on it; it must free what it splits off."""
         return self._mpi
 
     @property
@@ -118,7 +118,7 @@ class Mpi:
         return _like(keys, found[0]), _like(x, found[1])
 
     def swap(self, parts: NDArray[Any]) -> NDArray[Any]:
-        """Part i of (n, m) goes to rank i; what came from every rank, (n, m), in their order."""
+        """Send part i of (n, m) to rank i; returns the parts from all ranks, (n, m), in their order."""
         came = np.empty_like(parts)
         self._mpi.Alltoall(_bytes(parts), _bytes(came))
         return came
@@ -130,7 +130,7 @@ class Mpi:
         return whole
 
     def _joined_cards(self) -> CardWire | None:
-        """What joins the cards of these ranks; found out once, by all of them together."""
+        """The wire between the GPUs of these ranks, or None; made once, collectively."""
         if not self._cards:
             self._cards.append(CardWire.between(self, nccl_of_cupy(), card_of_cupy()))
         return self._cards[0]

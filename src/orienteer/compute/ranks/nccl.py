@@ -1,4 +1,4 @@
-"""CardWire: arrays go from card to card, where NCCL is there and every rank has a card of its own."""
+"""CardWire: arrays go from GPU to GPU, if NCCL is installed and every rank has a GPU of its own."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def nccl_of_cupy() -> Any:
-    """CuPy's NCCL, or None where either is not there."""
+    """CuPy's NCCL, or None if either is missing."""
     try:
         from cupy.cuda import nccl
     except ImportError:
@@ -19,17 +19,17 @@ def nccl_of_cupy() -> Any:
 
 
 def card_of_cupy() -> str:
-    """The card that CuPy works on, by its machine and its place on the bus; nobody else's has this name."""
+    """A unique name of the GPU that CuPy works on: its machine and its place on the bus."""
     from cupy.cuda import runtime
 
     return f"{os.uname().nodename} {runtime.deviceGetPCIBusId(runtime.getDevice())}"
 
 
 class CardWire:
-    """The cards of the ranks of a comm, joined by NCCL.
+    """The GPUs of the ranks of a comm, joined by NCCL.
 
     nccl : the module, ``cupy.cuda.nccl``.
-    number : of this rank; identity : what ``get_unique_id`` has told the first rank, on all of them.
+    number : of this rank; identity : result of ``get_unique_id`` on the first rank, the same on all of them.
     """
 
     def __init__(self, nccl: Any, size: int, identity: Any, number: int) -> None:
@@ -38,9 +38,9 @@ class CardWire:
 
     @classmethod
     def between(cls, comm: "Comm", nccl: Any, card: str = "") -> "CardWire | None":
-        """A wire between the ranks of a comm, asked for by all of them together; None: there is none.
+        """A wire between the ranks of a comm, or None if there can be none; collective.
 
-        nccl : the module, or None where this rank has none; card : name of the card of this rank.
+        nccl : the module, or None if this rank has none; card : name of the GPU of this rank.
         """
         if why_not(comm, nccl, card):
             return None
@@ -62,7 +62,7 @@ class CardWire:
         return whole
 
     def close(self) -> None:
-        """Let go of the cards; nobody asks for a sum any more."""
+        """Free the communicator of NCCL; no sums are possible afterwards."""
         self._cards.destroy()
 
     @property
@@ -76,13 +76,13 @@ class CardWire:
 
 
 def why_not(comm: "Comm", nccl: Any, card: str) -> str:
-    """Why sums of these ranks do not go from card to card, in one sentence; empty: they do.
+    """Why sums of these ranks do not go from GPU to GPU, in one sentence; empty if they do.
 
-    Asked for by all ranks together, with what :meth:`CardWire.between` is given.
+    Collective; the arguments are those of :meth:`CardWire.between`.
     """
     cards = comm.gather(None if nccl is None else card)
     if None in cards:
         return "CuPy has no NCCL on every rank: sums over ranks go through host memory."
     if len(set(cards)) < len(cards):
-        return "Ranks share a GPU, between which NCCL cannot add: sums over ranks go through host memory."
+        return "Ranks share a GPU, where NCCL cannot add: sums over ranks go through host memory."
     return ""

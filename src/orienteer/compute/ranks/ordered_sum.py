@@ -1,4 +1,4 @@
-"""A sum over ranks whose bits depend neither on a library nor on which rank looks at them.
+"""A sum over ranks whose bits do not depend on a library and are the same on all ranks.
 
 Every rank adds one part of the array, in the order of ranks, and all of them collect the parts.
 """
@@ -9,13 +9,13 @@ from orienteer.compute.arrays import Array, array_namespace
 
 
 class Wire(Protocol):
-    """What a sum needs of whatever joins n ranks; arrays stay where they are, on the host or on cards."""
+    """The communication between n ranks that a sum needs; arrays stay on the host or on GPUs."""
 
     @property
     def size(self) -> int: ...
 
     def swap(self, parts: Array) -> Array:
-        """Part i of (n, m) goes to rank i; what came from every rank, (n, m), in their order."""
+        """Send part i of (n, m) to rank i; returns the parts from all ranks, (n, m), in their order."""
         ...
 
     def collect(self, part: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Cores and cards of a machine, shared out among the ranks that work on it."""
+"""Cores and GPUs of a machine, divided among the ranks that work on it."""
 
 import os
 import sys
@@ -12,9 +12,9 @@ _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def share_machine(comm: Comm) -> int:
-    """Let every rank of a machine use its part of the cores, and a card of its own where there are enough.
+    """Give every rank of a machine its part of the cores, and a GPU of its own if there are enough.
 
-    What a launcher has given to one rank alone is its own.  Returns how many ranks share this one's card.
+    A rank keeps what a launcher has given to it alone.  Returns how many ranks share the GPU of this one.
     """
     own = os.uname().nodename, frozenset(_cores()), tuple(_cards())
     everyone = comm.gather(own)
@@ -24,14 +24,14 @@ def share_machine(comm: Comm) -> int:
     alike = [cards for _, _, cards in here].count(own[2])
     if not own[2]:
         return 1
-    # A library that is loaded has its list of cards already.
+    # CuPy has read the list of GPUs already if it is loaded.
     if "cupy" not in sys.modules:
         os.environ[_VISIBLE] = own[2][[cards for _, _, cards in before].count(own[2]) % len(own[2])]
     return -(-alike // len(own[2]))
 
 
 def threads_of(own: frozenset[int], everyone: list[frozenset[int]]) -> int:
-    """Threads of a rank whose cores are ``own``, where ``everyone`` on the machine has these cores.
+    """Threads of a rank whose cores are ``own``; ``everyone`` are the cores of each rank on the machine.
 
     >>> threads_of(frozenset({0, 1, 2, 3}), [frozenset({0, 1, 2, 3})] * 2)
     2
@@ -43,7 +43,7 @@ def threads_of(own: frozenset[int], everyone: list[frozenset[int]]) -> int:
 
 
 def use_threads(n_threads: int) -> None:
-    """Parallel loops, matrix products and transforms of this process use so many threads at most."""
+    """Limit parallel loops, matrix products and transforms of this process to this many threads."""
     limit_cores(n_threads)
     # For libraries that are not loaded yet, and those that are.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -66,7 +66,7 @@ def _cores() -> set[int]:
 
 
 def _cards() -> list[str]:
-    """Names of the cards that this process may see, as its environment lists them."""
+    """Names of the GPUs that this process may see, as its environment lists them."""
     if _VISIBLE in os.environ:
         return [name for name in os.environ[_VISIBLE].split(",") if name.strip()]
     return [str(number) for number, _ in enumerate(_CARDS.iterdir())] if _CARDS.is_dir() else []

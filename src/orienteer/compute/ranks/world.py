@@ -9,7 +9,7 @@ from orienteer.compute.ranks.sharing import share_machine
 
 @cache
 def world() -> Comm:
-    """All ranks; alone, where nobody has started several.  The first call divides cores and cards."""
+    """All ranks, or ``SERIAL`` if only one was started.  The first call divides cores and GPUs."""
     if not is_launched():
         return SERIAL
     MPI = load_mpi()
