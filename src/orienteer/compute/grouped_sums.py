@@ -51,7 +51,7 @@ class Groups:
     def sums(self, *terms: Array) -> NDArray[np.float64]:
         """Sums over every group, (n_groups, number of terms) float64; the same bits in every run.
 
-        terms : real arrays of the shape of the index, where the index is.
+        terms : real arrays of the shape of the index, on the device of the index.
         """
         for term in terms:
             if term.shape != self.shape:

@@ -15,7 +15,7 @@ _MOST_FILES = 10_000
 
 
 def nearest(name: str, known: Iterable[str], alike: float = _ALIKE) -> str:
-    """The known name that resembles this one most; empty where none does.
+    """The known name that resembles this one most; empty if none does.
 
     >>> nearest("iteratons", ["level", "iterations"]), nearest("colour", ["level"])
     ('iterations', '')

@@ -105,7 +105,7 @@ def best_kernel(width: int, oversampling: float) -> InterpolationKernel:
 @lru_cache(maxsize=256)
 def kernel_for_error(width: int, error: float) -> InterpolationKernel | None:
     """The kernel of this width with the least oversampling that keeps the error; None if none does."""
-    low, high = 1.2, 4.0 if width < 7 else 2.5  # wide kernels need no more, where rounding spoils them
+    low, high = 1.2, 4.0 if width < 7 else 2.5  # wide kernels never need more, and rounding would spoil them
     if best_kernel(width, high).error > error:
         return None
     while high - low > 0.02:

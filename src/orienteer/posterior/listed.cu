@@ -28,7 +28,7 @@ __device__ __forceinline__ double tempered(float value, float beta, float log_pr
     return fma((double)beta, (double)value, (double)log_prior);
 }
 
-// top, best, best_score (D,): the maximum of x, and the chosen row and value there; -inf and -1 where there is none.
+// top, best, best_score (D,): the maximum of x, and the chosen row and value there; -inf and -1 if there is none.
 extern "C" __global__ void best_listed(
     const float *__restrict__ values, const Index *__restrict__ value_start, const Index *__restrict__ frame_start,
     const Index *__restrict__ frame_pair, const float *__restrict__ log_prior, const Index *__restrict__ first_row,

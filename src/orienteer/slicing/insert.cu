@@ -1,4 +1,4 @@
-// Adds slices to sums, where they lie in the cube: the GPU twin of _insert_numba.py.  See cell.cuh.
+// Adds slices to sums at their positions in the cube: the GPU twin of _insert_numba.py.  See cell.cuh.
 //
 //   S[cell + (i, j, t)] += f_i f_j f_t (a_kp - w_kp W[k, p], w_kp)     w_kp = r_k c_p, or given in full
 //

@@ -47,7 +47,7 @@ def read_dragonfly_cube(
         if n is None:
             raise FileError(
                 file,
-                f"has {n_bytes} bytes, which is no cube of float64 with an odd edge.",
+                f"has {n_bytes} bytes, which is not the size of a float64 cube with an odd edge.",
                 "Give a volume of Dragonfly, or one as .mrc or .h5.",
             )
         if voxel_size is None:

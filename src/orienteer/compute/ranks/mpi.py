@@ -212,7 +212,7 @@ class Mpi:
 
 
 def _like(x: Array, found: NDArray[Any]) -> Array:
-    """The result on the device of what was given; a number where that was one."""
+    """The result on the device of ``x``; a plain number if ``x`` is one."""
     if is_on_gpu(x):
         return array_namespace(x).asarray(found)
     return found if isinstance(x, np.ndarray) else found[()].item()
