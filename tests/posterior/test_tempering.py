@@ -11,6 +11,7 @@ from orienteer.posterior.evidence import tempered_evidence
 from orienteer.posterior.tempering import (
     even_sample,
     inverse_temperature_for_perplexity,
+    inverse_temperatures,
     perplexity_at,
 )
 
@@ -74,6 +75,15 @@ def test_the_limit_holds_and_the_flat_end_is_reached() -> None:
     assert inverse_temperature_for_perplexity(scores, uniform(500), 1e4) < 1e-6
     with pytest.raises(OrienteerError, match="a perplexity of"):
         inverse_temperature_for_perplexity(scores, uniform(500), 0.5)
+
+
+def test_frames_far_brighter_than_the_others_come_to_the_limit_too() -> None:
+    """Where no temperature spreads frames too little, all of them are scored by the likelihood itself."""
+    scores = np.random.default_rng(3).normal(size=(500, 20)).astype(np.float32)
+    brightness = np.linspace(0.9, 1.1, 20)
+    brightness[5] = 3.0
+    found = inverse_temperature_for_perplexity(scores, uniform(500), 2, brightness=brightness)
+    assert (inverse_temperatures(found, brightness) == 1).all()
 
 
 def test_blank_frames_hardly_change_the_temperature() -> None:

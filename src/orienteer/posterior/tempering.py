@@ -45,6 +45,11 @@ def inverse_temperatures(inverse_temperature: float, brightness: Array, limit: f
     return xp.minimum(inverse_temperature / xp.maximum(brightness, 1e-12), limit)
 
 
+def highest_inverse_temperature(brightness: Array, limit: float = 1.0) -> float:
+    """The inverse temperature of a frame of brightness 1 at which all of these frames are at the limit."""
+    return limit * max(1.0, float(brightness.max()))
+
+
 def inverse_temperature_for_perplexity(
     scores: Array,
     log_prior: Array,
@@ -72,8 +77,7 @@ def inverse_temperature_for_perplexity(
         )
     sample = _some_frames(scores, n_frames)
     bright = None if brightness is None else _some_frames(brightness[None], n_frames)[0]
-    # Upper end of the search: there, even a frame of 1 / the least brightness is at the limit.
-    highest = limit if bright is None else max(limit, limit / max(float(bright.min()), 1e-12))
+    highest = limit if brightness is None else highest_inverse_temperature(brightness, limit)
 
     def excess(log_beta: float) -> float:
         beta: float | Array = math.exp(log_beta)

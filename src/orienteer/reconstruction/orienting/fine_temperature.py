@@ -5,7 +5,11 @@ import numpy as np
 from orienteer.compute.arrays import to_numpy
 from orienteer.likelihood.base import Likelihood
 from orienteer.posterior.blocks import BlockList
-from orienteer.posterior.tempering import LOWEST_INVERSE_TEMPERATURE, inverse_temperatures
+from orienteer.posterior.tempering import (
+    LOWEST_INVERSE_TEMPERATURE,
+    highest_inverse_temperature,
+    inverse_temperatures,
+)
 from orienteer.reconstruction.frames.batch import Batch
 from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.fine_search import FineSearch
@@ -26,7 +30,7 @@ def fine_inverse_temperature(
     """
     scored = search.score(likelihood, expander, sample, blocks)
     fluence = to_numpy(sample.fluence)
-    highest = limit / max(float(fluence.min()), 1e-12)
+    highest = highest_inverse_temperature(fluence, limit)
 
     def excess(log_beta: float) -> float:
         own = inverse_temperatures(float(np.exp(log_beta)), sample.fluence, limit)
