@@ -128,7 +128,7 @@ def test_points_beyond_the_stated_q_are_not_numbers(dense: SimpleNamespace) -> N
         ({"autocorrelations": np.full((5, 5, 5), np.nan)}, "not finite"),
         ({"voxel_A": -1.0}, "positive"),
         ({"q_max_inv_A": 0.6}, "cannot be sliced"),
-        ({"error": 1e-9}, "cannot be promised"),
+        ({"error": 1e-9}, "must lie between 1e-6 and 0.1"),
         ({"width": 99}, "must be one of"),
         ({"width": 3, "error": 1e-6}, "Give a larger width"),
     ],

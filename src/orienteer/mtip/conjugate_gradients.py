@@ -1,13 +1,13 @@
 """Conjugate gradients for (T + shift) x = b with many shifts at once, each to a stated residual.
 
-T is symmetric and has no negative eigenvalues.  Started from 0, all shifts search the same spaces, whose
-bases differ by factors only.  So one product T p in each iteration serves every shift (Jegerlehner 1996,
-Frommer 2003); the smallest shift, which is the last to converge, leads.
+T is symmetric and has no negative eigenvalues.  Started from 0, the searches of all shifts run through the
+same Krylov spaces, with bases that differ only by factors.  So one product T p in each iteration serves every
+shift (Jegerlehner 1996, Frommer 2003).  The smallest shift converges last, so its search leads.
 
-Recursions drift away from what they stand for.  At the end every residual b - (T + shift) x is therefore
-computed anew in float64, and shifts which have not kept the tolerance go on from where they are, each with a
-search of its own.  With that, products of single precision reach the residuals of double precision; where
-they gain less than rounding takes, products of double precision take over.
+Residuals computed by recursion drift away from the true ones.  So at the end every residual
+b - (T + shift) x is computed anew in float64, and shifts that miss the tolerance continue from their
+solution, each with a search of its own.  In this way products in single precision reach the residuals of
+double precision.  When rounding costs more than a search gains, products in double precision take over.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,16 +22,16 @@ from orienteer.compute.arrays import Array, array_namespace, is_on_gpu, to_numpy
 from orienteer.errors import OrienteerError
 
 Product: TypeAlias = Callable[[Array], Array]
-# A search in single precision ends here, the first one and those that start anew from what it has left:
-# beyond, rounding delays it more and more.
+# A search in single precision ends at this relative residual (the first one), or at this gain (those that
+# continue from its solution): beyond, rounding delays it more and more.
 _SINGLE_FLOOR, _SINGLE_GAIN = 1e-6, 1e-3
-# It also ends when its residual has not become smaller for so many iterations, and half of those before.
+# It also ends when its residual has not fallen for this many iterations plus half of those until its minimum.
 _PATIENCE = 50
-# So many systems may go on with searches of their own; more of them are quicker together in double precision.
+# Up to this many shifts continue with searches of their own; more are quicker together in double precision.
 _FEW = 2
-# Estimates of recursions are this much below what is asked for, so that the true residual is, too.
+# Recursions aim at this multiple of the tolerance, so that the true residual keeps it, too.
 _RESERVE = 0.5
-# A search that does not make true residuals smaller than this share of them has come to its end.
+# Searches stop helping when true residuals stay above this share of what they were before.
 _LEAST_GAIN = 0.3
 
 
@@ -41,11 +41,11 @@ class ShiftedSolutions:
 
     solutions : (L, ...) float64, in the shape of the right side.
     shifts : (L,) float64.
-    residuals : (L,) float64, \\|b - (T + shift) x\\| / \\|b\\| of what is returned.
+    residuals : (L,) float64, \\|b - (T + shift) x\\| / \\|b\\| of the returned solutions.
     forms : (L,) float64, x.T x.
     converged : (L,) bool, whether the residual keeps the tolerance.
-    iterations : searches along one direction, for all shifts together.
-    products : cubes that were multiplied by T.
+    iterations : steps of all searches together.
+    products : arrays that were multiplied by T.
     """
 
     solutions: Array
@@ -67,8 +67,8 @@ def solve_shifted(
     right_side : b, in any shape.
     shifts : (L,), none of them negative.
     tolerance : largest \\|b - (T + shift) x\\| / \\|b\\|.
-    max_iterations : of all searches together; after them what there is is returned, and says so.
-    quick_product : T in single precision; the same residuals are reached with it, in less time.
+    max_iterations : of all searches together; then the best so far is returned (see ``converged``).
+    quick_product : T in single precision; reaches the same residuals in less time.
     """
     lambdas = np.atleast_1d(np.asarray(shifts, np.float64))
     if lambdas.ndim != 1 or not len(lambdas) or not (np.isfinite(lambdas) & (lambdas >= 0)).all():
@@ -76,12 +76,12 @@ def solve_shifted(
     if not 0 < tolerance < 1:
         raise OrienteerError(f"the tolerance is {tolerance:g}; it must lie between 0 and 1.")
     if max_iterations < 1:
-        raise OrienteerError(f"{max_iterations} iterations are too few to solve anything.")
+        raise OrienteerError(f"at most {max_iterations} iterations were allowed; at least 1 is needed.")
     xp = array_namespace(right_side)
     b = right_side.astype(xp.float64)
     size = _norm(xp, b)
     if not np.isfinite(size):
-        raise OrienteerError("the right side holds values that are not finite.")
+        raise OrienteerError("the right side contains values that are not finite.")
     work = _Work(product, quick_product)
     if size == 0:
         zero, nothing = xp.zeros((len(lambdas), *b.shape)), np.zeros(len(lambdas))
@@ -110,14 +110,14 @@ def solve_shifted(
         if not (spent and has_helped):
             if not work.is_quick:
                 break
-            work.is_quick = False  # rounding eats what single precision gains
+            work.is_quick = False  # rounding undoes the gain of single precision
     return ShiftedSolutions(
         x, lambdas, true.relative, true.forms, true.relative <= tolerance, used, work.products
     )
 
 
 class _Work:
-    """The product in use, and how often it was."""
+    """The product in use, and a count of its uses."""
 
     def __init__(self, product: Product, quick_product: Product | None) -> None:
         self._product, self._quick = product, quick_product
@@ -135,7 +135,7 @@ class _Work:
 
 
 class _Residuals:
-    """True residuals b - (T + shift) x in float64, of those systems that were asked for last."""
+    """True residuals b - (T + shift) x in float64, as last computed for each system (shift)."""
 
     def __init__(self, work: _Work, b: Array, shifts: NDArray[np.float64], size: float) -> None:
         self._work, self._b, self._shifts, self._size = work, b, shifts, size
@@ -144,9 +144,9 @@ class _Residuals:
         self._vectors: dict[int, Array] = {}
 
     def update(self, x: Array, systems: Iterable[int], tolerance: float) -> NDArray[np.int64]:
-        """Compute those of some systems, one by one; those of all that miss the tolerance are returned.
+        """Compute the residuals of some systems, one by one; returns all systems that miss the tolerance.
 
-        Residuals which keep it are not stored.
+        Residual vectors that keep it are not stored.
         """
         xp = array_namespace(self._b)
         for system in systems:
@@ -162,7 +162,7 @@ class _Residuals:
     def accept(
         self, x: Array, trial: Array, systems: NDArray[np.int64], tolerance: float
     ) -> NDArray[np.int64]:
-        """Put trial solutions of some systems into x where they are better; returns as ``update`` does."""
+        """Put trial solutions of some systems into x if they are better; returns as ``update`` does."""
         for system, better in zip(systems, trial, strict=True):
             before, kept = self.relative[system], x[int(system)].copy()
             x[int(system)] = better
@@ -179,10 +179,10 @@ class _Residuals:
 def _search_together(
     work: _Work, b: Array, shifts: NDArray[np.float64], goal: float, max_iterations: int
 ) -> tuple[Array, int]:
-    """One search for all shifts from 0: solutions (L, ...) and iterations.
+    """One search for all shifts, from 0: solutions (L, ...) and iterations.
 
-    zeta[l], the residual of shift l over that of the leading one, falls by the factor ``ratio`` in each
-    iteration.
+    zeta[l] is the residual of shift l over that of the leading shift; each iteration multiplies it by
+    ``ratio``.
     """
     xp = array_namespace(b)
     lead = float(shifts.min())
@@ -198,7 +198,7 @@ def _search_together(
     for iteration in range(max_iterations):
         image = work(p).astype(xp.float64) + lead * p
         curvature = float((p * image).sum())
-        if not curvature > 0:  # rounding, or an operator with negative eigenvalues: nothing more to be had
+        if not curvature > 0:  # rounding, or an operator with negative eigenvalues: no further progress
             return x, iteration
         alpha = rr / curvature
         ratio = 1 / (1 + alpha * above + alpha * beta_before / alpha_before * (1 - ratio))
@@ -224,7 +224,7 @@ def _advance(
     x: Array, p: Array, r: Array, alpha: NDArray[np.float64], zeta: NDArray[np.float64],
     beta: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """x += alpha p, then p = zeta r + beta p, for every shift: in place, in one pass on the GPU."""
+    """For every shift x += alpha p, then p = zeta r + beta p: in place, in one pass on the GPU."""
     if is_on_gpu(x):
         xp = array_namespace(x)
         column = (len(alpha), *(1,) * (x.ndim - 1))
@@ -251,9 +251,9 @@ def _advance_on_gpu() -> Any:
 def _search_each(
     work: _Work, b: Array, shifts: NDArray[np.float64], gains: NDArray[np.float64], max_iterations: int
 ) -> tuple[Array, int]:
-    """A search of its own for each of several systems (B, ...): solutions and iterations.
+    """A separate search for each of several systems (B, ...): solutions and iterations.
 
-    gains : (B,), how much smaller than b the residual has to become.
+    gains : (B,), the residual to reach, relative to b.
     """
     xp = array_namespace(b)
     column = (len(shifts), *(1,) * (b.ndim - 1))

@@ -1,7 +1,7 @@
-"""The radial envelope of an intensity: its radial mean, as smooth as speckles are wide.
+"""The radial envelope of an intensity: its radial mean, smoothed over about the width of a speckle.
 
-What an intensity is divided by must change more slowly than the intensity does.  Otherwise the transform of
-the quotient does not end where the autocorrelation of the particle ends, and nothing could be solved for.
+The envelope must change more slowly than the intensity that is divided by it.  Otherwise the transform of the
+quotient does not end where the autocorrelation of the particle ends, and cannot be solved for.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
-"""Merged slices as normal equations without any grid in between: two non-uniform transforms in one.
+"""Merged slices as normal equations without a grid in between, by non-uniform transforms.
 
-The grid of a deposit interpolates between voxels, which the loop makes up for from generation to generation.
-Here every pixel of every slice counts at the place where it lies.  It takes several times as long.
+The grid of a deposit interpolates between voxels; the loop corrects that from generation to generation.  Here
+every pixel of every slice counts exactly where it lies, which takes several times as long.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from orienteer.reconstruction.orienting.deposit import Deposit
 from orienteer.reconstruction.stopwatch import part
 from orienteer.slicing.patches import PointPatches
 
-# Points that are gathered before they are transformed: a transform costs as much as a million of them.
+# Points that are gathered before they are transformed: each transform costs as much as a million points.
 _POINTS_AT_ONCE = {"cpu": 2**22, "cuda": 2**26}
 # Relative error of the sums.
 _TOLERANCE = 1e-4
@@ -26,7 +26,7 @@ class ExactSums:
     """Sums of the slices of one model.
 
     points_inv_A : (P, 3) float64, scattering vectors of the pixels.
-    counted : (P,) float64, share of its photons that a pixel counts with, so that none is too bright.
+    counted : (P,) float64, share of its photons that each pixel counts with, so that none is too bright.
     turns : (G, 3, 3) float64, symmetry of the particle.
     """
 
@@ -38,7 +38,7 @@ class ExactSums:
     _equations: NormalEquations | None = None
 
     def add(self, matrices: Array, photons: Array, exposure: Array) -> None:
-        """Slices with these matrices (T, 3, 3): merged photons (T, P), and those that the envelope gives."""
+        """Add slices of these matrices (T, 3, 3): merged photons (T, P), and those the envelope predicts."""
         self._waiting.append((matrices, photons, exposure))
         limit = _POINTS_AT_ONCE["cuda" if is_on_gpu(photons) else "cpu"]
         if sum(each[1].size for each in self._waiting) * len(self.turns) >= limit:
@@ -83,7 +83,7 @@ class ExactDeposit(Deposit):
     exact: list[ExactSums] = field(default_factory=list)
 
     def with_model(self, other: Deposit, model: int) -> "ExactDeposit":
-        """With one more model, of which another deposit holds the sums."""
+        """With one more model, whose sums are those of ``model`` in another deposit."""
         assert isinstance(other, ExactDeposit)
         whole = super().with_model(other, model)
         assert isinstance(whole, ExactDeposit)

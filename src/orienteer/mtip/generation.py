@@ -1,4 +1,4 @@
-"""The second half of a generation: from what matched frames have left behind to models that can be sliced."""
+"""The second half of a generation: from the deposits of matched frames to models that can be sliced."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,30 +24,30 @@ from orienteer.reconstruction.model.relative_intensity import (
 from orienteer.reconstruction.model.symmetry import symmetrise_sums
 from orienteer.reconstruction.orienting.deposit import Deposit
 
-# Speckles deviate from their mean by as much as they are bright: a variance of 1 that is spread over the
-# voxels of the autocorrelation.  One over the variance of a voxel is the weight that draws it to the start,
-# if the start is round; the weights that are tried are so many times that.
+# The relative intensity of speckles has a variance of 1, which is spread over the voxels of the
+# autocorrelation.  One over the variance of a voxel is the natural weight that draws it to a round start.
+# The weights that are tried are these multiples of it.
 _TRIED = np.geomspace(0.1, 300, 10)
-# A search needs few iterations where the largest exposure is so many times the weight of 1.  What is exposed
-# more is known to a hundredth of its speckles in any case.
+# Exposure counts up to this multiple of the natural weight, so that conjugate gradients need few iterations.
+# Voxels with more exposure are known to a hundredth of their speckles in any case.
 _MOST_EXPOSED = 100.0
 _MOST_ITERATIONS = 60
-# How far a model moves to what was merged.  Each half is oriented by the other: moving all the way, the
-# halves would be two chains that take turns and know nothing of each other.
+# Share of the way that a model moves to what was merged.  Each half is oriented by the other: if models moved
+# all the way, A would descend from B and B from A, in two alternating chains that drift apart.
 _STEP = 0.7
-# Photons below which a shell says nothing about phasing.
+# Added to the denominator of a shell's share, so that shells of fewer photons are hardly drawn.
 _FEW_PHOTONS = 10.0
-# Dark places of noisy models end here.
+# Lower bound of the relative intensity, for dark places of noisy models.
 _LEAST_INTENSITY = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class HalfSums:
-    """What the frames of a half say about a model.
+    """Sums over the frames of a half, for one model.
 
     equations : normal equations of its relative autocorrelation.
     before : (n, n, n) float64, the autocorrelation that its frames were compared with.
-    photons, exposure : (edge,)^3, what was merged, and what the envelope would have given.
+    photons, exposure : (edge,)^3, photons that were merged, and those that the envelope alone predicts.
     """
 
     equations: NormalEquations
@@ -62,8 +62,8 @@ class Merged:
 
     autocorrelations : (H, n, n, n) float64, of each half.
     halves : what they were made from.
-    regularisation : over the weight that suits a round start and the noise of photons.
-    phased_best : of each half, which of its densities foretells the other half best; empty: there were none.
+    regularisation : in units of the natural weight, which suits a round start and the noise of photons.
+    phased_best : for each half, which of its densities predicts the other half best; empty: none was phased.
     """
 
     autocorrelations: Array
@@ -73,14 +73,14 @@ class Merged:
 
     @property
     def exposure(self) -> Array:
-        """(edge,)^3 photons that the envelope would have given to all frames."""
+        """(edge,)^3 photons of all frames that the envelope alone predicts."""
         return sum(half.exposure for half in self.halves)
 
 
 def sums_of_half(
     grid: RelativeGrid, deposit: Deposit, model: int, group: PointGroup, q_max_inv_A: float
 ) -> HalfSums:
-    """What the frames of a half have left behind for a model."""
+    """The sums of a model from the deposit of a half."""
     assert deposit.models is not None
     sums = symmetrise_sums(both_friedel(deposit.sums[model].finish()), group)
     before = grid.autocorrelation(deposit.models[model]) / grid.sharpening
@@ -93,7 +93,7 @@ def sums_of_half(
 def half_sums(
     grid: RelativeGrid, before: Array, excess: Array, exposure: Array, q_max_inv_A: float
 ) -> HalfSums:
-    """Sums as normal equations, in which very bright places count as if they were less so.
+    """Sums as normal equations, in which the exposure of very bright voxels is reduced.
 
     before : (n, n, n) the autocorrelation whose slices the frames were compared with.
     excess, exposure : (edge,)^3 photons, as of :meth:`RelativeGrid.equations`.
@@ -105,15 +105,15 @@ def half_sums(
 
 
 def most_exposed(grid: RelativeGrid) -> float:
-    """Photons that a voxel of the intensity counts with at most."""
+    """Most photons that a voxel of the intensity counts with."""
     return _MOST_EXPOSED * grid.natural_weight / float(grid.box) ** 3
 
 
 def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -> Merged:
     """Solve the equations of each half, or of all frames.
 
-    Solutions are drawn to a round particle, as far as frames of the other half are then foretold better.
-    Where a half has no frames, because all show junk or another state, nothing is learnt: models stay.
+    Solutions are drawn to a round particle, as far as that predicts the frames of the other half better.
+    If a half has no frames, because all show junk or another state, its model and the other half's stay.
     """
     xp = array_namespace(halves[0].before)
     equations = [half.equations for half in halves]
@@ -136,12 +136,12 @@ def merge_halves(grid: RelativeGrid, halves: list[HalfSums], tolerance: float) -
 
 
 def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> Merged:
-    """Autocorrelations moved towards those of densities, in each shell as far as the other half wants it.
+    """Autocorrelations moved towards those of densities, in each shell as far as the other half supports it.
 
-    phased : of each half, (B, n, n, n) autocorrelations of its densities, of which the best is used.
+    phased : for each half, (B, n, n, n) autocorrelations of its densities; the best of them is used.
 
     What a half has in common with the other is signal.  The share a of the step from J to the phased J' that
-    foretells the photons K of the other half, with exposure E, best is
+    best predicts the photons K of the other half, with exposure E, is
 
         a = sum (K - E J) (J' - J) / sum E (J' - J)^2        over a shell.
     """
@@ -165,7 +165,8 @@ def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> 
         grid.autocorrelation(J + by_shell(share, J) * step.difference) * grid.support
         for J, step in zip(plain, best, strict=True)
     ]
-    # Where shares change quickly from shell to shell, the end of the support takes something away.
+    # Shares that change quickly from shell to shell widen the transform, and the support cuts it off: check
+    # that the result still predicts the other half better.
     worse = [_surprise(grid.intensity(z), other) for z, other in zip(new, others, strict=True)]
     if sum(worse) >= sum(_surprise(J, other) for J, other in zip(plain, others, strict=True)):
         return merged
@@ -176,7 +177,7 @@ def drawn_to_phased(grid: RelativeGrid, merged: Merged, phased: list[Array]) -> 
 class _Step:
     """From a merged intensity to a phased one.
 
-    difference : (edge,)^3; numerator, denominator : (shells + 1,) of the share that foretells the other half.
+    difference : (edge,)^3; numerator, denominator : (shells + 1,) of the share that predicts the other half.
     """
 
     difference: Array
@@ -190,7 +191,7 @@ class _Step:
         return cls(difference, shell_sums(left), shell_sums(other.exposure * difference**2))
 
     def gain(self, width: float) -> float:
-        """How much less the photons of the other half surprise."""
+        """By how much the step lowers the ``_surprise`` of the other half."""
         share = _share(self.numerator, self.denominator, width)
         return float((share * (2 * self.numerator - share * self.denominator)).sum())
 
@@ -198,7 +199,7 @@ class _Step:
 def _share(
     numerator: NDArray[np.float64], denominator: NDArray[np.float64], width: float
 ) -> NDArray[np.float64]:
-    """Shares from 0 to 1, smooth over so many shells; where few photons tell, it is 0."""
+    """Shares from 0 to 1, smoothed over ``width`` shells; near 0 in shells of few photons."""
     from scipy.ndimage import gaussian_filter1d
 
     share = np.clip(smoothed(numerator) / (smoothed(denominator) + _FEW_PHOTONS), 0.0, 1.0)
@@ -206,7 +207,7 @@ def _share(
 
 
 def _surprise(intensity: Array, half: HalfSums) -> float:
-    """Squared distance of the photons of a half from what is expected, over its variance, less a constant."""
+    """Squared distance of the photons of a half from the expected, over the exposure, less a constant."""
     return float((intensity * (half.exposure * intensity - 2 * half.photons)).sum())
 
 
@@ -214,7 +215,7 @@ def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Com
     """Relative intensities of autocorrelations: as they are, and sharpened for slices.
 
     roundness : (edge,)^3, J of a round particle.  Halves agree about its rings in any case, as far as they
-        are exposed, and about nothing elsewhere: what counts is what they have beside that.
+        are exposed; so their agreement is measured relative to it.
     """
     xp = array_namespace(merged[0].exposure)
     n_halves = len(merged[0].autocorrelations)
@@ -239,19 +240,19 @@ def sliceable(grid: RelativeGrid, merged: list[Merged], roundness: Array) -> Com
 
 
 def _expected_of_round(grid: RelativeGrid, merged: Merged, roundness: Array) -> Array:
-    """J that a half of the frames of a round particle would have given, drawn to 1 where they are few."""
+    """J that half of the frames would give for a round particle, drawn to 1 where exposure is low."""
     exposure = merged.exposure / len(merged.halves)
     drawn = merged.regularisation * grid.natural_weight / float(grid.box) ** 3
     return 1 + (roundness - 1) * exposure / (exposure + drawn)
 
 
 def _agreement(halves: list[Array], exposure: Array) -> NDArray[np.float64]:
-    """Correlation of the halves by shell; the centre, a single voxel, is as its neighbour."""
+    """Correlation of the halves by shell; the centre, a single voxel, gets the value of the next shell."""
     agreement = half_correlation(halves[0], halves[-1], exposure)
     agreement[0] = agreement[1]
     return agreement
 
 
 def _bright(intensity: Array) -> Array:
-    """An intensity as float32, dark nowhere."""
+    """An intensity as float32, with a lower bound."""
     return intensity.clip(_LEAST_INTENSITY, None).astype(np.float32)

@@ -1,12 +1,12 @@
-"""How much to regularise, by what frames predict that were left out.
+"""How much to regularise, chosen by how well each half of the frames predicts the other.
 
 Each half of the frames is merged for every regularisation, and judged by the misfit of the other half.  Noise
-that one half has fitted does not help the other, so the sum of both misfits is smallest where the model is
-best.  Sums over frames are all that is needed.  It costs two merges more than the corner of the L-curve, and
-needs no corner.  What it judges is the prediction of pixels, of which most are at low resolution.
+that one half has fitted does not predict the other, so the sum of both misfits is smallest for the best
+model.  Only sums over frames are needed.  It costs two merges more than the corner of the L-curve, but does
+not require the curve to have a corner.  It judges the prediction of pixels, most of them at low resolution.
 
 The weight lambda that is right for a half is right for the whole, too: it is the variance of the noise over
-that of the signal.  Relative to the total weight it is half of it.
+that of the signal.  Relative to the total weight of all frames, it is half of what it is for one half.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class HeldOutChoice:
     """The regularisation that predicts best.
 
     regularisations : (L,) relative to the total weight.
-    predicted : (L,) misfit of each half by the merge of the other, over the sum of w b^2; inf where a search
-        has not converged.
+    predicted : (L,) misfit of both halves, each with the merge of the other, over the sum of w b^2; inf if a
+        search has not converged.
     chosen : index of the smallest.
     halves : the merges of both halves.
     """

@@ -1,15 +1,15 @@
 """How much to regularise: the corner of the L-curve.
 
 For every weight lambda of a Tikhonov term there is a misfit rho = |A x - b| and a size eta = |x - x0|.  While
-lambda falls from large values the misfit falls and the size hardly grows; once x has nothing left to explain
-but noise, the size grows and the misfit hardly falls.  Over log rho and log eta this is the letter L, and its
-corner is where neither prevails.
+lambda falls from large values, the misfit falls and the size hardly grows.  Once only noise is left to
+explain, the size grows and the misfit hardly falls.  Plotted as log eta over log rho, this is the letter L;
+its corner lies between the two regimes.
 
 At the minimum d(rho^2) = -lambda d(eta^2), so the curvature follows from rho, eta and the slope of eta alone
-(Hansen 1992), and the misfit, which is a small difference of large numbers, need not be differentiated.
+(Hansen 1992).  The misfit, a small difference of large numbers, need not be differentiated.
 
-The corner is a good choice where there are many more data than unknowns.  With much noise it tends to too
-large a lambda, with little noise to too small a one, by a factor of 3 to 10.
+The corner is a good choice if there are many more data than unknowns.  With much noise its lambda tends to be
+too large, with little noise too small, by a factor of 3 to 10.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class LCurve:
     curvature : (L,) float64, positive at the corner of an L.
     chosen : index of the chosen lambda in the order in which they were given.
     reason : "corner"; "no corner" if the misfit falls to the end, as without noise, and the smallest lambda
-        is best; "steep" if even the largest lambda lets the noise in; "single" for one lambda.
+        is best; "steep" if even the largest lambda fits noise; "single" for one lambda.
     """
 
     lambdas: NDArray[np.float64]
@@ -77,7 +77,7 @@ def _curvature(
     floor = 1e-300
     t = np.log(lam)
     log_eta = np.log(np.maximum(eta, floor))
-    # Sizes only grow when lambda falls; what rounding makes of a flat end is no slope.
+    # Sizes only grow when lambda falls; a positive slope at a flat end is rounding.
     eta_slope = np.minimum(_derivative(t, log_eta), 0.0)
     # d rho^2 = -lambda d eta^2, hence rho_slope = -lambda (eta / rho)^2 eta_slope.
     weight = lam * (eta / np.maximum(rho, floor)) ** 2

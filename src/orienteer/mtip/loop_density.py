@@ -1,4 +1,4 @@
-"""The density of a model that the loop has come to: that of each half, brought together and averaged."""
+"""The density of a model from the loop: those of both halves, aligned and averaged."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,10 @@ from orienteer.volume.volume import Volume
 
 
 def loop_density(halves: Sequence[LoopPhasing], name: str = "density of the loop") -> Volume | None:
-    """The mean of the densities that the frames of the other half have chosen in each half.
+    """The mean of the halves' densities, each chosen by the frames of the other half; None before phasing.
 
-    halves : the phasings of one model; the halves have one frame of reference, and may differ in where the
-        density lies and in its hand, which no intensity tells.
-    None before they have begun.
+    halves : the phasings of one model.  They share a frame of reference; their densities may differ by a
+        shift and in hand, because the intensity fixes neither.
     """
     chosen = [each.chosen() for each in halves]
     found = [each for each in chosen if each is not None]

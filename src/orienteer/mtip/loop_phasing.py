@@ -1,9 +1,9 @@
 """Phasing inside the loop: densities that follow the autocorrelation from generation to generation.
 
-A density of the right size that explains the intensity knows more than the intensity: its autocorrelation has
-fewer unknowns, is nowhere the transform of a negative intensity, and fills in what no frame has shown.  How
-large the support must be is not known, so that several volumes are phased side by side; the frames of the
-other half tell which of the results to use, and whether any of them.
+A density of the right size that explains the intensity adds information: its autocorrelation has fewer
+unknowns, corresponds to an intensity that is nowhere negative, and fills in what no frame has shown.  The
+right volume of the support is not known, so several volumes are phased side by side.  The frames of the other
+half decide which of the results to use, if any.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ from orienteer.phase.state import PhaseState
 from orienteer.reconstruction.model.radial_profile import RadialProfile
 from orienteer.volume.volume import Volume
 
-# Edge of the box over the diameter; twice would do if the diameter were known well.
+# Edge of the box over the diameter; 2 would be enough if the diameter were known exactly.
 _BOX = 2.2
 # Volumes of the supports that are phased side by side, over that of the ellipsoid of the autocorrelation.
 _VOLUMES = (1.0, 0.7, 0.5, 0.35)
-# The schedule of a new state, and what a state that is carried over gets in every generation.
+# The schedule of a new state, and that of a state carried over from the last generation.
 _FIRST, _NEXT = "120*raar(0.87) 20*er", "20*raar(0.87) 10*er"
-# Brightest speckle that is believed.
+# Upper bound of the relative intensity; anything brighter is taken for an error.
 _BRIGHTEST = 5.0
 
 
@@ -41,12 +41,12 @@ class LoopPhasing:
     """The densities of one model of one half.
 
     grid : of the model.
-    envelope : radial envelope that relative intensities were divided by.
-    measured_inv_A : smallest and largest \\|q\\| that pixels have seen.
+    envelope : radial envelope by which intensities were divided.
+    measured_inv_A : smallest and largest \\|q\\| of the pixels.
     settings : symmetry and diameter of the particle.
-    first : (n, n, n) the first autocorrelation, by which supports begin; None before it.
-    state : B densities on their way, one for each volume; None before the first.
-    best : the one that foretells the frames of the other half best.
+    first : (n, n, n) the first autocorrelation, which gives the first supports; None before it.
+    state : B densities in progress, one for each volume; None before the first generation.
+    best : the density that predicts the frames of the other half best.
     """
 
     grid: RelativeGrid
@@ -59,9 +59,9 @@ class LoopPhasing:
     best: int = 0
 
     def follow(self, autocorrelation: Array) -> Array:
-        """Go on with phasing by the amplitudes of a new autocorrelation (n, n, n).
+        """Continue phasing with the amplitudes of a new autocorrelation (n, n, n).
 
-        Returns the relative autocorrelations (B, n, n, n) float64 of what the densities have come to.
+        Returns the relative autocorrelations (B, n, n, n) float64 of the new densities.
         """
         if self.first is None:
             self.first = autocorrelation
@@ -76,20 +76,20 @@ class LoopPhasing:
         return self._of_densities(course.estimate(self.state))
 
     def chosen(self) -> tuple[Array, Array] | None:
-        """The density (m, m, m) that foretells the other half best, and its support; None: none yet."""
+        """The density (m, m, m) that predicts the other half best, and its support; None: none yet."""
         if self.state is None:
             return None
-        # The last iterations of every generation have put all density inside of the support.
+        # The last iterations of every generation leave density only inside the support.
         support = self.state.support[self.best]
         return self.state.density[self.best] * support, support
 
     @property
     def measured(self) -> Array:
-        """(m, m, m // 2 + 1) bool, where pixels have seen something."""
+        """(m, m, m // 2 + 1) bool, voxels that pixels have measured."""
         return self._known.measured
 
     def arrays(self) -> dict[str, Any]:
-        """What the next generation depends on."""
+        """The arrays that the next generation depends on; empty before the first."""
         if self.state is None:
             return {}
         names = ("density", "support", "background")
@@ -101,7 +101,7 @@ class LoopPhasing:
         }
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
-        """Go on from such arrays."""
+        """Continue from the result of ``arrays``."""
         xp = array_namespace(self.grid.support)
         density, support, background = (xp.asarray(arrays[n]) for n in ("density", "support", "background"))
         volume = np.array(arrays["volume"], dtype=np.float64)
@@ -111,8 +111,8 @@ class LoopPhasing:
     def _of_densities(self, densities: Array) -> Array:
         """(B, n, n, n) float64 relative autocorrelations of densities.
 
-        The quotient of intensity and envelope has a wider transform than the intensity alone: it is made in
-        the box of the model, unless that is smaller than the box of the densities.
+        The quotient of intensity and envelope has a wider transform than the intensity itself.  So it is
+        transformed in the box of the model, unless the box of the densities is larger.
         """
         xp = array_namespace(densities)
         own, is_wide = densities.shape[-1], self.grid.box >= densities.shape[-1]
@@ -123,7 +123,7 @@ class LoopPhasing:
         box = xp.zeros((m, m, m), dtype=xp.float64)
         found = []
         for density in densities:
-            box[:own, :own, :own] = density  # where in the box does not matter
+            box[:own, :own, :own] = density  # a shift does not change the intensity
             transform = transform_of(box)
             relative = xp.minimum((transform.real**2 + transform.imag**2) / envelope, _BRIGHTEST)
             found.append(grid.autocorrelation_of_half(relative) * self.grid.support)
@@ -135,7 +135,7 @@ class LoopPhasing:
         return coarse_grid(self.grid)
 
     def _data(self, autocorrelation: Array) -> PhasingData:
-        """The data of phasing with the amplitudes of an autocorrelation."""
+        """Data for phasing, with the amplitudes of an autocorrelation."""
         known = self._known
         xp = array_namespace(known.amplitudes)
         relative = self.coarse.intensity_of_half(autocorrelation).clip(0, _BRIGHTEST)
@@ -145,12 +145,12 @@ class LoopPhasing:
 
     @cached_property
     def _known(self) -> PhasingData:
-        """What does not change: where there are pixels, and the shape of the first autocorrelation."""
+        """The constant part of the data: measured voxels, and the shape of the first autocorrelation."""
         coarse = self.coarse
         length = distances(centred_axis(coarse.edge, coarse.voxel_inv_A))
         intensity = to_numpy(coarse.intensity(self.first)).clip(0, _BRIGHTEST) * self.envelope(length)
         low, high = self.measured_inv_A
-        half = coarse.voxel_inv_A / 2  # a pixel speaks for voxels up to half a voxel away
+        half = coarse.voxel_inv_A / 2  # a pixel measures voxels up to half a voxel away
         intensity[(length < low - half) | (length > high + half)] = np.nan
         volume = Volume(intensity.astype(np.float32), coarse.voxel_inv_A, "reciprocal")
         known = phasing_data(volume, self.settings, seed=self.seed, device=self.grid.device)
@@ -176,6 +176,6 @@ def coarse_grid(grid: RelativeGrid) -> RelativeGrid:
     m = fast_length(int(np.ceil(_BOX * grid.reach_A / grid.voxel_A)))
     while fast_length(m - 1 + m % 2) != m:
         m = fast_length(m + 1)
-    # A model of few voxels across a speckle has a box that ends before the autocorrelation does.
+    # With few voxels across a speckle, the model's box is too small for the whole autocorrelation.
     reach_A = min(grid.reach_A, (grid.n // 2 + 0.999) * grid.voxel_A)
     return RelativeGrid(m - 1 + m % 2, 1 / (m * grid.voxel_A), reach_A, grid.device)

@@ -1,7 +1,8 @@
-"""Hard matching: of many orientations the one that fits each frame best, streamed in tiles.
+"""Hard matching: for each frame the orientation that fits best, searched tile by tile.
 
-It is the limit of the posterior at temperature 0, and needs no memory for scores: slices are made, or come
-from references, are scored with one matrix product, and forgotten; of every frame the best so far is kept.
+This is the limit of the posterior at temperature 0.  It needs no memory for scores: the slices of a tile are
+made, or come from references, and are scored with one matrix product; only the best row so far of every frame
+is kept.
 """
 
 from dataclasses import dataclass
@@ -18,16 +19,16 @@ from orienteer.reconstruction.orienting.rows import RowSpace
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """The best of all rows for D frames: ``row`` (D,) int64, and its ``score`` (D,) float32, in nats."""
+    """The best row for each of D frames: ``row`` (D,) int64, and its ``score`` (D,) float32, in nats."""
 
     row: Array
     score: Array
 
 
 def match(likelihood: Likelihood, expander: Expander, rows: RowSpace, batch: Batch) -> Matches:
-    """The best row of every frame of a batch; of equal ones the first, in whatever order tiles come.
+    """The best row for every frame of a batch; among equals the first row, whatever the order of the tiles.
 
-    expander : makes slices, or has them (``references.expander.ReferenceExpander``).
+    expander : makes slices, or reads kept ones (``references.expander.ReferenceExpander``).
     """
     xp = array_namespace(batch.fluence)
     best = xp.full(len(batch), -np.inf, dtype=np.float32)

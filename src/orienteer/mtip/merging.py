@@ -1,16 +1,14 @@
 """The autocorrelation that fits frames of known orientation best, for many regularisations at once.
 
-    minimise sum_k w_k |fluence (A x)_k - b_k|^2 + lambda |y|^2 + outside |F x where nothing is known|^2
+    minimise sum_k w_k |fluence (A x)_k - b_k|^2 + lambda |y|^2 + outside |F x beyond the data|^2
 
 over all real y, where x = x0 + support y.  Regularisations are given relative to the total weight of the data
 (see ``NormalEquations.total_weight``), so that they mean the same for any number of frames and unit of
-weights.
+weights.  The right side of the equations for y does not depend on lambda, so one search serves all lambdas.
 
-For y the right side does not depend on lambda, and one search serves all lambdas.
-
-How soon a search ends depends on the weights.  Equal ones are quick, but say little about the weak
-intensities far out; one over the variance, which goes over decades, takes several times as many iterations.
-One over the square root of the mean intensity of the ring lies between them.
+The weights determine how many iterations a search needs.  Equal weights need few, but hardly constrain the
+weak intensities far out.  Weights of one over the variance, which span decades, need several times as many.
+One over the square root of the mean intensity of the ring lies in between.
 """
 
 from collections.abc import Iterable
@@ -35,8 +33,8 @@ Effort = Literal["mixed", "double"]
 class Merge:
     """Autocorrelations for all regularisations, and the one to use.
 
-    autocorrelations : (L, n, n, n) float64, in the order of the regularisations; in the unit of frames at
-        fluence 1, such that their plain transform is the intensity.
+    autocorrelations : (L, n, n, n) float64, in the order of the regularisations; their plain transform is
+        the intensity, in the unit of the frames at fluence 1.
     regularisations : (L,) relative to the total weight.
     misfits : (L,) sum of w |fluence A x - b|^2, with the penalty outside if there is one.
     curve : the L-curve; its ``chosen`` is the one to use.
@@ -63,20 +61,20 @@ def merge(
     """Solve the normal equations for every regularisation.
 
     regularisations : (L,) lambda over the total weight, positive.
-    outside : penalty of what lies beyond the measured sphere, over the total weight.
-    support : (n, n, n), even; where x may be, or how far each voxel may go from the start, in units of the
-        furthest; by default all voxels that have mates.  The regularisation weighs (x - x0) / support.
+    outside : penalty of intensity beyond the measured sphere, relative to the total weight.
+    support : (n, n, n), even; voxels in which x may differ from 0, or how far each may move from the start,
+        relative to the largest; by default all voxels that have mates.  (x - x0) / support is regularised.
     start : (n, n, n) x0, to which the regularisation draws; 0 by default.
     tolerance : largest residual of the solutions, relative to the right side.
-    effort : "mixed" makes the products in single precision, and reaches the same residuals.
+    effort : "mixed" computes products in single precision and reaches the same residuals as "double".
     """
     xp = array_namespace(equations.kernel)
     relative = np.atleast_1d(np.asarray(regularisations, np.float64))
     unit = equations.total_weight
     if not unit > 0:
         raise OrienteerError(
-            "there is nothing to merge: no pixel of any frame has a weight.",
-            "Mask fewer pixels, or let fewer frames be taken for junk.",
+            "there is nothing to merge: no pixel of any frame has a weight above 0.",
+            "Mask fewer pixels, or check why so many frames count as junk.",
         )
     if effort not in ("mixed", "double"):
         raise OrienteerError(f"there is no effort {effort!r}.", "Use 'mixed' or 'double'.")
@@ -104,9 +102,10 @@ def merge(
 
 
 def misfit(equations: NormalEquations, autocorrelation: Array) -> float:
-    """Sum of w |fluence A x - b|^2 of the frames in the sums, with no need for the frames.
+    """Sum of w |fluence A x - b|^2 over the frames, computed from their sums alone.
 
-    With sums of frames that x was not made from it tells how well x predicts; half sets choose by it.
+    With sums of frames that x was not made from, it measures how well x predicts them; half sets choose
+    their regularisation by it.
     """
     return float(misfits(equations, [autocorrelation])[0])
 
@@ -124,15 +123,15 @@ def misfits(equations: NormalEquations, autocorrelations: Iterable[Array]) -> ND
 def _misfits(
     equations: NormalEquations, x0: Array, image: Array, right: Array, solver: ShiftedSolutions
 ) -> NDArray[np.float64]:
-    """|A x - b|^2 for x = x0 + y: that of x0, - 2 y.right + y.T y."""
+    """|A x - b|^2 for x = x0 + y: that of x0, minus 2 y.right, plus y.T y."""
     at_start = float((x0 * (image - 2 * equations.right_side)).sum()) + equations.data_square
     gained = np.array([float((y * right).sum()) for y in solver.solutions])
-    # Differences of sums over all pixels: what lies below their last digits is not known.
+    # These are differences of sums over all pixels: nothing below the last digits of the sums is known.
     return np.maximum(at_start - 2 * gained + solver.forms, 1e-14 * equations.data_square)
 
 
 def _usable(solver: ShiftedSolutions) -> NDArray[np.bool_]:
-    """Solutions that have converged; if none has, the best there are."""
+    """Solutions that have converged; if none has, those within twice the smallest residual."""
     if solver.converged.any():
         return solver.converged
     return np.asarray(solver.residuals <= 2 * solver.residuals.min())
@@ -143,7 +142,7 @@ def _norms(volumes: Array) -> NDArray[np.float64]:
 
 
 def _even(support: Array) -> Array:
-    """The support, if it is even about n // 2; an autocorrelation could not be in any other."""
+    """The support, checked to be even about n // 2, as every autocorrelation is."""
     n = support.shape[0]
     if support.ndim != 3 or len(set(support.shape)) != 1:
         raise OrienteerError(f"the support has shape {tuple(support.shape)}; expected a cube.")

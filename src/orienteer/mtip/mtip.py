@@ -4,7 +4,7 @@ One generation of :class:`Mtip` is the loop of Donatelli, Sethian and Zwart, on 
 likelihoods, posteriors, temperatures, stages, half sets and sentinels.  What differs is the model.  It is the
 autocorrelation of the particle, which ends at the particle's diameter, and frames are merged by solving for
 it.  The solution is drawn towards the autocorrelation of a density that follows it from generation to
-generation, as far as that foretells the frames of the other half.
+generation, as far as that predicts the frames of the other half.
 """
 
 from collections.abc import Mapping
@@ -49,9 +49,9 @@ from orienteer.reconstruction.workspace import Workspace
 from orienteer.source.base import Source
 from orienteer.volume.volume import Volume
 
-# Mean correlation of the halves from which on there is something to phase.
+# Phasing starts once the mean correlation of the halves is above this.
 _WORTH_PHASING = 0.3
-# A round particle has dark rings, but nowhere nothing.
+# Lower bound of the relative intensity of a round particle: its rings are dark, but never 0.
 _LEAST_ROUNDNESS = 0.02
 
 
@@ -67,12 +67,12 @@ class Mtip(Emc):
 
     Arguments are those of :class:`Emc`.
 
-    merges_whole_frames : whether frames leave behind all that they have, and not what slices have not.
+    merges_whole_frames : whether whole frames are merged; else only their difference from the slices is.
     """
 
     settings: MtipSettings
     merges_whole_frames = False
-    # Its envelope has no dark rings, and models have their own.
+    # All models share the envelope, which has no dark rings; the rings of each are in the model itself.
     has_own_means = False
     may_find_symmetry = False
 
@@ -83,15 +83,15 @@ class Mtip(Emc):
         self._phasings: dict[tuple[int, int], LoopPhasing] = {}
         super().__init__(source, settings or MtipSettings(), seed=seed, device=device, mesh=mesh)
         wish = self.settings.references
-        # What costs least is measured, and on the CPU weak frames have other last bits from slices that are
-        # kept: what is deterministic rests on no clock.
+        # "auto" measures times, and on the CPU kept slices change the last bits of the scores of faint
+        # frames.  A deterministic run must not depend on the clock.
         wish = "recompute" if wish == "auto" and self.settings.deterministic else wish
         self.references = ReferenceKeeper(wish, Ranks.among(mesh.half))
 
     # The loop ---------------------------------------------------------------------------------------------
 
     def step(self) -> Step:
-        """One generation; says what came of it, and how slices are had if that is new."""
+        """One generation.  The note of the step also says where slices come from, if that has changed."""
         step = super().step()
         if step.finished:
             step = self._judged(step)
@@ -100,7 +100,7 @@ class Mtip(Emc):
         return replace(step, note=" ".join(said))
 
     def _judged(self, step: Step) -> Step:
-        """The last step, in which the halves agree as far as they do about pixels that oriented no frame."""
+        """The last step, with the agreement of the halves about pixels that oriented no frame."""
         oriented = self.known is None or not self.known.are_all
         if self.n_halves < 2 or self.at_limit or self.course.found_nothing or not oriented:
             return step
@@ -122,7 +122,7 @@ class Mtip(Emc):
         )
 
     def close(self) -> None:
-        """Give windows and files back, together with all ranks; another generation opens them again."""
+        """Release windows and files; all ranks call this together.  The next generation opens them again."""
         self.references.close()
 
     def new_models(self, likelihood: Likelihood, beta: float) -> tuple[list[Deposit], Compressed]:
@@ -140,7 +140,7 @@ class Mtip(Emc):
         return sliceable(self._grid, merged, self._roundness)
 
     def are_nearer(self, found: Compressed) -> bool:
-        """As EMC says; but phased halves agree about more than their frames say, and cannot tell."""
+        """As in EMC; but always true after phasing, which makes halves agree about more than their frames."""
         return bool(self._phasings) or super().are_nearer(found)
 
     def _merge(self, deposits: list[Deposit], model: int) -> Merged:
@@ -150,7 +150,7 @@ class Mtip(Emc):
         return merge_halves(grid, halves, self.settings.tolerance)
 
     def _phase(self, merged: Merged, model: int) -> Merged:
-        """Let the densities of each half follow its autocorrelation, which is then drawn to theirs."""
+        """Phase the densities of each half, and draw its autocorrelation towards that of the densities."""
         if not self.settings.phasing or self.n_halves < 2 or self._is_too_early(model):
             return merged
         phased = [self._phasing(half, model).follow(z) for half, z in enumerate(merged.autocorrelations)]
@@ -169,7 +169,7 @@ class Mtip(Emc):
         return is_first or not np.mean(self.half_correlation[2:radius]) > _WORTH_PHASING
 
     def new_expander(self, half: int) -> Expander:
-        """What has the slices that the frames of a half meet: anew or from references, as costs less."""
+        """What provides the slices for the frames of a half: made anew or kept, whichever costs less."""
         work, plan = self.work, self.plan
         n_frames = max(int(self.frames.is_here[work.frames_of(each)].sum()) for each in range(self.n_halves))
         at_once = max(1, min(n_frames, plan.batch_frames))
@@ -184,13 +184,13 @@ class Mtip(Emc):
         return self.references.expander(models, work.points, junk, work.rows, reading)
 
     def new_deposit(self, work: Workspace, half: int) -> Deposit:
-        """Room for what the frames of a half leave behind."""
+        """An empty deposit for the frames of a half."""
         deposit = super().new_deposit(work, half)
         if self.merges_whole_frames:
             return replace(deposit, models=None)
         if self.settings.merging == "grid":
             return deposit
-        # Shells are as bright as all frames of the half together make them.
+        # Exposure of a pixel: the photons of all frames of the half, spread evenly over its shell.
         radius = np.maximum(np.arange(work.shell.max() + 1.0), 0.5)
         photons = np.bincount(work.shell, to_numpy(work.pixel_weights)) * len(work.frames_of(half))
         exposure = (photons / (4 * np.pi * radius**2))[work.shell]
@@ -203,14 +203,15 @@ class Mtip(Emc):
 
     @property
     def sums_in_any_order(self) -> bool:
-        """As of :class:`Emc`; on the CPU always, where it costs little.
+        """As in :class:`Emc`, but always true on the CPU, where it costs little.
 
-        Phasing goes another way after the smallest difference: ranks could not come to the same otherwise.
+        Phasing amplifies the smallest difference: without this, the result would depend on the number of
+        ranks.
         """
         return self.settings.deterministic or self.device == "cpu"
 
     def round_slice(self) -> Array:
-        """(P,) float32, every slice of a round particle: its radial mean over the envelope."""
+        """(P,) float32, any slice of a round particle: the radial mean divided by the envelope."""
         return self._round_at(self.work.length_inv_A).astype(np.float32)
 
     def radial_mean(self, length_inv_A: NDArray[Any]) -> NDArray[np.float64]:
@@ -242,13 +243,13 @@ class Mtip(Emc):
         self._phasings = {}
 
     def take_models(self, found: Compressed) -> None:
-        """Go on with new models; where their number has changed, phasing begins anew."""
+        """Go on with new models; if their number has changed, phasing begins anew."""
         if self.models is not None and found.models.shape[1] != self.models.shape[1]:
             self._phasings = {}
         super().take_models(found)
 
     def densities(self) -> list[Volume]:
-        """The density of each model as the loop has it, in arbitrary units; none before it phases."""
+        """The density of each model from the loop, in arbitrary units; an empty list before it phases."""
         found = []
         for model in range(self.n_models):
             halves = [self._phasings[key] for key in sorted(self._phasings) if key[1] == model]
@@ -291,5 +292,5 @@ class Mtip(Emc):
 
 
 def _seed_of(seed: int, half: int, model: int) -> int:
-    """Densities of the halves begin differently: what the data leave open must not be alike in both."""
+    """A different seed for each half: what the data leave open must not be the same in both."""
     return int(np.random.SeedSequence(seed, spawn_key=(3, half, model)).generate_state(1, np.uint32)[0])

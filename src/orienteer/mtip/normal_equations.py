@@ -1,21 +1,21 @@
-"""What frames of known orientation say about the autocorrelation of the particle: normal equations as sums.
+"""Normal equations of the particle's autocorrelation, from frames of known orientation, as sums.
 
-The intensity is the transform of the autocorrelation x, which is real and even and lives on a cube of voxels:
+The intensity is the transform of the autocorrelation x, which is real, even and sampled on a cube of voxels:
 
     (A x)_k = sum_v  x_v  exp(2 pi i q_k . r_v)        r_v = voxel_A (index - n // 2), q = 1/d
 
-Frames show b_k = fluence * (A x)_k with noise.  To minimise  sum_k w_k |fluence (A x)_k - b_k|^2  two sums
-over all pixels of all frames are needed, and no more:
+Frames show b_k = fluence * (A x)_k with noise.  Minimising  sum_k w_k |fluence (A x)_k - b_k|^2  requires
+only two sums over all pixels of all frames:
 
     kernel_d     = sum_k  w_k fluence^2    cos(2 pi q_k . r_d)      d: differences of two voxels, (2n - 1)^3
     right_side_v = sum_k  w_k fluence b_k  cos(2 pi q_k . r_v)      n^3
 
-The normal matrix is (A* W A)_vv' = kernel_(v - v'), so it is never stored (see ``toeplitz``).  Both are plain
-sums without any other factor: sums of batches, half sets and ranks add up.
+The normal matrix is (A* W A)_vv' = kernel_(v - v'), so it is never stored (see ``toeplitz``).  Kernel and
+right side are plain sums without any other factor, so those of batches, half sets and ranks can be added.
 
-Both cosines come from one transform.  The strengths c = w fluence^2 + i w fluence b have a transform
-X_d = Q_d + i R_d, in which Q and R of real strengths turn into their conjugates at -d; so the mean of X_d and
-X_-d is Re Q_d + i Re R_d.
+Both cosine sums come from one complex transform.  The strengths c = w fluence^2 + i w fluence b have the
+transform X_d = Q_d + i R_d.  Q and R, transforms of real strengths, are conjugated at -d; so the mean of X_d
+and X_-d is Re Q_d + i Re R_d.
 """
 
 from dataclasses import dataclass
@@ -28,20 +28,20 @@ from orienteer.compute.ranks.comm import Comm
 from orienteer.errors import OrienteerError
 from orienteer.fourier.nonuniform import NonuniformTransform, Precision, least_tolerance
 
-# Points that are transformed together, for which some hundred bytes each are needed.
+# Points that are transformed together; each needs some hundred bytes.
 _POINTS_AT_ONCE = {"cpu": 2**23, "cuda": 2**26}
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
-    """Sums over the pixels of frames; immutable, ``+`` joins those of two sets of frames.
+    """Sums over the pixels of frames; immutable.  ``+`` adds those of two sets of frames.
 
     kernel : (2n - 1, 2n - 1, 2n - 1) float64, even, difference 0 at index n - 1.
     right_side : (n, n, n) float64, centre at n // 2.
     voxel_A : edge of a voxel.
     data_square : sum of w b^2.
-    n_values : pixels of frames with a weight.
-    q_max_inv_A : largest \\|q\\| of them.
+    n_values : pixels of frames with a weight above 0.
+    q_max_inv_A : largest \\|q\\| of these.
     """
 
     kernel: Array
@@ -104,14 +104,14 @@ class NormalEquations:
     ) -> "NormalEquations":  # fmt: skip
         """The sums with K more frames of P pixels.
 
-        frames : (K, P), what was measured, in any unit; NumPy or CuPy, as the sums are.
-        points_inv_A : (P, 3) scattering vectors of the pixels, as of a particle that is not turned.
+        frames : (K, P), measured values in any unit; NumPy or CuPy, as the sums are.
+        points_inv_A : (P, 3) scattering vectors of the pixels, for a particle that is not turned.
         matrices : (K, 3, 3), the transposes of the rotations of the particle.
         weights : (K, P), (K, 1) or (P,), 1 by default: one over the variance, times the probability of the
             orientation.  A pixel of weight 0 is left out, whatever it holds.
         fluence : (K,), 1 by default.
-        tolerance : relative error of the sums.  It is relative to the strongest pixels: weights of one over
-            the variance keep the weak ones from drowning in it.
+        tolerance : error of the sums, relative to the strongest pixels.  Weights of one over the variance
+            keep weak pixels above it.
         points_at_once : pixels that are transformed together; 0: as many as suit the device.
         """
         xp = array_namespace(frames)
@@ -148,25 +148,25 @@ class NormalEquations:
         values = xp.where(used, frames, 0.0).astype(xp.float64)
         if not bool(xp.isfinite(values).all()):
             raise OrienteerError(
-                "frames hold values that are not finite where their weight is not 0.",
+                "frames contain values that are not finite in pixels whose weight is not 0.",
                 "Give such pixels the weight 0, or mask them.",
             )
         of_kernel = (weights * fluence[:, None] ** 2).ravel()
         of_data = (weights * fluence[:, None] * values).ravel()
-        # Both parts of a strength have to be of one size, or the weaker drowns in the error of the other.
+        # Scale both parts of the strengths to one size: the smaller would drown in the error of the larger.
         sizes = float(xp.linalg.vector_norm(of_kernel)), float(xp.linalg.vector_norm(of_data))
         scale = sizes[1] / sizes[0] if min(sizes) > 0 else 1.0
 
         q_max = float((xp.linalg.vector_norm(q, axis=1) * used.ravel()).max()) if q.size else 0.0
         if q_max * self.voxel_A > 0.5 * (1 + 1e-6):
-            # There a wave is the same on the voxels as another one of lower frequency.
+            # Beyond this, a wave has the same values on the voxels as one of lower frequency.
             raise OrienteerError(
-                f"pixels reach {q_max:.4g} 1/A, but voxels of {self.voxel_A:.4g} A end at "
+                f"pixels reach {q_max:.4g} 1/A, but voxels of {self.voxel_A:.4g} A hold only up to "
                 f"{0.5 / self.voxel_A:.4g} 1/A.",
-                f"Use voxels of {0.5 / q_max:.4g} A or less, or give pixels beyond the weight 0.",
+                f"Use voxels of {0.5 / q_max:.4g} A or less, or give the pixels beyond that the weight 0.",
             )
         n = self.n
-        # Half of the error for each of the two that come from one transform.
+        # Kernel and right side come from one transform: each gets half of the error.
         transform = NonuniformTransform(
             2 * n - 1, q * self.voxel_A, tolerance=tolerance / 2, precision=precision
         )

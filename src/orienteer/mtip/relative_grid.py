@@ -1,15 +1,15 @@
-"""Between the relative intensity on a grid and its transform, the relative autocorrelation.
+"""From the relative intensity on a grid to its transform, the relative autocorrelation, and back.
 
-Frames are matched with the intensity over its radial envelope, J = I / envelope.  There every photon counts
-the same, so that the normal equations are well conditioned and one regularisation suits all resolutions.  An
-envelope that changes slowly from speckle to speckle leaves the transform of J where the autocorrelation of
-the particle is: within its diameter.
+Frames are matched with the intensity over its radial envelope, J = I / envelope.  In these units every photon
+counts the same, so the normal equations are well conditioned and one regularisation suits all resolutions.
+As long as the envelope changes slowly from speckle to speckle, the transform of J stays where the particle's
+autocorrelation is: within the diameter.
 
     J_g = sum_v z_v cos(2 pi q_g . r_v)        grid spacing 1 / box, r_v = box / m (index - n // 2)
 
-Slices are interpolated from J between the voxels around a point, which multiplies z by the transform of a
-triangle, sinc(r / box)^2 along each axis.  Slices of the transform of z / sinc^2 have no such error; what is
-left are the aliases of a triangle, which fall with the square of the oversampling (box over diameter).
+Slices are interpolated linearly between the voxels of J, which multiplies z by the transform of a triangle,
+sinc(r / box)^2 along each axis.  Slices of the transform of z / sinc^2 have no such error.  What remains are
+the aliases of the triangle, which fall with the square of the oversampling (box over diameter).
 """
 
 from dataclasses import dataclass
@@ -28,10 +28,10 @@ from orienteer.phase.half_grid import density_of
 
 @dataclass(frozen=True, eq=False)
 class RelativeGrid:
-    """A grid of the relative intensity and the voxels of its autocorrelation.
+    """A grid of the relative intensity, and the voxels of its autocorrelation.
 
     edge : odd number of voxels along an edge of the intensity, q = 0 at edge // 2.
-    voxel_inv_A : of the intensity; the box of the autocorrelation is one over it.
+    voxel_inv_A : of the intensity; its inverse is the box of the autocorrelation.
     reach_A : the autocorrelation ends at this distance.
     """
 
@@ -42,7 +42,7 @@ class RelativeGrid:
 
     @cached_property
     def box(self) -> int:
-        """m, voxels along an edge of the box in which transforms are made."""
+        """m, voxels along an edge of the box that is transformed."""
         return fast_length(self.edge)
 
     @property
@@ -57,15 +57,15 @@ class RelativeGrid:
 
     @cached_property
     def support(self) -> Array:
-        """(n, n, n) bool, where the autocorrelation may be."""
+        """(n, n, n) bool, voxels in which the autocorrelation may differ from 0."""
         return to_device(autocorrelation_support(self.n, self.voxel_A, self.reach_A), self.device)
 
     @cached_property
     def spread(self) -> Array:
         """(n, n, n) standard deviation of each voxel before any frame was seen, in units of the largest.
 
-        Distances r are as frequent in a ball as its overlap with itself after a shift by r, and so many
-        products of random densities add up in a voxel.
+        Assumes random density in a ball.  The number of products that add up in a voxel at distance r is the
+        overlap of the ball with itself after a shift by r.
         """
         x = distances(centred_axis(self.n, self.voxel_A) / self.reach_A)
         overlap = np.maximum(1 - 1.5 * x + 0.5 * x**3, 0)
@@ -73,12 +73,12 @@ class RelativeGrid:
 
     @cached_property
     def natural_weight(self) -> float:
-        """One over the variance that speckles of full contrast give to the voxel in the middle."""
+        """One over the variance of the central voxel for speckles of full contrast."""
         return float((self.spread**2).sum())
 
     @cached_property
     def sharpening(self) -> Array:
-        """(n, n, n) float64, one over the transform of the triangles that slices interpolate with."""
+        """(n, n, n) float64, one over the transform of the triangle of linear interpolation."""
         axis = 1 / np.sinc((np.arange(self.n) - self.n // 2) / self.box) ** 2
         return to_device(axis[:, None, None] * axis[:, None] * axis, self.device)
 
@@ -99,7 +99,7 @@ class RelativeGrid:
         return self._transformed(wrapped)[..., : m // 2 + 1] * float(m) ** 3
 
     def autocorrelation(self, intensity: Array) -> Array:
-        """z (n, n, n) float64 of J (edge, edge, edge), which is round beyond its cube."""
+        """z (n, n, n) float64 of J (edge, edge, edge), which is taken to be 1 beyond its cube."""
         return self.round_start() + self._around(intensity - 1, self.n) / float(self.box) ** 3
 
     def autocorrelation_of_half(self, intensity: Array) -> Array:
@@ -116,14 +116,14 @@ class RelativeGrid:
     def equations(
         self, intensity: Array, excess: Array, exposure: Array, q_max_inv_A: float
     ) -> NormalEquations:
-        """What merged slices say about z: normal equations of frames whose pixels lie on the grid.
+        """Normal equations for z from merged slices, as if all pixels lay on the grid.
 
         intensity : (edge,)^3 J of the model whose slices were compared with the frames, not sharpened.
-        excess : (edge,)^3 photons that the frames have more than these slices expect.
-        exposure : (edge,)^3 photons that the envelope alone would have given.
+        excess : (edge,)^3 photons of the frames minus those that the slices predict.
+        exposure : (edge,)^3 photons that the envelope alone predicts.
 
-        Frames in which the slices are right leave no excess, wherever their pixels lie between the voxels:
-        there the solution stays put.
+        Where the slices are right, the excess is zero, wherever pixels lie between the voxels: there the
+        solution does not move.
         """
         xp = array_namespace(exposure)
         expected = exposure * intensity
@@ -136,7 +136,7 @@ class RelativeGrid:
     def _around(self, cube: Array, n: int) -> Array:
         """sum_g cube_g cos(2 pi q_g . r_v) (n, n, n) for voxels around the origin.
 
-        What is asked for beyond the box comes around: on the points of the grid waves are the same there.
+        The sum is periodic in the box, so voxels beyond it are taken from the other side.
         """
         m = self.box
         xp = array_namespace(cube)
@@ -145,7 +145,7 @@ class RelativeGrid:
         return self._transformed(wrapped)[self._places(n, m)] * float(m) ** 3
 
     def _transformed(self, even: Array) -> Array:
-        """(m, m, m) inverse transform of an even real cube, which half of it tells."""
+        """(m, m, m) inverse transform of an even real cube, computed from half of it."""
         return density_of(even[..., : self.box // 2 + 1])
 
     def _places(self, n: int, m: int) -> tuple[Array, Array, Array]:
@@ -154,9 +154,9 @@ class RelativeGrid:
 
 
 def slicing_error(oversampling: float) -> float:
-    """Relative L2 error of speckles in slices of a sharpened grid with so many voxels across a speckle.
+    """Relative L2 error of speckles in slices of a sharpened grid with this many voxels across a speckle.
 
-    For distances that are as frequent as in a ball; compact particles have fewer large ones, and less error.
+    It assumes distances as frequent as in a ball; a compact particle has fewer large ones, and less error.
 
     >>> round(slicing_error(4.0), 3)
     0.04
@@ -165,5 +165,5 @@ def slicing_error(oversampling: float) -> float:
 
 
 def _wrapped(n: int, m: int) -> NDArray[np.int64]:
-    """Places in a box of m voxels, the origin first, of n voxels around the origin."""
+    """Indices, in a box of m voxels with the origin at 0, of n voxels around the origin."""
     return (np.arange(n) - n // 2) % m

@@ -1,4 +1,4 @@
-"""The ``[mtip]`` section: the settings of the engine, and of what M-TIP adds to it."""
+"""The ``[mtip]`` section: the settings of the engine, and those that M-TIP adds."""
 
 from typing import ClassVar, Literal
 
@@ -9,21 +9,21 @@ from orienteer.reconstruction.settings import EmcSettings
 
 
 class MtipSettings(EmcSettings):
-    """Blind reconstruction of the autocorrelation, with phasing inside of the loop."""
+    """Blind reconstruction of the autocorrelation, with phasing inside the loop."""
 
     may_change: ClassVar[frozenset[str]] = EmcSettings.may_change | {"references"}
 
     phasing: bool = Field(
-        default=True, description="Draw the autocorrelation towards that of a density, phased in the loop."
+        default=True, description="Draw the autocorrelation towards that of a density phased in the loop."
     )
     merging: Literal["grid", "exact"] = Field(
         default="grid",
-        description="Through a grid between whose voxels slices lie; or pixel by pixel, which takes longer.",
+        description="Merge frames by interpolation on a grid, or exactly, pixel by pixel, which is slower.",
     )
     tolerance: float = Field(
-        default=1e-3, gt=1e-12, lt=0.1, description="Residual at which the search for a merge ends."
+        default=1e-3, gt=1e-12, lt=0.1, description="Relative residual at which the solver of a merge stops."
     )
     references: Wish = Field(
         default="auto",
-        description="Slices: made anew for each batch, or kept by each rank, node, all ranks or on disk.",
+        description="Make slices anew for each batch, or keep a copy per rank, node or run, or on disk.",
     )

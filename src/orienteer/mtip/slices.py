@@ -2,14 +2,14 @@
 
     I(q) = sum_v  A_v  cos(2 pi q . r_v)        r_v = voxel_A (index - n // 2), q = 1/d
 
-An intensity is real and the same at q and -q, whatever A: of A only the even part is seen.  There is no other
-factor, so slices of a merged autocorrelation are in the unit of the frames at fluence 1.
+An intensity is real and the same at q and -q, whatever A is: only the even part of A enters.  There is no
+other factor, so slices of a merged autocorrelation are in the unit of the frames at fluence 1.
 
-``slice_exactly`` is a non-uniform transform for every list of points.  Its error is relative to all
-intensities, of which those near q = 0 are by far the largest: for the weak ones far out it has to be small.
-``IntensitySlicer`` transforms A once, to a finer grid from which any number of slices are interpolated with a
-few taps.  That is local, so its error holds in each shell by itself, within a factor of two, as long as the
-intensity does not fall by decades over one speckle.
+``slice_exactly`` makes a non-uniform transform for every list of points.  Its error is relative to all
+intensities together, and those near q = 0 are by far the largest: choose a small one if the weak intensities
+far out matter.  ``IntensitySlicer`` transforms A once, to a finer grid, and interpolates any number of slices
+from it with a few taps.  Interpolation is local, so its error holds in each shell by itself, within a factor
+of two, as long as the intensity does not fall by decades over one speckle.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from orienteer.fourier.sampled_transform import SampledTransform
 
 # Points that are transformed together.
 _POINTS_AT_ONCE = {"cpu": 2**23, "cuda": 2**26}
-# Interpolation gets so much of the error; the rest is for rounding.
+# Share of the error that interpolation may take; the rest is for rounding.
 _SHARE = 0.8
 
 
@@ -71,10 +71,10 @@ def slice_exactly(
 
 @dataclass(frozen=True, eq=False)
 class IntensitySlicer:
-    """Slices of one autocorrelation, or of two at the price of one, by interpolation.
+    """Slices of one autocorrelation, or of two at the cost of one, by interpolation.
 
-    transform : the finer grid and its kernel.  A grid holds complex numbers and intensities are real: the
-        imaginary part has room for those of a second autocorrelation, that of the other half set, say.
+    transform : the finer grid and its kernel.  The grid is complex and intensities are real, so its imaginary
+        part can hold those of a second autocorrelation, for example that of the other half set.
     n_models : 1 or 2.
     """
 
@@ -88,18 +88,18 @@ class IntensitySlicer:
     ) -> Self:  # fmt: skip
         """Transform one autocorrelation (n, n, n), or two (2, n, n, n), on their device.
 
-        q_max_inv_A : largest \\|q\\| that will be asked for; by default 1 / (2 voxel_A), where voxels end.
+        q_max_inv_A : largest \\|q\\| of any slice; by default 1 / (2 voxel_A), the most that voxels can hold.
         error : relative L2 error of intensities over any set of many points, 1e-6 to 0.1.
-        width : taps per axis; by default what makes the product of grid and taps smallest.
+        width : taps per axis; by default the width with the smallest product of grid and taps.
         """
         _check_cube(autocorrelations, voxel_A, several=True)
         q_max = 0.5 / voxel_A if q_max_inv_A is None else q_max_inv_A
         if not 0 < q_max * voxel_A <= 0.5 * (1 + 1e-6):
             raise OrienteerError(
-                f"voxels of {voxel_A:g} A end at {0.5 / voxel_A:.4g} 1/A; {q_max:.4g} 1/A cannot be sliced."
+                f"voxels of {voxel_A:g} A reach {0.5 / voxel_A:.4g} 1/A; {q_max:.4g} 1/A cannot be sliced."
             )
         if not 1e-6 <= error <= 0.1:
-            raise OrienteerError(f"the error {error:g} cannot be promised; it must lie between 1e-6 and 0.1.")
+            raise OrienteerError(f"the error is {error:g}; it must lie between 1e-6 and 0.1.")
         kernel = _choose_kernel(_SHARE * error, width)
         models = autocorrelations if autocorrelations.ndim == 4 else autocorrelations[None]
         grid, spacing, centre = _fine_grid(models, voxel_A, kernel, q_max)
@@ -136,8 +136,8 @@ def _fine_grid(
 ) -> tuple[Array, float, int]:
     """The corrected grid (m, m, m) complex64, its spacing in 1/A and the index of q = 0.
 
-    Transforms are made in float64: in float32 their rounding errors, which are relative to the intensity at
-    q = 0, would be seen far out.
+    Transforms are made in float64: rounding errors of float32 are relative to the intensity at q = 0, and
+    would be visible far out.
     """
     from scipy.fft import next_fast_len
 
@@ -156,7 +156,7 @@ def _fine_grid(
         values = values * correction[:, None, None] * correction[:, None] * correction
         extended = xp.zeros((n_fine,) * 3, dtype=xp.float64)
         extended[places[:, None, None], places[:, None], places] = values
-        # The real part belongs to the even part of the autocorrelation, which is all that an intensity shows.
+        # The real part belongs to the even part of the autocorrelation, the only one that matters here.
         parts.append(_transform(extended).real[kept[:, None, None], kept[:, None], kept])
     grid = parts[0] + 1j * (parts[1] if len(parts) == 2 else 0.0)
     return xp.ascontiguousarray(grid.astype(xp.complex64)), spacing, centre
@@ -180,6 +180,6 @@ def _check_cube(array: Array, voxel_A: float, *, several: bool) -> None:
     if array.dtype.kind != "f":
         raise OrienteerError(f"the autocorrelation is {array.dtype}; it must be real.")
     if not bool(array_namespace(array).isfinite(array).all()):
-        raise OrienteerError("the autocorrelation holds values that are not finite numbers.")
+        raise OrienteerError("the autocorrelation contains values that are not finite numbers.")
     if not 0 < voxel_A < np.inf:
         raise OrienteerError(f"the voxel is {voxel_A:g} A; it must be positive and finite.")

@@ -1,7 +1,7 @@
-"""Where an autocorrelation may be: within the particle's largest distance, and only in mates.
+"""Where an autocorrelation may differ from 0: within the particle's largest distance, in pairs of voxels.
 
-An autocorrelation is even.  With an even number of voxels along an edge the first layers have no mates on
-the other side of the centre, so nothing may be there.
+An autocorrelation is even.  With an even number of voxels along an edge, the first layers have no mates on
+the other side of the centre, so they must be 0.
 """
 
 from typing import Any
@@ -24,7 +24,9 @@ def autocorrelation_support(
     (array([False,  True,  True,  True]), array([False,  True,  True,  True, False]))
     """
     if n < 2 or not 0 < voxel_A < np.inf:
-        raise OrienteerError(f"{n} voxels of {voxel_A:g} A are no box for an autocorrelation.")
+        raise OrienteerError(
+            f"{n} voxels of {voxel_A:g} A are no box for an autocorrelation: give 2 or more of positive size."
+        )
     axis = centred_axis(n)
     has_mate: NDArray[Any] = np.abs(axis) <= (n - 1) // 2
     support: NDArray[np.bool_] = has_mate[:, None, None] & has_mate[:, None] & has_mate

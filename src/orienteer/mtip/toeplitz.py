@@ -1,10 +1,11 @@
-"""The normal matrix of a merge as a product: a convolution with the kernel, by transforms with zeros around.
+"""Product with the normal matrix of a merge: a convolution with the kernel, by zero-padded transforms.
 
     (T x)_v = s_v sum_v' (kernel_(v - v') + outside * h_(v - v')) s_v' x_v'
 
-s is the support, 1 where x may be and 0 elsewhere.  h penalises what x has at frequencies that no pixel has
-measured: x* h x is the share of |x|^2 beyond a radius in the cube of frequencies, so ``outside`` has the unit
-of a Tikhonov weight.  It is a factor within the same transforms and costs nothing.
+s is the support, 1 where x may differ from 0, and 0 elsewhere.  h penalises the power of x at frequencies
+that no pixel has measured: x* h x is the part of |x|^2 beyond a radius in the cube of frequencies, so
+``outside`` has the unit of a Tikhonov weight.  The penalty is a factor within the same transforms and costs
+nothing.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from orienteer.compute.machine import usable_cores
 from orienteer.errors import OrienteerError
 from orienteer.fourier.nonuniform import Precision
 
-# Memory of the transforms that are made at a time, one being the least.
+# Memory for transforms that are made together; at least one is made.
 _BATCH_BYTES = {"cpu": 2**26, "cuda": 2**32}
 
 
@@ -27,7 +28,7 @@ class ToeplitzProduct:
 
     kernel : (2n - 1,)^3 real, even, difference 0 at index n - 1.
     support : (n, n, n), where x may differ from 0; everywhere by default.
-    outside, radius : weight of the penalty, and the radius in periods per voxel from which on it holds.
+    outside, radius : weight of the penalty, and the radius in periods per voxel beyond which it applies.
     precision : of the transforms and of the result.
     """
 
@@ -45,7 +46,7 @@ class ToeplitzProduct:
         self._on_gpu = is_on_gpu(kernel)
         xp = array_namespace(kernel)
         if support is not None and tuple(support.shape) != (self.n,) * 3:
-            raise OrienteerError(f"the support has shape {tuple(support.shape)}, the cube has {self.n}^3.")
+            raise OrienteerError(f"the support has shape {tuple(support.shape)}; expected {self.n}^3.")
         self.support: Array | None = None if support is None else xp.asarray(support).astype(self.dtype)
         self.box = fast_length(size)
         spectrum = self._transform(_wrapped(kernel, self.box)).real  # an even kernel has a real transform
@@ -77,13 +78,13 @@ class ToeplitzProduct:
         return out.reshape(volumes.shape)
 
     def _transform(self, x: Array) -> Array:
-        """Transforms (..., m, m, m // 2 + 1) of cubes with zeros around."""
+        """Transforms (..., m, m, m // 2 + 1) of zero-padded cubes."""
         m = self.box
         if self._on_gpu:
             return array_namespace(x).fft.rfftn(x, s=(m, m, m), axes=(-3, -2, -1))
         from scipy.fft import fft, rfft
 
-        # Axis by axis, so that lines which hold nothing but zeros are not transformed.
+        # Axis by axis, so that lines of zeros are not transformed.
         options: dict[str, Any] = {"n": m, "workers": usable_cores()}
         return fft(fft(rfft(x, axis=-1, **options), axis=-2, **options), axis=-3, **options)
 
@@ -95,7 +96,7 @@ class ToeplitzProduct:
             return cubes[..., :n, :n, :n]
         from scipy.fft import ifft, irfft
 
-        # After each axis only the n voxels that are wanted are kept.
+        # After each axis keep only the n voxels that are needed.
         options: dict[str, Any] = {"workers": usable_cores(), "overwrite_x": True}
         lines = ifft(transform, axis=-3, **options)[..., :n, :, :]
         lines = ifft(lines, axis=-2, **options)[..., :n, :]

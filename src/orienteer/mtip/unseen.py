@@ -1,16 +1,16 @@
-"""How far the halves agree about pixels that no frame was oriented by.
+"""How far the halves agree about pixels that oriented no frame.
 
-Both halves begin with the same random model, and frames of each are oriented by the model of the other.  A
-dim frame is drawn to where its noise is like the speckles of that model, and brings this likeness into the
-model of its own half: what halves began with, or have made up since, they come to share, and then agree about
-it.  Solutions that end at the diameter of the particle, and densities behind them, spread it to the shells
-around.
+Both halves begin with the same random model, and the frames of each are oriented by the model of the other.
+A dim frame is drawn to poses in which its noise resembles the speckles of that model, and carries this
+resemblance into the model of its own half.  So the halves come to share, and agree about, what they began
+with or have made up since.  Autocorrelations that end at the particle's diameter, and densities, spread such
+errors to neighbouring shells.
 
-So, when a run is over, frames are oriented a few times more, each time without some of the rings of their
-pixels, and are merged as they are, with all of them.  What they bring to the rings that were left out has met
-neither noise nor model: the halves can have nothing in common there but the particle.  All rings together,
-each from the time when it was left out, tell how far the halves agree.  Poses that were found without a part
-of the pixels are a little less sure than those of the result, so the answer errs on the careful side.
+So, when a run is over, the frames are oriented four times more, each time without every fourth ring of their
+pixels, and are merged with all pixels, as they are.  The pixels of the rings that were left out had no part
+in choosing the orientation, so there the halves can have nothing in common but the particle.  All rings
+together, each from the pass that left it out, show how far the halves agree.  Poses found with fewer pixels
+are a little less certain than those of the result, so the answer is slightly pessimistic.
 """
 
 from dataclasses import replace
@@ -29,18 +29,19 @@ from orienteer.reconstruction.workspace import Workspace
 if TYPE_CHECKING:
     from orienteer.mtip.mtip import Mtip
 
-# Of so many neighbouring rings one is left out at a time: poses are found by all others.
+# Passes over the frames; each leaves out every _TIMES-th ring and finds poses by all others.
 _TIMES = 4
-# Voxels across a ring, at least: photons spread to the voxels beside them.
+# Least width of a ring in voxels: merging spreads photons to neighbouring voxels.
 _FEWEST_VOXELS = 3.0
-# Photons of a round particle that every voxel starts with.
+# Photons of a round particle that are added to every voxel.
 _PRIOR_PHOTONS = 0.25
 
 
 def unseen_correlation(mtip: "Mtip", roundness: Array) -> NDArray[np.float64]:
-    """The correlation of the halves of each model in every shell, (M, shells + 1), by unseen pixels.
+    """The correlation of the halves of each model by shell, (M, shells + 1), from unseen pixels.
 
     roundness : (edge,)^3, J of a round particle, whose rings the halves share in any case.
+
     Frames, models and poses of the run stay as they are.
     """
     work, pixels, found = mtip.work, mtip.pixels, mtip.table.state()
@@ -70,7 +71,7 @@ def unseen_correlation(mtip: "Mtip", roundness: Array) -> NDArray[np.float64]:
 
 
 def rings(length_inv_A: NDArray[np.float64], width_inv_A: float) -> NDArray[np.int64]:
-    """Which time each place is left out, by its distance from the centre: 0 .. 3, and again.
+    """The pass (0 to 3) that leaves out each place, by its distance from the centre.
 
     >>> rings(np.array([0.0, 0.9, 1.0, 3.5, 4.0]), 1.0)
     array([0, 0, 1, 3, 0])
@@ -79,7 +80,7 @@ def rings(length_inv_A: NDArray[np.float64], width_inv_A: float) -> NDArray[np.i
 
 
 class _Unseen:
-    """Photons and exposure (n, n, n) of a half, every ring from the time when it was left out."""
+    """Photons and exposure (n, n, n) of a half, every ring from the pass that left it out."""
 
     def __init__(self, photons: Array, exposure: Array) -> None:
         self.photons, self.exposure = photons, exposure
@@ -93,13 +94,13 @@ class _Unseen:
         self.exposure += sums[..., 1] * where
 
     def relative_to(self, round_one: Array) -> Array:
-        """Over what a round particle would have given, (n, n, n) float32; 1 where few photons tell."""
+        """Photons over those of a round particle, (n, n, n) float32; near 1 where few are expected."""
         expected = self.exposure * round_one
         return ((self.photons + _PRIOR_PHOTONS) / (expected + _PRIOR_PHOTONS)).astype(np.float32)
 
 
 def _correlation(first: _Unseen, second: _Unseen, roundness: Array, order: int) -> NDArray[np.float64]:
-    """The correlation of two halves by shell, when distances without signal are left out."""
+    """The correlation of two halves by shell, leaving out distances of the autocorrelation without signal."""
     exposure = (first.exposure + second.exposure).astype(np.float32)
     cubes = [half.relative_to(roundness) for half in (first, second)]
     return WienerFilter(cubes[0], cubes[1], exposure, order).correlation

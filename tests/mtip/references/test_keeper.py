@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     keeper.expander(truth[None], problem._points, None, problem.rows, Reading(1e6, 0.0, False))
     assert keeper.choice is not None
     assert keeper.choice.option.kind == "recompute"
-    assert "for 0 GiB of room" in keeper.choice.why
+    assert "only 0 GiB is available" in keeper.choice.why
 
 
 def test_all_ranks_ask_the_same_of_references_where_groups_are_uneven(

@@ -21,7 +21,7 @@ def test_slices_that_are_read_once_by_one_rank_are_made_anew() -> None:
     choice = choose_references(demand(passes=1), RATES)
     assert choice.option.kind == "recompute"
     assert choice.why == (
-        "Slices are made anew for every batch of frames, in 20 s: in memory, they would take 21 s."
+        "Slices are made anew for every batch of frames, in 20 s: kept in memory, they would take 21 s."
     )
 
 
@@ -70,7 +70,7 @@ def test_a_disk_that_is_read_while_tiles_are_scored_serves_where_memory_does_not
     choice = choose_references(demand(memory=0.5, disk=100.0), slow)
     assert choice.option.kind == "disk"
     assert "on disk" in choice.why
-    assert "in memory they would need 8 GiB a rank, for 0.5 GiB of room" in choice.why
+    assert "kept in memory, they would need 8 GiB a rank, but only 0.5 GiB is available" in choice.why
     assert choose_references(demand(memory=0.5, disk=1.0), slow).option.kind == "recompute"
 
 

@@ -1,4 +1,4 @@
-"""From a store to where slices are scored: in place, through buffers, or on to the GPU."""
+"""Carry tiles from a store to where slices are scored: in place, through buffers, or to the GPU."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from orienteer.mtip.references.stores import Store
 
 
 class HostCarrier:
-    """Tiles where the store has them; those that cannot be read there come through ``n_buffers`` buffers.
+    """Reads tiles in place if the store allows it; copies all others into ``n_buffers`` buffers.
 
     reads_in_place : whether no tile needs a buffer.
     nbytes : memory of the buffers.
@@ -23,22 +23,22 @@ class HostCarrier:
         self.nbytes: int = n_slots * self._tiling.slot_bytes
 
     def bring(self, tile: int, which: int) -> Array:
-        """The slices of a tile, in buffer ``which`` where they need one."""
+        """The slices of a tile, copied to buffer ``which`` if they cannot be read in place."""
         return self._tiling.read(tile, self._slot(tile, which))
 
     def note_use(self, which: int) -> None:
-        """All work on buffer ``which`` has been asked for."""
+        """Note that all work on buffer ``which`` has been launched."""
 
     def to_store(self, values: Array) -> Array:
-        """Slices where the store can take them."""
+        """Slices in memory that the store can copy from."""
         return values
 
     def close(self) -> None:
-        """Forget the buffers."""
+        """Release the buffers."""
         self._slots = []
 
     def _slot(self, tile: int, which: int) -> Array:
-        """Where the store has a tile, or buffer ``which`` with a copy of it."""
+        """The slot of a tile in the store, or buffer ``which`` with a copy of it."""
         slot: Array = self._store.in_place(tile)
         if slot is None:
             slot = self._slots[which]
@@ -50,9 +50,9 @@ class HostCarrier:
 
 
 class CudaCarrier(HostCarrier):
-    """Tiles on the GPU, to which they are copied on a stream of their own while kernels work on others.
+    """Copies tiles to the GPU, on a CUDA stream of its own, while kernels work on other tiles.
 
-    The thread that brings a tile waits for its copy; whoever works on the GPU does not.
+    The thread that calls ``bring`` waits for the copy; kernels on other tiles do not.
     """
 
     def __init__(self, store: Store, n_buffers: int) -> None:
@@ -60,7 +60,7 @@ class CudaCarrier(HostCarrier):
         self.reads_in_place = False
         cupy: Any = import_cupy()
         self._works = cupy.cuda.get_current_stream()
-        # A blocking stream would wait for the default stream, on which everything else runs.
+        # A blocking stream would wait for the default stream, where all kernels run.
         self._copies = cupy.cuda.Stream(non_blocking=True)
         self._used = [self._works.record() for _ in range(n_buffers)]
         size = self._tiling.slot_bytes
@@ -75,22 +75,22 @@ class CudaCarrier(HostCarrier):
         return self._tiling.read(tile, target)
 
     def note_use(self, which: int) -> None:
-        """Kernels that read the buffer are on their way; it is filled again after them."""
+        """Note that kernels that read the buffer have been launched; it is refilled only after them."""
         self._used[which] = self._works.record()
 
     def to_store(self, values: Array) -> Array:
-        """In host memory."""
+        """Slices copied to host memory."""
         return to_numpy(values)
 
     def close(self) -> None:
-        """Forget the buffers when nothing is copied any more."""
+        """Wait for the last copy, then release the buffers."""
         self._copies.synchronize()
         super().close()
         self._device = []
 
     def _empty(self, nbytes: int) -> Array:
         cuda: Any = import_cupy().cuda  # type: ignore[union-attr]
-        # Locked in memory, without which it could not be copied while kernels run.
+        # Page-locked memory: only this can be copied while kernels run.
         pointer = cuda.PinnedMemoryPointer(cuda.PinnedMemory(nbytes), 0)
         return np.frombuffer(pointer, dtype=np.uint8, count=nbytes)
 

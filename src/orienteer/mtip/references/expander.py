@@ -1,4 +1,4 @@
-"""Slices of a tile of rows, from references."""
+"""An expander that takes the slices of a tile of rows from references."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -13,17 +13,17 @@ from orienteer.slicing.turned import TurnedVolume
 
 
 def tiling_of(rows: RowSpace, n_pixels: int, by_pixel: bool) -> Tiling:
-    """The tiles of all models of a row space; those of junk classes are no slices."""
+    """The tiles of all models of a row space, without those of junk classes, which have no slices."""
     starts = [tile.first for tile in rows.tiles() if tile.model is not None]
     return Tiling((*starts, rows.n_models * len(rows.poses)), n_pixels, by_pixel)
 
 
 @dataclass(eq=False)
 class ReferenceExpander(Expander):
-    """An expander that has the slices of one row space from references, and makes those of all others.
+    """An expander that takes the slices of one row space from references, and makes those of all others.
 
-    references : opened for ``tiling_of(space, ...)``, and filled here with the slices of ``models``: all
-        ranks that share them make their expanders together.
+    references : opened for ``tiling_of(space, ...)``.  The expander fills them with the slices of ``models``,
+        so all ranks that share them make their expanders together.
     """
 
     references: References | None = None
@@ -40,7 +40,7 @@ class ReferenceExpander(Expander):
         self.references.fill(lambda number: self._made(space, self._tiles[number], by_pixel))
 
     def tiles(self, rows: RowSpace) -> Sequence[Tile]:
-        """In the order of the references, of whose slices the first are fetched with the first tile."""
+        """Tiles in the order of the references, then those of junk; this begins a new visit of the slices."""
         if not self._are_of(rows) or isinstance(self.references, Recomputed):
             return super().tiles(rows)
         assert self.references is not None
@@ -49,13 +49,13 @@ class ReferenceExpander(Expander):
         return [self._tiles[number] for number in self._ahead] + junk
 
     def turned(self, rows: RowSpace, tile: Tile) -> TurnedVolume | Array:
-        """Slices that are kept need not be made."""
+        """Slices read from references if they are kept there; else made from the turned volume."""
         if not self._are_of(rows) or isinstance(self.references, Recomputed):
             return super().turned(rows, tile)
         return self.slices(rows, tile, True)
 
     def slices(self, rows: RowSpace, tile: Tile, by_pixel: bool) -> Array:
-        """(T, P) or (P, T) float32, valid until the next are asked for."""
+        """(T, P) or (P, T) float32, valid until the next are requested."""
         if tile.model is None or not self._are_of(rows):
             return self._made(rows, tile, by_pixel)
         assert self.references is not None
@@ -64,7 +64,7 @@ class ReferenceExpander(Expander):
             self._ahead.popleft()
             found = next(self._pending)[1]
         else:
-            # Who asks out of order, as ranks do that claim tiles when they are free, asks for one at a time.
+            # Ranks that claim tiles when they are free ask out of order: fetch one tile at a time.
             self._ahead, self._pending = deque(), iter(())
             found = self.references.tile(number)
         if by_pixel == self.references.tiling.by_pixel:

@@ -1,4 +1,4 @@
-"""Tiles in a file: one copy on every node, on its own disk, for references that no memory holds."""
+"""Tiles in a file: one copy on the disk of every node, for references too large for memory."""
 
 import os
 import tempfile
@@ -15,9 +15,9 @@ from orienteer.mtip.references.tiling import Tiling
 
 
 class FileStore:
-    """Tiles in a file without a name, which is gone when the last process is; see :class:`Store`.
+    """Tiles in a file without a name, which vanishes when the last process closes it; see :class:`Store`.
 
-    folder : where the file lies; it must have room for all tiles.
+    folder : where the file is made; it must have room for all tiles.
     node : an mpi4py communicator of the ranks that share the file; None: this process alone.
     """
 
@@ -26,7 +26,8 @@ class FileStore:
         self.rank, size = (0, 1) if node is None else (int(node.rank), int(node.size))
         held = shares(len(tiling), size)
         self.own = held[self.rank]
-        # A disk is best read from front to back, by all at the same place: others then find it in memory.
+        # All ranks read the disk from front to back, at about the same place: the first to read a tile puts
+        # it into the page cache for the others.
         self.order = held
         self._holder = np.repeat(np.arange(size), [len(share) for share in held])
         self.bytes_kept = 0
@@ -38,7 +39,7 @@ class FileStore:
         return int(self._holder[tile])
 
     def in_place(self, tile: int) -> None:
-        """None: a file is read."""
+        """Always None: tiles must be read from the file."""
         return
 
     def fetch(self, tile: int, into: NDArray[np.uint8]) -> None:
@@ -48,7 +49,7 @@ class FileStore:
         while part:
             n = os.preadv(self._file, [part], at)
             if n == 0:
-                raise FileError("references", f"tile {tile} ends too early.", "Is the disk damaged?")
+                raise FileError("references", f"the file ends within tile {tile}.", "Is the disk damaged?")
             part, at = part[n:], at + n
 
     def write(self, tile: int, values: Array) -> None:
@@ -60,16 +61,16 @@ class FileStore:
             part, at = part[n:], at + n
 
     def flush(self) -> None:
-        """Wait until the disk has what was written."""
+        """Wait until everything written is on the disk."""
         os.fdatasync(self._file)
 
     def meet(self) -> None:
-        """A barrier of the ranks on the node."""
+        """A barrier for the ranks of the node."""
         if self._node is not None:
             self._node.Barrier()
 
     def close(self) -> None:
-        """Give the disk back."""
+        """Release the space on the disk."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -79,7 +80,7 @@ class FileStore:
 
 
 def _open(folder: Path, nbytes: int, node: Any) -> int:
-    """A file of so many bytes, open on all ranks of the node, whose name is gone before it is used."""
+    """A file of ``nbytes``, open on all ranks of the node; its name is removed before it is used."""
     path, trouble = "", ""
     if node is None or node.rank == 0:
         try:

@@ -1,4 +1,4 @@
-"""References of a reconstruction: chosen when a stage begins or models are added, filled for every model."""
+"""References of a reconstruction: chosen when a stage begins or models are added, refilled for new models."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from orienteer.reconstruction.orienting.expander import Expander
 from orienteer.reconstruction.orienting.rows import RowSpace
 from orienteer.slicing.patches import PointPatches
 
-# Of what is free when a stage begins; the rest is for everything else.
+# Shares of the memory and disk that are free when a stage begins; the rest is for everything else.
 _SHARE_OF_MEMORY, _SHARE_OF_DISK = 0.5, 0.8
 
 
@@ -29,9 +29,9 @@ class Reading:
     """How references will be read until the models change.
 
     passes : batches of frames for which a rank reads all tiles.
-    score_seconds : what scoring takes in one pass.
-    by_pixel : the layout that products want.
-    in_order : whether every rank reads all tiles; else it claims some, and nobody knows which come next.
+    score_seconds : seconds that scoring takes in one pass.
+    by_pixel : the layout that the products need.
+    in_order : whether every rank reads all tiles in order; else ranks claim tiles, in no known order.
     """
 
     passes: float
@@ -41,12 +41,12 @@ class Reading:
 
 
 class ReferenceKeeper:
-    """Makes the expanders of a reconstruction; all ranks that read the same slices ask for them together.
+    """Makes the expanders of a reconstruction; all ranks that read the same slices call it together.
 
-    wish : the kind; "auto": what costs least.
-    ranks : those who read the same slices; None: this process alone.
-    folder : where a disk is; by default that for temporary files.
-    choice : what was chosen last, and why; None: nothing had to be chosen.
+    wish : the kind; "auto": whichever costs least.
+    ranks : the ranks that read the same slices; None: this process alone.
+    folder : on the disk to use; by default that for temporary files.
+    choice : the last choice of "auto", and why; None: there was none.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class ReferenceKeeper:
     def expander(
         self, models: Array, points: PointPatches, junk: Array | None, rows: RowSpace, reading: Reading
     ) -> Expander:
-        """The expander of models (M, n, n, n); references that it has are valid until the next is asked for.
+        """The expander of models (M, n, n, n); its references are valid until the next expander is made.
 
-        rows : those that references are kept of; others are made when they are asked for.
+        rows : the rows whose slices are kept; those of other rows are made on demand.
         """
         if self._wish == "recompute":
             return Expander(models, points, junk)
@@ -83,12 +83,12 @@ class ReferenceKeeper:
         return ReferenceExpander(models, points, junk, references=self._references, space=rows)
 
     def news(self) -> str:
-        """Why the last choice was made, once; empty where nothing was, or nobody else has a part in it."""
+        """The reason for the last choice, reported once; empty if there is nothing new to report."""
         news, self._news = self._news, ""
         return news
 
     def close(self) -> None:
-        """Give back what is kept; all ranks do so together."""
+        """Release what is kept; all ranks call this together."""
         if self._references is not None:
             self._references.close()
         self._references = self._tiling = None
@@ -106,7 +106,7 @@ class ReferenceKeeper:
             lambda tile: expander.slices(rows, tiles[tile], tiling.by_pixel), tiling, score, self._ranks,
             self._folder, with_disk=len(tiling) * tiling.slot_bytes > demand.memory_bytes,
         )  # fmt: skip
-        if self._wish == "distribute":  # over how many nodes is left to choose
+        if self._wish == "distribute":  # only the number of nodes remains to be chosen
             return best_of_kind("distribute", demand, rates, nodes)
         before = None if self.choice is None else self.choice.option.kind
         self.choice = choose_references(demand, rates, nodes)
@@ -116,7 +116,7 @@ class ReferenceKeeper:
         return self.choice.option
 
     def _demand(self, tiling: Tiling, reading: Reading, on_gpu: bool) -> Demand:
-        """The same on all ranks: what the rank asks that has most to read, and room where there is least."""
+        """The same demand on all ranks: the most passes of any rank, and the least memory and disk."""
         ranks, passes, in_order = self._ranks, reading.passes, reading.in_order
         n_local = 1 if ranks is None else len(ranks.nodes[ranks.own_node])
         memory = _SHARE_OF_MEMORY * memory_GiB()[1] * 2**30 / n_local
@@ -125,7 +125,7 @@ class ReferenceKeeper:
             memory = min(memory, _SHARE_OF_MEMORY * cupy.cuda.runtime.memGetInfo()[0])
         disk = _SHARE_OF_DISK * shutil.disk_usage(self._folder).free
         if ranks is not None:
-            # Groups may be uneven: a rank that is alone in its own reads in order, where others claim tiles.
+            # Groups may be uneven: a rank that is alone in its group reads in order, others claim tiles.
             told = ranks.comm.allgather((passes, -memory, -disk, not in_order))
             passes, memory, disk, claims = (max(each) for each in zip(*told, strict=True))
             memory, disk, in_order = -memory, -disk, not claims

@@ -1,4 +1,4 @@
-"""What a tile takes on this machine, measured with a few of them."""
+"""How long it takes to make, copy and fetch a tile on this machine, measured with a few tiles."""
 
 import os
 import tempfile
@@ -16,7 +16,7 @@ from orienteer.mtip.references.tiling import Tiling
 from orienteer.mtip.references.topology import Ranks
 from orienteer.mtip.references.window_store import WindowStore
 
-# Of a few tries the fastest: whatever else the machine does makes them slower.
+# The fastest of this many tries counts: other work of the machine only makes them slower.
 _TRIES = 3
 
 
@@ -24,12 +24,12 @@ def measure_rates(
     make: Maker, tiling: Tiling, score_seconds: float, ranks: Ranks | None = None,
     folder: str | os.PathLike[str] | None = None, with_disk: bool = True,
 ) -> Rates:  # fmt: skip
-    """Seconds of a tile on the slowest rank, the same numbers on all; all ranks measure together.
+    """Seconds for a tile on the slowest rank, the same numbers on all ranks; all of them measure together.
 
-    make : makes tile 0.
-    score_seconds : what it takes to score a tile, which is known elsewhere.
-    folder : of the disk; by default that for temporary files.
-    with_disk : else a disk is said to take for ever, and not asked.
+    make : makes a tile; called for tile 0.
+    score_seconds : time to score a tile, already known to the caller.
+    folder : on the disk to measure; by default that for temporary files.
+    with_disk : whether to measure the disk; else its time is infinite.
     """
     values = make(0)
     n_rows = tiling.starts[1] - tiling.starts[0]
@@ -53,10 +53,10 @@ def measure_rates(
 
 
 def _network_seconds(one: Tiling, ranks: Ranks | None) -> float:
-    """A tile from the next node; infinite where there is one node."""
+    """Seconds to fetch a tile from the next node; infinite if there is only one node."""
     if ranks is None or len(ranks.nodes) < 2:
         return float("inf")
-    # Every rank keeps one tile: that of the second step is on the next node.
+    # Every rank keeps one tile; fetch the first one in its order that is on another node.
     each = Tiling.even(one.n_rows * ranks.comm.size, one.n_rows, one.n_pixels)
     store = WindowStore(each, ranks.group(len(ranks.nodes)))
     far = next(share[0] for share in store.order if store.in_place(share[0]) is None)
@@ -69,7 +69,7 @@ def _network_seconds(one: Tiling, ranks: Ranks | None) -> float:
 
 
 def _disk_seconds(one: Tiling, folder: str | os.PathLike[str] | None) -> float:
-    """A tile to the disk itself, not to the memory before it; it is taken to be read as fast."""
+    """Seconds to write a tile to the disk itself, past the page cache; reading is assumed to take as long."""
     values = np.zeros(one.shape(0), dtype=np.float32)
     try:
         store = FileStore(one, folder or tempfile.gettempdir())

@@ -1,4 +1,4 @@
-"""References of a stated kind, and how many nodes keep a copy together."""
+"""Open references of a given kind for a group of ranks."""
 
 import os
 import tempfile
@@ -18,24 +18,24 @@ def open_references(
     kind: Kind, tiling: Tiling, ranks: Ranks | None = None, *, nodes_per_copy: int = 0, ahead: int = 1,
     on_gpu: bool = False, folder: str | os.PathLike[str] | None = None, trace: Trace | None = None,
 ) -> References:  # fmt: skip
-    """References for the ranks that read the same slices; all of them call it, and close it, together.
+    """References for the ranks that read the same slices; all of them open and close these together.
 
-    kind : "recompute": nothing is kept.  "replicate": every rank keeps all.  "share": the ranks of a node
-        keep one copy.  "distribute": all ranks, or the groups of ``nodes_per_copy`` nodes, keep one copy.
-        "disk": every node keeps one copy in a file.
-    ranks : None: this process alone, for which to share and to distribute is to keep all.
+    kind : "recompute": nothing is kept.  "replicate": every rank keeps all slices.  "share": the ranks of a
+        node keep one copy.  "distribute": all ranks, or every group of ``nodes_per_copy`` nodes, keep one
+        copy.  "disk": every node keeps one copy in a file.
+    ranks : the ranks; None: this process alone, for which "share" and "distribute" mean "replicate".
     nodes_per_copy : the fewest nodes that keep a copy together; 0: all.
     ahead : tiles that are fetched while one is worked on.
-    on_gpu : slices are wanted in the memory of the GPU.
+    on_gpu : whether slices are needed in the memory of the GPU.
     folder : for "disk"; by default that for temporary files.
-    trace : where visits are noted.
+    trace : records visits.
     """
     if kind == "recompute":
         return Recomputed(tiling)
     if kind not in ("replicate", "share", "distribute", "disk"):
         raise OrienteerError(
             f"there are no references of the kind {kind!r}.",
-            "Kinds are recompute, replicate, share, distribute and disk.",
+            "Choose recompute, replicate, share, distribute or disk.",
         )
     store: Store
     if kind == "disk":

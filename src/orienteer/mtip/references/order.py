@@ -1,8 +1,8 @@
-"""Who keeps which tiles, and in which order everybody reads them.
+"""Which rank keeps which tiles, and the order in which each rank reads them.
 
 Every rank reads the shares of all ranks, its own first.  If all began with rank 0, one window would serve
-everybody while the others rest.  Here every reader has another share in each step, so that each window has
-one reader, and each node is read by one node: the low-contention access of Shah et al. (2024).
+all readers while the others idle.  Here, in each step, every rank reads a different share: each window has
+one reader, and each node is read by one node.  This is the low-contention access of Shah et al. (2024).
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Nodes: TypeAlias = Sequence[Sequence[int]]
 
 
 def shares(n_tiles: int, n_holders: int) -> list[range]:
-    """Tiles of each holder: neighbours, as many as the others have or one more.
+    """The tiles of each holder: consecutive, and equally many to within one.
 
     >>> shares(5, 2)
     [range(0, 2), range(2, 5)]
@@ -26,18 +26,18 @@ def shares(n_tiles: int, n_holders: int) -> list[range]:
 
 
 def visiting_order(nodes: Nodes, rank: int) -> list[int]:
-    """Whose share the rank reads in each step; in every step, each share has exactly one reader.
+    """The rank whose share ``rank`` reads in each step; in every step, each share has exactly one reader.
 
-    Nodes of equal size are read in turns: from its own place, a rank goes from node to node, and then to the
-    next place on each.  Nodes of unequal size have no such places: their ranks stand in one ring, neighbours
-    on different nodes where that can be.
+    If all nodes have the same size, a rank starts at its own place, goes from node to node, and then to the
+    next place on each.  Ranks of nodes of unequal size form one ring instead, with neighbours on different
+    nodes as far as possible.
 
     >>> [visiting_order([[0, 1], [2, 3]], rank) for rank in range(4)]
     [[0, 2, 1, 3], [1, 3, 0, 2], [2, 0, 3, 1], [3, 1, 2, 0]]
     """
     places = {member: (i, j) for j, node in enumerate(nodes) for i, member in enumerate(node)}
     if rank not in places:
-        raise OrienteerError(f"rank {rank} is on none of the {len(nodes)} nodes that were named.")
+        raise OrienteerError(f"rank {rank} is on none of the {len(nodes)} nodes that were given.")
     n_nodes, most = len(nodes), max(map(len, nodes))
     if all(len(node) == most for node in nodes):
         place, own = places[rank]
@@ -48,7 +48,7 @@ def visiting_order(nodes: Nodes, rank: int) -> list[int]:
 
 
 def groups_of_nodes(nodes: Nodes, least_nodes: int) -> list[list[Sequence[int]]]:
-    """Nodes in as many groups as there can be of at least so many nodes: each group keeps one copy.
+    """Nodes in as many groups as possible of at least ``least_nodes`` nodes; each group keeps one copy.
 
     >>> groups_of_nodes([[0], [1], [2], [3], [4]], 2)
     [[[0], [1]], [[2], [3], [4]]]

@@ -1,15 +1,15 @@
-"""Which references cost least: seconds of each kind from measured rates, and memory of each rank.
+"""Which references cost least: time of each kind from measured rates, and memory of each rank.
 
-All tiles are read once for every batch of frames.  Where they are made anew, n tiles and b batches take
+All tiles are read once for every batch of frames.  If they are made anew, n tiles and b batches take
 
     b n (make + score)
 
-on every rank.  Where h ranks make them together and keep them, this becomes
+on every rank.  If h ranks make them together and keep them, this becomes
 
     n / h make  +  b (n_near (near + score) + n_far max(score, network))
 
-for tiles that are near, in the memory of the node, and far: those are fetched while others are scored.
-Larger groups of nodes have less to make and to keep, and more to fetch.
+Near tiles are in the memory of the node; far ones are on other nodes, and are fetched while others are
+scored.  In larger groups of nodes each rank has fewer tiles to make and keep, and more to fetch.
 """
 
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ from orienteer.compute.words import counted
 from orienteer.mtip.references.kinds import Kind
 from orienteer.mtip.references.order import Nodes, groups_of_nodes, shares
 
-# To keep references must save so much of the time before it is worth its memory.
+# References are kept only if that saves this share of the time.
 _WORTH = 0.1
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds that a tile takes.
+    """Seconds for one tile.
 
-    make, score : to be made, and to be scored with one batch of frames.
-    memory : to be read from a copy of one's own.
-    near : to be read from a copy in the memory of the node; more, where scoring is done on a GPU.
-    network, disk : to be fetched from another node, and to be written to disk or read from there.
+    make, score : to make it, and to score it with one batch of frames.
+    memory : to read it from the rank's own copy.
+    near : to read it from a copy in the memory of the node, and to copy it to the GPU if that scores.
+    network, disk : to fetch it from another node, and to write it to disk or read it from there.
     """
 
     make: float
@@ -43,12 +43,12 @@ class Rates:
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked of references, between two models.
+    """What references must provide between two models, and the room they have.
 
-    n_tiles, tile_bytes : all tiles, and one of them as it is kept.
-    passes : batches of frames for which a rank reads all of them; a half, where two ranks share them out.
-    memory_bytes : of each rank that references may take; disk_bytes : of each node.
-    in_order : whether tiles come in a known order and can be fetched ahead; not where they are claimed.
+    n_tiles, tile_bytes : number of tiles, and bytes of a kept one.
+    passes : batches of frames for which a rank reads all tiles; a half if two ranks share the tiles out.
+    memory_bytes : memory of each rank that references may take; disk_bytes : disk of each node.
+    in_order : whether tiles come in a known order and can be fetched ahead; false if ranks claim them.
     """
 
     n_tiles: int
@@ -61,9 +61,9 @@ class Demand:
 
 @dataclass(frozen=True)
 class Option:
-    """One kind of references: its seconds between two models, memory of a rank and disk of a node in bytes.
+    """One kind of references: seconds between two models, bytes of memory per rank and of disk per node.
 
-    nodes_per_copy : the fewest nodes that keep a copy together, where that matters.
+    nodes_per_copy : for "distribute", the fewest nodes that keep a copy together.
     """
 
     kind: Kind
@@ -75,14 +75,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """The option that was chosen, and why, in one sentence."""
+    """The chosen option, and the reason in one sentence."""
 
     option: Option
     why: str
 
 
 def options(demand: Demand, rates: Rates, nodes: Nodes) -> list[Option]:
-    """All kinds that make sense on these nodes, with what they cost on the rank that has most to do."""
+    """All kinds that make sense on these nodes, with their cost on the busiest rank."""
     n, b = demand.n_tiles, demand.passes
     kept = n * (rates.make + b * (rates.memory + rates.score))
     found = [
@@ -94,7 +94,7 @@ def options(demand: Demand, rates: Rates, nodes: Nodes) -> list[Option]:
     if fewest > 1:
         seconds = share * rates.make + n * b * (rates.near + rates.score)
         found.append(Option("share", seconds, share * demand.tile_bytes))
-    # One group of all nodes, two groups and so on: other numbers of nodes give the same groups.
+    # One group of all nodes, two groups and so on; other values of nodes_per_copy give the same groups.
     sizes = sorted({len(nodes) // n_groups for n_groups in range(1, len(nodes) + 1)} - {0, 1})
     found += [_distributed(demand, rates, nodes, size) for size in sizes]
     reading = n * b * _fetched(rates.disk, rates.score, demand.in_order)
@@ -142,12 +142,12 @@ def choose_references(demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> C
 
 
 def best_of_kind(kind: Kind, demand: Demand, rates: Rates, nodes: Nodes = ((0,),)) -> Option:
-    """The fastest option of a kind that fits; where none does, the one that takes least memory."""
+    """The fastest option of a kind that fits; if none fits, the one that takes least memory."""
     own = [option for option in options(demand, rates, nodes) if option.kind == kind]
     fitting = [option for option in own if option.memory_bytes <= demand.memory_bytes]
     if fitting:
         return min(fitting, key=lambda option: option.seconds)
-    # A machine on which the kind makes no difference has no option for it.
+    # On a machine on which the kind makes no difference, there is no option for it.
     return min(own, key=lambda option: option.memory_bytes, default=Option(kind, 0.0, 0.0))
 
 
@@ -155,17 +155,17 @@ def _why(best: Option, all_options: list[Option], demand: Demand, nodes: Nodes) 
     anew = all_options[0]
     if best.kind == "recompute":
         other = min(all_options[1:], key=lambda option: option.seconds)
-        words = f"{_words(other, nodes)}, they would take {_seconds(other.seconds)}"
+        words = f"kept {_words(other, nodes)}, they would take {_seconds(other.seconds)}"
         if other.memory_bytes > demand.memory_bytes:
-            words += f" and {_GiB(other.memory_bytes)} a rank, for {_GiB(demand.memory_bytes)} of room"
+            words += f" and {_GiB(other.memory_bytes)} a rank; only {_GiB(demand.memory_bytes)} is available"
         return f"Slices are made anew for every batch of frames, in {_seconds(anew.seconds)}: {words}."
     words = f"{_seconds(best.seconds)} instead of {_seconds(anew.seconds)} to make them anew for every batch"
     faster = min(all_options, key=lambda option: option.seconds)
     sentence = f"Slices are kept {_words(best, nodes)}, {_GiB(best.memory_bytes)} a rank: {words}"
     if faster is not best:
         sentence += (
-            f"; {_words(faster, nodes)} they would need {_GiB(faster.memory_bytes)} a rank, for "
-            f"{_GiB(demand.memory_bytes)} of room"
+            f"; kept {_words(faster, nodes)}, they would need {_GiB(faster.memory_bytes)} a rank, but only "
+            f"{_GiB(demand.memory_bytes)} is available"
         )
     return f"{sentence}."
 

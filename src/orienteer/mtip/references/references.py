@@ -1,4 +1,4 @@
-"""References: all slices of a model, tile after tile, wherever they come from."""
+"""References: all slices of a model, tile by tile, made on demand or read from where they are kept."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,20 +11,20 @@ from orienteer.mtip.references.stores import Store
 from orienteer.mtip.references.tiling import Tiling
 from orienteer.mtip.references.trace import Trace, Visit
 
-# Makes tile t: (T, P) or (P, T) float32; its memory may be used again for the next.
+# Makes tile t: (T, P) or (P, T) float32; its memory may be reused for the next tile.
 Maker: TypeAlias = Callable[[int], Array]
 
 
 class References(Protocol):
-    """Tiles of the slices of one model at a time, for whoever reads them.
+    """The slices of one model at a time, read tile by tile.
 
-    Whether they are made when they are asked for, or kept somewhere, the numbers are the same.
+    The numbers are the same whether slices are made on demand or kept somewhere.
     """
 
     tiling: Tiling
 
     def fill(self, make: Maker) -> None:
-        """Take a new model.  All ranks that share references call it together, when they need no old ones."""
+        """Take a new model.  All ranks that share references call this together; old slices are lost."""
         ...
 
     @property
@@ -33,23 +33,23 @@ class References(Protocol):
         ...
 
     def visit(self) -> Iterator[tuple[int, Array]]:
-        """Every tile once, in that order, with its slices (T, P) or (P, T) float32.
+        """Every tile once, in the order of ``order``, with its slices (T, P) or (P, T) float32.
 
-        Slices are valid until the next are asked for.
+        Slices are valid until the next tile is requested.
         """
         ...
 
     def tile(self, tile: int) -> Array:
-        """The slices of one tile, valid until anything else is asked for."""
+        """The slices of one tile, valid until the next request."""
         ...
 
     def close(self) -> None:
-        """Give everything back, together with all ranks that share it."""
+        """Release everything; all ranks that share it call this together."""
         ...
 
 
 class Recomputed:
-    """Slices that are made whenever somebody asks."""
+    """Slices that are made anew at every request."""
 
     def __init__(self, tiling: Tiling) -> None:
         self.tiling = tiling
@@ -60,16 +60,16 @@ class Recomputed:
 
     @property
     def order(self) -> list[int]:
-        """That of rows."""
+        """Tiles in the order of rows."""
         return list(range(len(self.tiling)))
 
     def visit(self) -> Iterator[tuple[int, Array]]:
-        """In the order of rows."""
+        """All tiles in the order of rows."""
         for tile in self.order:
             yield tile, self._make(tile)
 
     def tile(self, tile: int) -> Array:
-        """Make it."""
+        """Make one tile."""
         return self._make(tile)
 
     def close(self) -> None:
@@ -77,12 +77,12 @@ class Recomputed:
 
 
 class Kept:
-    """Slices that were made once, by all ranks together, and are read from a store.
+    """Slices that all ranks have made once, together, and read from a store.
 
     store : where they are kept.
-    ahead : tiles that a thread fetches while the caller works on one; 0: each is fetched when its turn comes.
-    on_gpu : tiles are handed out in the memory of the GPU, to which a stream of its own copies them.
-    trace : where visits are noted; None: nowhere.
+    ahead : tiles that a thread fetches while the caller works on one; 0: each is fetched when requested.
+    on_gpu : tiles are copied to the memory of the GPU, on a CUDA stream of their own.
+    trace : records visits; None: they are not recorded.
     """
 
     def __init__(
@@ -93,11 +93,11 @@ class Kept:
 
     @property
     def buffer_bytes(self) -> int:
-        """Memory of this rank beside its share."""
+        """Memory of this rank for buffers, in addition to its share of the tiles."""
         return self._carrier.nbytes
 
     def fill(self, make: Maker) -> None:
-        """Make the own share of a new model, and wait for the others."""
+        """Make this rank's share of the slices of a new model, and wait for the other ranks."""
         self.store.meet()
         for tile in self.store.own:
             self.store.write(tile, self._carrier.to_store(make(tile)))
@@ -105,13 +105,13 @@ class Kept:
 
     @property
     def order(self) -> list[int]:
-        """Own tiles first, and then share by share, so that no two ranks read from the same."""
+        """Own tiles first, then share by share, such that no two ranks read the same share in one step."""
         return [tile for share in self.store.order for tile in share]
 
     def visit(self) -> Iterator[tuple[int, Array]]:
-        """As :class:`References` says; the next tiles are fetched meanwhile."""
+        """As in :class:`References`; a thread fetches the next tiles meanwhile."""
         n_buffers = self._ahead + 1
-        # Whatever was handed out before, by a visit that was left or one by one, may still be worked on.
+        # Kernels may still read buffers that an unfinished visit or ``tile`` returned before.
         for which in range(n_buffers):
             self._carrier.note_use(which)
         fetches_ahead = self._ahead and not self._carrier.reads_in_place
@@ -121,7 +121,7 @@ class Kept:
             self._carrier.note_use(turn % n_buffers)
 
     def tile(self, tile: int) -> Array:
-        """Fetch it, when all work on what was fetched before has been asked for."""
+        """Fetch one tile; all work on tiles returned before must have been launched."""
         self._carrier.note_use(0)
         return self._carrier.bring(tile, 0)
 

@@ -1,4 +1,4 @@
-"""Where tiles are kept: the contract of a store, and the memory of one process."""
+"""Where tiles are kept: the contract of a store, and the store in the memory of one process."""
 
 from typing import Protocol
 
@@ -9,11 +9,11 @@ from orienteer.mtip.references.tiling import Tiling
 
 
 class Store(Protocol):
-    """Slots for all tiles.  Each rank writes its own; then, after ``meet``, everybody reads all."""
+    """Slots for all tiles.  Each rank writes its own tiles; then, after ``meet``, every rank reads all."""
 
     tiling: Tiling
     order: list[range]
-    """Tiles in the order in which this rank is to read them, step by step."""
+    """Tiles in the order in which this rank should read them, step by step."""
     own: range
     """Tiles that this rank writes."""
     bytes_kept: int
@@ -25,11 +25,11 @@ class Store(Protocol):
         ...
 
     def in_place(self, tile: int) -> Array | None:
-        """The slot of a tile, where this rank can read it without a copy."""
+        """The slot of a tile if this rank can read it without a copy, else None."""
         ...
 
     def fetch(self, tile: int, into: Array) -> None:
-        """Copy the slot of a tile."""
+        """Copy the slot of a tile into a buffer."""
         ...
 
     def write(self, tile: int, values: Array) -> None:
@@ -37,11 +37,11 @@ class Store(Protocol):
         ...
 
     def meet(self) -> None:
-        """Wait until everybody has come so far; what was written before is then seen by all."""
+        """Wait for all ranks; afterwards each sees what the others wrote before."""
         ...
 
     def close(self) -> None:
-        """Give everything back, together with all others."""
+        """Release everything; all ranks call this together."""
         ...
 
 
@@ -59,15 +59,15 @@ class MemoryStore:
         self._slots = xp.empty((len(tiling), tiling.slot_bytes), dtype=np.uint8)
 
     def holder(self, tile: int) -> int:
-        """As :class:`Store` says, and so all others."""
+        """Always this rank."""
         return self.rank
 
     def in_place(self, tile: int) -> Array:
-        """All of them."""
+        """The slot of any tile."""
         return self._slots[tile]
 
     def fetch(self, tile: int, into: Array) -> None:
-        """A copy that nobody needs."""
+        """Copy a slot; not needed, since all can be read in place."""
         into[...] = self._slots[tile]
 
     def write(self, tile: int, values: Array) -> None:
@@ -75,8 +75,8 @@ class MemoryStore:
         self.tiling.write(tile, values, self._slots[tile])
 
     def meet(self) -> None:
-        """Nobody else is there."""
+        """Nothing to wait for: there is only this process."""
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._slots = np.empty((0, 0), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Tiles of slices as blocks of bytes: which rows each has, and where its numbers are."""
+"""Tiles of slices as blocks of bytes: the rows of each tile, and the layout of its numbers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ import numpy as np
 from orienteer.compute.arrays import Array
 from orienteer.errors import OrienteerError
 
-# Every tile begins at a multiple of this many bytes.
+# The size of a slot is a multiple of this many bytes, so that every slot begins at one.
 _ALIGNED = 64
 _NUMBER = np.dtype(np.float32)
 
@@ -30,12 +30,12 @@ class Tiling:
         if len(self.starts) < 2 or any(b <= a for a, b in pairwise(self.starts)) or self.n_pixels < 1:
             raise OrienteerError(
                 f"{len(self.starts) - 1} tiles of {self.n_pixels} pixels cannot be kept.",
-                "Give at least one tile, and to each at least one row and one pixel.",
+                "Give at least one tile, with at least one row and one pixel each.",
             )
 
     @classmethod
     def even(cls, n_rows: int, tile_rows: int, n_pixels: int, **options: Any) -> "Tiling":
-        """Tiles of so many rows; the last one has what is left."""
+        """Tiles of ``tile_rows`` rows; the last one has the remainder."""
         return cls((*range(0, n_rows, tile_rows), n_rows), n_pixels, **options)
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ class Tiling:
 
     @cached_property
     def slot_bytes(self) -> int:
-        """Bytes of the largest tile."""
+        """Bytes of the largest tile, rounded up."""
         rows = max(b - a for a, b in pairwise(self.starts))
         nbytes = rows * self.n_pixels * _NUMBER.itemsize
         return -(-nbytes // _ALIGNED) * _ALIGNED
@@ -67,6 +67,6 @@ class Tiling:
         self.read(tile, slot)[...] = values.reshape(self.shape(tile))
 
     def read(self, tile: int, slot: Array) -> Array:
-        """The tile of a slot, float32, in place."""
+        """The tile in a slot, float32, without a copy."""
         n_slow, n_fast = self.shape(tile)
         return slot[: n_slow * n_fast * _NUMBER.itemsize].view(_NUMBER).reshape(n_slow, n_fast)

@@ -1,4 +1,4 @@
-"""Ranks and the nodes that they are on, as MPI tells or as a test wants it."""
+"""Ranks and their nodes, as MPI reports them or as a test sets them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +10,9 @@ from orienteer.mtip.references.order import Nodes, groups_of_nodes
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Those who keep references together.
+    """The ranks that keep references together.
 
-    comm : an mpi4py communicator of all of them.
+    comm : their mpi4py communicator.
     nodes : its ranks, node by node.
     """
 
@@ -23,7 +23,7 @@ class Ranks:
     def of(cls, comm: Any, ranks_per_node: int = 0) -> "Ranks":
         """All ranks of a communicator.
 
-        ranks_per_node : pretend that nodes have so many ranks; 0: ask MPI which ranks share memory.
+        ranks_per_node : pretend that nodes have this many ranks; 0: ask MPI which ranks share memory.
         """
         if ranks_per_node:
             node_of = [rank // ranks_per_node for rank in range(comm.size)]
@@ -38,18 +38,18 @@ class Ranks:
 
     @classmethod
     def among(cls, comm: Comm) -> "Ranks | None":
-        """All ranks of a comm; None: this process is alone.  Everybody asks together."""
+        """All ranks of a comm; None if this process is alone.  All ranks call this together."""
         return cls.of(comm.mpi) if isinstance(comm, Mpi) and comm.size > 1 else None
 
     @property
     def own_node(self) -> int:
-        """The place of this rank's node in ``nodes``."""
+        """The index of this rank's node in ``nodes``."""
         return next(j for j, node in enumerate(self.nodes) if self.comm.rank in node)
 
     def group(self, least_nodes: int) -> "Ranks":
-        """Those of this rank's group, where groups of at least so many nodes keep a copy each.
+        """The ranks of this rank's group; every group of at least ``least_nodes`` nodes keeps one copy.
 
-        The ranks of a group are numbered anew, node by node.  Everybody calls it; whoever has it frees
+        The ranks of a group are numbered anew, node by node.  All ranks call this together; the caller frees
         ``comm``.
         """
         groups = groups_of_nodes(self.nodes, least_nodes)

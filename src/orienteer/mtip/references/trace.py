@@ -1,4 +1,4 @@
-"""Which rank read what, from whom, in which step and when."""
+"""A record of reading: which rank read which tile, from which holder, in which step and when."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Visit:
-    """A tile that was read.
+    """One tile that was read.
 
-    reader, holder : ranks; step : the how-many-th share it is that the reader reads.
-    start, end : seconds of the machine's clock.  is_copied : through a window, not in place.
+    reader, holder : ranks.  step : number of the share that the reader reads, counted from 0.
+    start, end : seconds of the machine's clock.  is_copied : copied through a window, not read in place.
     """
 
     reader: int
@@ -30,7 +30,9 @@ class Trace:
 
 
 def shared_windows(visits: Iterable[Visit]) -> list[tuple[int, int, list[int]]]:
-    """Steps in which a window had several readers: (step, holder, readers).  Visits of all ranks, one pass.
+    """Steps in which a window had several readers: (step, holder, readers).
+
+    visits : of all ranks, in one pass.
 
     >>> shared_windows([Visit(0, 1, 2, 7, 0.0, 1.0, True), Visit(1, 1, 2, 8, 5.0, 6.0, True)])
     [(1, 2, [0, 1])]
@@ -42,9 +44,9 @@ def shared_windows(visits: Iterable[Visit]) -> list[tuple[int, int, list[int]]]:
 
 
 def share_of_waiting_in_common(visits: Iterable[Visit]) -> float:
-    """Of the seconds spent in copies through windows, the share in which another rank copied from the same.
+    """The share of the time for copies through windows in which another rank copied from the same window.
 
-    Ranks drift apart, so that copies of different steps may meet: this is what the clock says.
+    It is measured by the clock: ranks drift apart, so copies of different steps may overlap.
     """
     copied: dict[int, list[Visit]] = defaultdict(list)
     for visit in visits:

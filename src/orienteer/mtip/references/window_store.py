@@ -1,7 +1,7 @@
-"""Tiles in windows of MPI: one copy on a node, or one on a group of nodes.
+"""Tiles in MPI windows: one copy on a node, or one on a group of nodes.
 
-Every rank keeps its share in a window.  On its own node a rank reads the windows of others in place; those
-of other nodes by one-sided copies, with which the holder has nothing to do.
+Every rank keeps its share in a window.  A rank reads windows on its own node in place, and those on other
+nodes by one-sided copies, without action by the holder.
 """
 
 from typing import Any
@@ -19,8 +19,8 @@ from orienteer.mtip.references.topology import Ranks
 class WindowStore:
     """Tiles shared by all ranks of a group; see :class:`Store`.
 
-    ranks : the group.  Making and closing the store is done by all of them together.
-    serves_threads : whether a second thread may fetch tiles.
+    ranks : the group.  All of them make and close the store together.
+    serves_threads : whether MPI lets a second thread fetch tiles.
     """
 
     def __init__(self, tiling: Tiling, ranks: Ranks) -> None:
@@ -36,7 +36,7 @@ class WindowStore:
         self.bytes_kept = len(self.own) * tiling.slot_bytes
         is_one_node = len(ranks.nodes) == 1
         info = MPI.Info.Create()
-        # Each rank's memory begins on a page of its own, near to the rank that writes it.
+        # Each rank's memory begins on a page of its own, close to the rank that writes it.
         info["alloc_shared_noncontig"] = "true"
         allocate = MPI.Win.Allocate_shared if is_one_node else MPI.Win.Allocate
         failed = ""
@@ -48,8 +48,8 @@ class WindowStore:
             info.Free()
         if failed:
             raise OrienteerError(
-                f"no window of {self.bytes_kept / 2**30:.2f} GiB could be had for references: {failed}.",
-                'Set references = "recompute", or start more ranks.',
+                f"MPI gave no window of {self.bytes_kept / 2**30:.2f} GiB for references: {failed}.",
+                'Set references = "recompute", or use more ranks, so that each keeps less.',
             )
         self._window.Lock_all(MPI.MODE_NOCHECK)
         self._mates = {
@@ -62,12 +62,12 @@ class WindowStore:
         return int(self._holder[tile])
 
     def in_place(self, tile: int) -> NDArray[np.uint8] | None:
-        """The slot of a tile that is kept on this node."""
+        """The slot of a tile if it is kept on this node, else None."""
         memory = self._mates.get(self.holder(tile))
         return None if memory is None else memory[self._part(tile)]
 
     def fetch(self, tile: int, into: NDArray[np.uint8]) -> None:
-        """Copy a slot from wherever it is, without its holder."""
+        """Copy a slot from the window of its holder, without action by the holder."""
         holder, size = self.holder(tile), self.tiling.slot_bytes
         self._window.Get([into, size, _bytes()], holder, (self._part(tile).start, size, _bytes()))
         self._window.Flush(holder)
@@ -79,13 +79,13 @@ class WindowStore:
         self.tiling.write(tile, values, memory[self._part(tile)])
 
     def meet(self) -> None:
-        """A barrier; what was written before is seen by all after it."""
+        """A barrier; afterwards all ranks see what was written before."""
         self._window.Sync()
         self._comm.Barrier()
         self._window.Sync()
 
     def close(self) -> None:
-        """Free the window; all ranks of the group do so together."""
+        """Free the window; all ranks of the group call this together."""
         self._mates = {}
         self._window.Unlock_all()
         self._window.Free()
@@ -103,9 +103,9 @@ def _bytes() -> Any:
 
 
 def _memory_of(window: Any, rank: int, own: int, is_one_node: bool) -> NDArray[np.uint8] | None:
-    """The part of a window that a rank of this node has given, (nbytes,); None: it cannot be seen from here.
+    """The part of a window that belongs to a rank of this node, (nbytes,); None: it cannot be read in place.
 
-    Windows over several nodes can be seen by neighbours from version 4.1 of MPI on; before, they are copied.
+    Ranks of one node can read windows over several nodes in place from MPI 4.1 on; before, tiles are copied.
     """
     from mpi4py import MPI
 
