@@ -74,7 +74,7 @@ def test_starts_that_all_differ_are_said_to(blobs: Blobs, inner: NDArray[np.bool
     found = cluster_starts(transform_of(noise), inner, [1, 2, 3, 5, 4])
     assert found.clusters[0].members == (3,)
     assert found.remarks() == [
-        "No two starts agree: the density is that of the best start and hardly to be trusted."
+        "No two starts agree: the density is that of the best start, and should not be trusted."
     ]
 
 
@@ -175,7 +175,7 @@ def test_one_start_is_its_own_mean(blobs: Blobs, inner: NDArray[np.bool_]) -> No
     average = average_cluster(blobs(N)[None], blobs(N)[None] > 0.3, inner, [0], centred=False)
     np.testing.assert_allclose(average.density, blobs(N), atol=1e-5)
     lone = Clusters((Cluster((0,), (1.0,), 0.6, 1.0),), np.ones((1, 1)), np.ones(1))
-    assert "one start only" in lone.remarks()[0]
+    assert "only one start" in lone.remarks()[0]
 
 
 def test_the_centre_of_mass_is_found_across_the_edge_of_the_box(blobs: Blobs) -> None:

@@ -73,9 +73,9 @@ def test_starts_repeat_only_if_they_are_aligned(blobs: Blobs, everywhere: Everyw
     [
         ([1.0, 0.8, 0.6], 20, 1 / 0.03, "the edge of the data, 33.3 A"),
         ([1.0, THRESHOLD + 0.1, THRESHOLD - 0.1], 20, 1 / 0.025, "repeat to 40 A"),
-        ([0.2, 0.8, 0.9], 20, None, "repeat nowhere"),
+        ([0.2, 0.8, 0.9], 20, None, "do not repeat from start"),
         ([1.0, 0.9, 0.1], 3, None, "too few"),  # random phases of three starts would reach 0.5
-        ([1.0, 1.0, 1.0], 1, None, "One start"),
+        ([1.0, 1.0, 1.0], 1, None, "Only one start"),
     ],
 )
 def test_the_resolution_is_where_it_first_falls(

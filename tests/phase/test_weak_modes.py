@@ -56,7 +56,7 @@ def test_a_complete_measurement_leaves_nothing_open() -> None:
     found = weak_modes(ball(12, 3.0) * 1.0, ball(12, 3.0), with_hole(12, 0))
     assert found.number == 0
     assert found.n_unmeasured == 0
-    assert found.words() == "Every part of the density is held by the data."
+    assert found.words() == "The data determine every part of the density."
 
 
 def test_one_missing_voxel_at_the_centre_is_no_weak_mode_of_a_small_particle() -> None:
@@ -112,7 +112,7 @@ def test_of_a_hole_of_many_waves_the_innermost_are_looked_at(monkeypatch: pytest
     # Fewer waves hide less of every mode.
     assert (some.eigenvalues <= whole.eigenvalues[: len(some.eigenvalues)] + 1e-9).all()
     monkeypatch.setattr(module, "MOST_WAVES", 1)
-    assert "could not be told" in weak_modes(*given).words()
+    assert "could not be determined" in weak_modes(*given).words()
 
 
 def test_an_empty_support_has_no_modes() -> None:

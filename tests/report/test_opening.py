@@ -169,7 +169,7 @@ def test_frames_that_were_left_out_are_in_the_headline(bare_folder: Path, n_out:
 def test_a_density_that_does_not_fit_is_told_before_the_claim(
     run_folder: Path, edit: Callable[..., None]
 ) -> None:
-    doubt = "Amplitudes that phasing had not seen are foretold no better than by the mean of a shell."
+    doubt = "Amplitudes that phasing had not seen are predicted no better than by the mean of each shell."
     edit(run_folder / "phasing.json", remarks=["Harmless.", doubt])
     edit(run_folder / "validation/validation.json", remarks=[f"half_2: {doubt}"])
     said = known_first(run_folder)

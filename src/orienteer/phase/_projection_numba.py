@@ -1,6 +1,7 @@
 """CPU twin of ``projection.cu``: the elementwise halves of an iteration, each in one pass over memory.
 
-Without branches, and with the divisions of NumPy, which do not stop at zeros, the loops become vectors.
+The compiler vectorises the loops because they have no branches, and because divisions follow NumPy, which
+does not raise an error for zeros.
 """
 
 import numpy as np
@@ -12,10 +13,10 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 
 @njit(nogil=True, parallel=True, cache=True, error_model="numpy")
 def project_modulus(parts, target, background, scale):  # type: ignore[no-untyped-def]
-    """F[b, m] becomes scale * F with the modulus of the target, or one not above its bound.
+    """F[b, m] becomes scale * F with the modulus of the target, or with a modulus not above its bound.
 
     parts (B, M, 2) float32, real and imaginary part of F; target (M,) float32, minus the bound where there is
-    no amplitude; background (B,) float32, taken off the intensity.
+    no amplitude; background (B,) float32, subtracted from the intensity.
     """
     B, M, _ = parts.shape
     tasks = (M + _VOXELS_PER_TASK - 1) // _VOXELS_PER_TASK
@@ -30,7 +31,7 @@ def project_modulus(parts, target, background, scale):  # type: ignore[no-untype
             exact = wanted >= _ZERO
             wanted2 = wanted * wanted - (below if exact else _ZERO)
             wanted2 = wanted2 if wanted2 > _ZERO else _ZERO
-            # A voxel without phase takes a real one.
+            # A voxel that is 0 has no phase; it becomes real and positive.
             is_empty = square == _ZERO
             real = _ONE if is_empty & exact else real
             ratio = wanted2 / (_ONE if is_empty else square)
@@ -45,7 +46,7 @@ def relax(density, projected, support, keep, add, reflect, positive):  # type: i
     """x[b, v] = p where t = p + reflect (p - x) obeys support and sign, else keep x + add p.  All (B, V)."""
     B, V = density.shape
     tasks = (V + _VOXELS_PER_TASK - 1) // _VOXELS_PER_TASK
-    # Any sign is allowed by a bound that nothing lies below.
+    # A bound of minus infinity allows any sign.
     least = _ZERO if positive else np.float32(-np.inf)
     for job in prange(B * tasks):
         b, task = job // tasks, job % tasks

@@ -1,12 +1,12 @@
-"""Starts brought to one place, hand and sign, so that they can be compared and averaged.
+"""Align starts in place, hand and sign, so that they can be compared and averaged.
 
-Amplitudes say nothing of where the particle lies, of its hand (rho(-r) has the same ones) or of its sign, and
-each start picks these at random.  In Fourier space all three are exact: a shift of any fraction of a voxel is
-a phase ramp, the other hand is the complex conjugate, and nothing is blurred.
+Amplitudes do not determine the place of the particle, its hand (rho(-r) has the same amplitudes) or its sign,
+and each start ends with random ones.  In Fourier space all three can be changed exactly, without blurring: a
+shift by any fraction of a voxel is a phase ramp, and the other hand is the complex conjugate.
 
-Two starts agree as far as their phases agree.  The bright shells near the centre must not decide alone, so
-every measured shell is given the same power first: the correlation of such *levelled* transforms is the mean
-over shells of the Fourier shell correlation.
+Agreement is measured by the phases.  The bright shells near the centre must not decide alone, so every
+measured shell is given the same power first: the correlation of such *levelled* transforms is the mean over
+shells of the Fourier shell correlation.
 """
 
 from dataclasses import dataclass
@@ -26,22 +26,22 @@ from orienteer.phase.half_grid import (
     voxel_counts,
 )
 
-# Voxels of the whole grid that are worked on at a time: some copies of them must fit into memory.
+# Voxels of the whole grid that are processed at once: several copies of them must fit into memory.
 VOXELS_AT_A_TIME = 2**25
-# From the best whole voxel, Newton's steps converge quadratically: three leave 1e-6 voxels.
+# From the best whole voxel, Newton's steps converge quadratically: three are accurate to 1e-6 voxels.
 NEWTON_STEPS = 5
 LONGEST_STEP = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class StartAlignment:
-    """What brings each start to a reference, in this order: the other hand, the sign, the shift.
+    """The operations that align each start with a reference, in this order: hand, sign, shift.
 
-    hand : (B,) int64, 1 or -1 for the other hand.
+    hand : (B,) int64, 1, or -1 for the other hand.
     sign : (B,) int64, 1 or -1.
     shift : (B, 3) float64, in voxels along x, y, z.
     agreement : (B,) float64, mean over shells of the Fourier shell correlation with the reference, aligned.
-    other_hand : (B,) float64, the same at best in the hand that was not taken, to the nearest voxel.
+    other_hand : (B,) float64, the best agreement in the hand that was not chosen, to the nearest voxel.
     """
 
     hand: NDArray[np.int64]
@@ -52,7 +52,7 @@ class StartAlignment:
 
 
 def level_shells(transforms: Array, measured: Array) -> Array:
-    """Transforms with the same power in every measured shell and 1 in all; zero where nothing was measured.
+    """Transforms with the same power in every measured shell, 1 in total; zero where nothing was measured.
 
     transforms : (B, n, n, n // 2 + 1) complex.
     measured : (n, n, n // 2 + 1) bool.
@@ -84,20 +84,20 @@ def align_starts(reference: Array, starts: Array) -> StartAlignment:
 
 
 def agreement_with_other_hand(transform: Array) -> float:
-    """How well a density agrees with its own inverse at best, up to 1 for one with a centre of symmetry.
+    """The best agreement of a density with its own inverse; 1 for one with a centre of symmetry.
 
     transform : (n, n, n // 2 + 1) complex, levelled.
     """
     xp: Any = array_namespace(transform)
     n = edge_of(transform)
-    # The other hand is the conjugate: the correlation of both is the inverse transform of the square.
+    # The other hand is the conjugate, so the correlation of both is the inverse transform of the square.
     place = int(xp.argmax(density_of(transform * transform)))
     at = (np.array(np.unravel_index(place, (n, n, n))) + n // 2) % n - n // 2
     return float(_climb(xp.conj(transform * transform)[None], at[None])[1][0])
 
 
 def apply_alignment(transforms: Array, alignment: StartAlignment) -> Array:
-    """The transforms (B, n, n, n // 2 + 1) of the densities, turned to their hand and sign, and shifted."""
+    """The transforms (B, n, n, n // 2 + 1) of the densities, brought to their hand, sign and place."""
     xp: Any = array_namespace(transforms)
     aligned = xp.empty_like(transforms)
     for start, transform in enumerate(transforms):
@@ -107,9 +107,9 @@ def apply_alignment(transforms: Array, alignment: StartAlignment) -> Array:
 
 
 def shifted(transform: Array, shift: Any) -> Array:
-    """The transform (n, n, n // 2 + 1) of a density that is moved by so many voxels (3,), fractions included.
+    """The transform (n, n, n // 2 + 1) of a density shifted by ``shift`` (3,) voxels, fractions included.
 
-    At the highest frequency of an even grid only the cosine has a place in a real density, and is kept.
+    At the highest frequency of an even grid a real density can only have the cosine, so only that is kept.
     """
     xp: Any = array_namespace(transform)
     n = edge_of(transform)
@@ -127,7 +127,7 @@ def _ramp(frequency: NDArray[np.float64], shift: float, n: int) -> NDArray[np.co
 
 
 def _align(reference: Array, starts: Array) -> tuple[NDArray[Any], ...]:
-    """Hand, sign, shift, agreement and that of the other hand, of some starts."""
+    """Hand, sign, shift, agreement, and agreement of the other hand, for some starts."""
     xp: Any = array_namespace(starts)
     n = edge_of(reference)
     places, peaks = [], []
@@ -151,7 +151,7 @@ def _align(reference: Array, starts: Array) -> tuple[NDArray[Any], ...]:
 
 
 def _climb(cross: Array, shift: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The shifts (B, 3) near the given ones with the highest correlation, and that, by Newton's method.
+    """The shifts (B, 3) of highest correlation near the given ones, by Newton's method, and the correlations.
 
     cross : (B, n, n, n // 2 + 1) complex, conj(R) S.
     """
@@ -159,7 +159,7 @@ def _climb(cross: Array, shift: NDArray[Any]) -> tuple[NDArray[np.float64], NDAr
     shift = shift.astype(np.float64)
     for _ in range(NEWTON_STEPS):
         _, slope, bend = _derivatives(cross, shift, n)
-        # Away from the top the correlation may be bent upwards: then go uphill all the same.
+        # Away from the maximum the curvature may be positive: use its modulus, so that steps go uphill.
         values, vectors = np.linalg.eigh(bend)
         values = -np.maximum(np.abs(values), 1e-12)
         along = np.einsum("bij,bi->bj", vectors, slope) / values
@@ -174,7 +174,7 @@ def _derivatives(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Correlation (B,) at the shifts (B, 3), its gradient (B, 3) and second derivatives (B, 3, 3).
 
-    Each is a sum over q of cross exp(-2 pi i q s / n) times powers of q, and the sum is done axis by axis.
+    Each is a sum over q of cross exp(-2 pi i q s / n) times powers of q, computed axis by axis.
     """
     xp: Any = array_namespace(cross)
     whole, half = frequencies(n)

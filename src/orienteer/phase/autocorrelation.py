@@ -1,8 +1,8 @@
-"""What an intensity tells of the particle before any phase is known: its size, its shape, and the noise.
+"""Size and shape of a particle, and the noise, from its intensity before any phase is known.
 
 The transform of an intensity is the autocorrelation of the density.  It ends at the particle's largest
-distance; what lies beyond is noise.  Divided by its radial mean first, every shell of the intensity has the
-same say, and neither a missing centre nor the steep fall of the profile hides the end.
+distance; beyond is only noise.  The intensity is divided by its radial mean first, so that every shell counts
+equally, and neither a missing centre nor the steep fall of the profile hides the end.
 """
 
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ from orienteer.compare.distances import distances
 from orienteer.errors import OrienteerError
 from orienteer.phase.half_grid import density_of, frequencies, rounded_radii, transform_of
 
-# Where the power has fallen to so many times that of the noise, the particle ends.
+# The particle ends where the power has fallen to this multiple of the noise.
 _ABOVE_NOISE = 3.0
-# Without noise the rims of the data still leave this share of the largest power at all distances.
+# Even without noise, the edges of the data leave this share of the largest power at all distances.
 _LEAST_POWER = 2e-4
-# The largest distances are few, and are lost in the noise first.
+# Factor for the largest distances, which are few and the first to be lost in the noise.
 _MARGIN = 1.15
-# Share of the longest distance in the box, its half diagonal, from which on all is noise.
+# Beyond this share of the longest distance in the box, its half diagonal, everything is noise.
 _NOISE_FROM = 0.7
-# Axes of the first support are never shorter than this share of the longest: the shape is known roughly.
+# Axes of the first support are at least this share of the longest: the shape is known only roughly.
 _SHORTEST_AXIS = 0.6
 
 
 @dataclass(frozen=True, eq=False)
 class Autocorrelation:
-    """Size and shape of a particle by its autocorrelation.
+    """Size and shape of a particle from its autocorrelation.
 
     diameter_A : largest extent, given or found.
     is_found : whether the diameter was found in the data.
-    seen_A : the diameter that the data tell, also where one was given; 0 where they tell none.
+    seen_A : the diameter seen in the data, even if another was given; 0 if none is seen.
     box_A : edge of the box.
     axes : (3, 3) float64, unit vectors along the long, middle and short axis, one per row.
     semi_axes_A : (3,) float64, of an ellipsoid of the same shape whose longest extent is the diameter.
@@ -54,7 +54,7 @@ class Autocorrelation:
 def autocorrelation_of(
     values: NDArray[np.float64], measured: NDArray[np.bool_], box_A: float, diameter_A: float = 0.0
 ) -> Autocorrelation:
-    """Size and shape of the particle of an intensity.
+    """Size and shape of a particle from its intensity.
 
     values : (n, n, n // 2 + 1), the intensity in the order of the FFT; measured : where it is known.
     diameter_A : largest extent of the particle; 0: find it.
@@ -71,7 +71,7 @@ def autocorrelation_of(
         diameter_A = seen_A
     if not diameter_A:
         raise OrienteerError(
-            "the intensity has no speckles that tell the size of the particle.", "Give its diameter."
+            "the intensity has no speckles that show the size of the particle.", "Give its diameter."
         )
     inside = (distance < diameter_A / box_A * n) & (distance > 0)
     axes, spread = _principal_axes(np.sqrt(np.maximum(power - floor, 0)) * inside)
@@ -80,13 +80,14 @@ def autocorrelation_of(
 
 
 def noise_of(values: NDArray[np.float64], measured: NDArray[np.bool_], share: float) -> NDArray[np.float64]:
-    """Standard error of the intensity, (n, n, n // 2 + 1), the same all over a shell.
+    """Standard error of the intensity, (n, n, n // 2 + 1), constant in each shell.
 
-    It is what the relative intensity has beyond the largest distance in the particle, as if the noise were
-    spread evenly over all distances.  The rims of the data and the steep profile leave something there too;
-    a noise of 10 % is taken for up to twice as much; larger ones are told well.
+    It is estimated from the transform of the relative intensity beyond the particle's largest distance,
+    assuming that noise is spread evenly over all distances.  The edges of the data and the steep profile
+    leave something there too: a noise of 10 % is overestimated by up to a factor of two, larger noise is
+    estimated well.
 
-    share : of the diameter of the particle in the edge of the box.
+    share : diameter of the particle over the edge of the box.
     """
     n = len(values)
     window = _soft_edges(measured)
@@ -102,13 +103,13 @@ def noise_of(values: NDArray[np.float64], measured: NDArray[np.bool_], share: fl
 
 
 def _relative(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Deviation of the intensity from the mean of its shell over that mean, 0 where nothing is known."""
+    """Relative deviation of the intensity from the mean of its shell, 0 where it was not measured."""
     level = _levels(values, measured)[rounded_radii(len(values))]
     return np.where(measured, values / level - 1, 0)
 
 
 def _levels(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Mean of each shell; a shell that is not positive in the mean has next to nothing."""
+    """Mean of each shell, with a tiny positive lower bound."""
     shell = rounded_radii(len(values))
     number = np.bincount(shell[measured], minlength=shell.max() + 1)
     sums = np.bincount(shell[measured], weights=values[measured], minlength=len(number))
@@ -117,29 +118,29 @@ def _levels(values: NDArray[np.float64], measured: NDArray[np.bool_]) -> NDArray
 
 
 def _distances(n: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Distance from the first voxel in voxels around the box, (n, n, n), and the same rounded."""
+    """Periodic distance of each voxel from the first one, in voxels, (n, n, n), and the same rounded."""
     whole, _ = frequencies(n)
     distance = distances(whole)
     return distance, np.rint(distance).astype(np.int64)
 
 
 def _soft_edges(measured: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """1 inside of what is measured, falling at its rims, so that they do not ring through the box."""
+    """1 in the middle of the measured region, falling smoothly at its edges to avoid ringing."""
     from scipy.ndimage import gaussian_filter
 
-    # Along the halved axis the grid ends at its middle and not at its rim; its mirror image goes on.
+    # Along the halved axis the grid begins at q = 0, the middle of the data: its mirror image precedes it.
     return np.asarray(gaussian_filter(measured.astype(np.float64), 1.5, mode=("wrap", "wrap", "mirror")))
 
 
 def _end_of(profile: NDArray[np.float64], floor: float, n: int) -> float:
-    """The largest distance in voxels at which the power stands above the noise; 0 where it never does."""
+    """The largest distance in voxels at which the power is above the noise; 0 if it never is."""
     least = max(_ABOVE_NOISE * floor, _LEAST_POWER * float(profile[1:].max()))
     above = np.flatnonzero(profile[: n // 2 + 1] > least)
     return float(above[-1] + 0.5) * _MARGIN if above.size >= 2 else 0.0
 
 
 def _principal_axes(weight: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Principal axes of a distribution around the first voxel, longest first, and its extent along them."""
+    """Principal axes of a distribution around the first voxel, longest first, and its rms along each."""
     whole, _ = frequencies(len(weight))
     total = max(float(weight.sum()), 1e-300)
     x, y, z = whole[:, None, None], whole[:, None], whole

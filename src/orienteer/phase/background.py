@@ -1,8 +1,8 @@
 """A flat background of the intensity: stray light and noise that are the same at all voxels.
 
-Left in, it becomes a bright spot in the middle of the density.  Speckles are dark somewhere, so what the
-darkest voxels of the outer shells have is background; how much exactly, a density that explains the others
-tells.
+Left in, it becomes a bright spot in the middle of the density.  Speckles have dark places, so the darkest
+voxels of the outer shells limit the background from above.  Its exact value is what a density leaves
+unexplained.
 """
 
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from orienteer.phase.half_grid import rounded_radii, transform_of, voxel_counts
 
 # Share of the voxels of a shell that count as dark.
 _DARK_SHARE = 0.05
-# Outer shells, by their share of all, whose dark voxels are looked at, and the fewest voxels of a shell.
+# Share of the shells, from the edge inwards, whose dark voxels are used, and the fewest voxels of a shell.
 _OUTER_SHARE = 0.5
 _LEAST_VOXELS = 50
-# How far a fit may go above what the darkest shell has.
+# Factor by which a fit may exceed the level of the darkest shell.
 _FIT_ABOVE = 1.3
 
 
 @dataclass(frozen=True)
 class DarkLevel:
-    """What dark voxels tell of the background, in units of the intensity.
+    """The background from dark voxels, in units of the intensity.
 
-    estimate : the likeliest; most : more would make voxels negative, but for noise.
+    estimate : the likeliest value; most : a larger one would make voxels negative, beyond their noise.
     """
 
     estimate: float
@@ -34,11 +34,12 @@ class DarkLevel:
 
 
 def dark_level(data: PhasingData) -> DarkLevel:
-    """The background by the darkest voxels of the outer shells.
+    """The background from the darkest voxels of the outer shells.
 
-    Of fully developed speckles of mean m, a share s is darker than -m ln(1 - s); what is more is background.
-    The error of that grows with m, so faint shells tell it best.  Where few parts of the particle scatter far
-    out, speckles have no dark places there, and bright shells would take the particle for a background.
+    A share s of fully developed speckles of mean m is darker than -m ln(1 - s); anything above that is
+    background.  Its error grows with m, so faint shells weigh most.  If only few parts of the particle
+    scatter far out, speckles have no dark places there, and bright shells would count the particle as
+    background.
     """
     values, shell = to_numpy(data.amplitudes).astype(np.float64) ** 2, rounded_radii(data.n)
     measured = to_numpy(data.measured & ~data.held_out)
@@ -60,13 +61,14 @@ def dark_level(data: PhasingData) -> DarkLevel:
 
 @dataclass(frozen=True, eq=False)
 class BackgroundFit:
-    """What it takes to find the background that a density leaves to explain.
+    """Finds the background that a density leaves unexplained.
 
-    Every shell counts by its mean, so that the many faint voxels decide and not the few bright ones.
+    Voxels are weighted by one over the squared mean of their shell, so that the many faint voxels decide and
+    not the few bright ones.
 
-    level : what dark voxels tell.
-    weight : (n, n, n // 2 + 1) float32 that add up to 1; 0 where a voxel is not seen.
-    mean : of the intensity, so weighted.
+    level : the background from dark voxels.
+    weight : (n, n, n // 2 + 1) float32 that add up to 1; 0 in voxels that the iterations do not use.
+    mean : weighted mean of the intensity.
     """
 
     level: DarkLevel
@@ -75,7 +77,7 @@ class BackgroundFit:
 
     @classmethod
     def of(cls, data: PhasingData) -> "BackgroundFit":
-        """The fit to the voxels that the iterations see."""
+        """The fit to the voxels that the iterations use."""
         shell, measured = rounded_radii(data.n), to_numpy(data.measured & ~data.held_out)
         values = to_numpy(data.amplitudes).astype(np.float64) ** 2
         number = np.maximum(np.bincount(shell[measured], minlength=shell.max() + 1), 1)
@@ -89,7 +91,7 @@ class BackgroundFit:
     def __call__(self, density: Array) -> Array:
         """The background (B,) float32 of densities (B, n, n, n) that obey all constraints.
 
-        It stays within the range of the dark level.  Nothing leaves the device.
+        It stays between 0 and ``level.most``.  No data leave the device.
         """
         xp = array_namespace(density)
         explained = []

@@ -1,4 +1,4 @@
-"""Many starts of a phasing, as many side by side as memory allows, and what all of them need in the end."""
+"""Many starts of a phasing: as many at once as memory allows, and the memory that all need in the end."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -14,9 +14,9 @@ from orienteer.phase.data import PhasingData
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
 
-# Copies of a density that a start takes on its way, and when all of them are compared in the end (measured).
+# Copies of a density that a start needs during phasing, and when starts are compared at the end (measured).
 _COPIES_ON_THE_WAY, _COPIES_IN_THE_END = 8, 11
-# Share of the free memory that a batch may take, and that all starts may take in the end.
+# Share of the free memory that a batch may take, and that all starts may take at the end.
 _SHARE_OF_A_BATCH, _SHARE_IN_THE_END = 0.4, 0.8
 
 
@@ -28,10 +28,10 @@ def run_batches(
     seed: int,
     tell: Callable[[int], None],
 ) -> Iterator[PhaseState]:
-    """Starts after a schedule, a batch at a time, their densities obeying the constraints.
+    """Starts after a schedule, batch by batch, with densities that obey the constraints.
 
-    numbers : (B,) of the starts; volumes : (B,) voxels that each support has in the end.
-    tell : hears how many iterations are done, those of each start counted.
+    numbers : (B,) of the starts; volumes : (B,) final voxels of each support.
+    tell : called with the number of iterations done, summed over starts.
     """
     size, done = starts_at_once(course.data, len(numbers)), 0
     for first in range(0, len(numbers), size):
@@ -49,32 +49,32 @@ def run_batches(
 
 
 def starts_at_once(data: PhasingData, starts: int) -> int:
-    """Starts that fit into memory side by side."""
+    """Number of starts that fit into memory at once."""
     return int(
         np.clip(_SHARE_OF_A_BATCH * _free_bytes(data) / (_COPIES_ON_THE_WAY * _bytes_of(data)), 1, starts)
     )
 
 
 def refuse_too_many_starts(data: PhasingData, starts: int) -> float:
-    """The GiB that so many starts take in the end; more than there are is refused before the work begins."""
+    """Memory in GiB that all starts need in the end; refuses, before any work, more than is available."""
     each, free = _COPIES_IN_THE_END * _bytes_of(data), _SHARE_IN_THE_END * _free_bytes(data)
     needed = starts * each
     if needed > free:
         raise OrienteerError(
             f"{counted(starts, 'start')} of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when compared, "
-            f"and {free / 2**30:.3g} GiB may be used here.",
+            f"but only {free / 2**30:.3g} GiB may be used here.",
             f"Ask for up to {int(free / each)} starts, or phase to a coarser resolution.",
         )
     return needed / 2**30
 
 
 def _bytes_of(data: PhasingData) -> float:
-    """Of one density, in float32."""
+    """Bytes of one density, in float32."""
     return 4.0 * data.n**3
 
 
 def _free_bytes(data: PhasingData) -> float:
-    """Free memory where the data are."""
+    """Free memory in bytes of the device that holds the data."""
     if data.device == "cpu":
         return memory_GiB()[1] * 2**30
     cupy = import_cupy()

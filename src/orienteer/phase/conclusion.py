@@ -35,16 +35,16 @@ def conclude(
     mass_kDa: float = 0.0,
     facts: Mapping[str, Any] | None = None,
 ) -> Phasing:
-    """The density that starts agree on, and how far to trust it.
+    """The density that the starts agree on, and how far to trust it.
 
     densities : (B, n, n, n) float32 that obey all constraints, in amplitude units per voxel.
     supports : (B, n, n, n) bool.
     background : (B,) flat background of the intensity.
-    scores : (B,), larger is better; the free log-likelihood of voxels that choose.
-    judged : (B,), the same of voxels that have chosen nothing.
-    centred : whether the mean may be moved to the middle of the box; not where symmetry axes hold it.
-    metadata : of the intensity, which may tell its unit.
-    electrons, mass_kDa : of the particle, 0 where not known.
+    scores : (B,), larger is better; log-likelihood of the held-out voxels that choose.
+    judged : (B,), that of the held-out voxels that judge.
+    centred : whether the mean is moved to the middle of the box; not if symmetry axes fix its place.
+    metadata : of the intensity, which may contain its unit.
+    electrons, mass_kDa : of the particle; 0 if not known.
     facts : further fields of the :class:`Phasing`, such as ``seed`` and ``settings``.
     """
     xp: Any = array_namespace(densities)
@@ -91,10 +91,10 @@ def conclude(
 
 
 def data_error(data: PhasingData) -> float:
-    """Relative error of the measured amplitudes, the geometric mean over shells, each by its voxels."""
+    """Relative error of the measured amplitudes: the geometric mean over shells, weighted by their voxels."""
     xp: Any = array_namespace(data.amplitudes)
     square, sigma = data.amplitudes.astype(xp.float64) ** 2, data.sigma.astype(xp.float64)
-    # The error of an amplitude is that of the intensity over twice the amplitude, where that is not small.
+    # The error of an amplitude is that of the intensity over twice the amplitude, unless the latter is small.
     error = xp.where(data.measured, sigma**2 / (4 * (square + sigma) + 1e-300), 0)
     power, wrong, number = (
         to_numpy(shell_sums(part, data.measured)) for part in (square, error, xp.ones_like(square))
@@ -103,9 +103,9 @@ def data_error(data: PhasingData) -> float:
 
 
 def shell_error(data: PhasingData) -> float:
-    """Relative error of one who takes every amplitude as the mean of its shell, averaged in the same way.
+    """Relative error if every amplitude is replaced by the mean of its shell, averaged in the same way.
 
-    A density that foretells amplitudes no better knows nothing of the speckles.
+    A density that predicts amplitudes no better knows nothing of the speckles.
     """
     xp: Any = array_namespace(data.amplitudes)
     amplitudes = data.amplitudes.astype(xp.float64)

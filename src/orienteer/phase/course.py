@@ -21,17 +21,17 @@ from orienteer.phase.settings import PhaseSettings
 from orienteer.phase.state import PhaseState
 from orienteer.phase.support import first_support, update_support
 
-# Shares of the exploring iterations: up to the first, supports become as sharp as they will be, with some
-# room around the last volume; between the other two the room is taken back.  What a large support lets in,
-# such as a cloud in a cavity, which hides in a missing centre, goes only in a small one, and slowly; in the
-# smallest from the beginning, starts get stuck.
+# Shares of the exploring iterations.  Up to _SHARP, supports shrink to _ROOM times their final volume and
+# reach their final sharpness; within _CLOSING they shrink to the final volume.  What a large support lets in,
+# such as a cloud in a cavity that hides in a missing centre, disappears only in a small one, and slowly; with
+# the smallest support from the beginning, starts get stuck.
 _SHARP, _CLOSING = 0.2, (0.3, 0.6)
 _ROOM = 1.3
-# Looks at the densities after which their symmetry is restored.
+# Updates of the supports after which the symmetry of the densities is restored.
 _SYMMETRY_EVERY = 5
-# Share of the box that a support may fill; with more, amplitudes alone do not tell the density.
+# Largest share of the box that a support may fill; amplitudes cannot determine a density that fills more.
 LARGEST_SUPPORT = 0.25
-# Blur in voxels of the density for its support, at first and in the end.
+# Standard deviation in voxels of the blur from which supports are made, at first and in the end.
 FIRST_BLUR, LAST_BLUR = 2.5, 1.2
 
 
@@ -40,7 +40,9 @@ class Course:
     """What all starts of a phasing have in common.
 
     first : (n, n, n) bool, the first support.
-    background : how the flat background of a density is found; None where none is fitted.
+    every : iterations between two updates of the supports.
+    positive : whether densities must not be negative.
+    background : finds the flat background of a density; None: none is fitted.
     """
 
     data: PhasingData
@@ -52,7 +54,7 @@ class Course:
 
     @classmethod
     def of(cls, data: PhasingData, settings: PhaseSettings) -> "Course":
-        """The course that data and settings ask for."""
+        """The course for some data and settings."""
         return cls(
             data,
             as_point_group(settings.symmetry),
@@ -69,7 +71,7 @@ class Course:
 
     @property
     def symmetric_radius(self) -> float:
-        """Radius in voxels of the ball that symmetry is enforced in: the particle, and some more."""
+        """Radius in voxels of the ball in which symmetry is enforced: somewhat larger than the particle."""
         return 0.7 * self.data.diameter_A / self.data.voxel_A
 
     @cached_property
@@ -80,10 +82,10 @@ class Course:
         return to_device(inside, self.data.device)
 
     def start(self, numbers: Sequence[int], volume: NDArray[np.float64], seed: int) -> PhaseState:
-        """Random densities in the first support, as bright as the data; each start has its own numbers.
+        """Random densities in the first support, with the power of the data; each start has its own draws.
 
         numbers : of the starts, any whole numbers; the same number and seed give the same start.
-        volume : (B,) voxels that each support will have in the end.
+        volume : (B,) final voxels of each support.
         """
         data = self.data
         xp = array_namespace(data.amplitudes)
@@ -97,11 +99,11 @@ class Course:
         density = xp.ascontiguousarray(project_symmetry(density, self.group, self.symmetric_radius))
         dark = self.background.level.estimate if self.background else 0.0
         background = xp.full(len(numbers), dark, dtype=xp.float32)
-        support = xp.broadcast_to(self.first, density.shape).copy()  # of one start it would be a view
+        support = xp.broadcast_to(self.first, density.shape).copy()  # a copy, because it is written to
         return PhaseState(density, support, background, volume, self.positive)
 
     def run(self, state: PhaseState, phases: Sequence[Phase], tell: Callable[[int], None]) -> PhaseState:
-        """The state after a schedule; ``tell`` hears how many iterations are done, every now and then."""
+        """The state after a schedule; ``tell`` is called with the number of iterations done."""
         exploring = sum(phase.count for phase in phases if phase.method != "er")
         exploring = exploring or sum(phase.count for phase in phases)
         done = 0
@@ -117,11 +119,11 @@ class Course:
         return state
 
     def look(self, state: PhaseState, explored: float, number: int) -> None:
-        """Renew supports and backgrounds by the densities of the moment, in place.
+        """Update supports and backgrounds from the present densities, in place.
 
-        explored : from 0 to 1, how far the exploring is: from that of the first support the volume goes to
-            the last one, supports become sharper, and when they are sharp backgrounds are fitted.
-        number : of the look.
+        explored : share of the exploring iterations done, 0 to 1.  With it, volumes fall from the first to
+            the final one and supports become sharper; once they are sharp, backgrounds are fitted.
+        number : of the update.
         """
         sharp = min(1.0, explored / _SHARP)
         closed = float(np.interp(explored, _CLOSING, (0.0, 1.0)))
@@ -133,22 +135,21 @@ class Course:
             self.fit_background(state)
 
     def renew(self, state: PhaseState, volume: NDArray[np.float64], blur: float, number: int) -> None:
-        """Give the supports a volume (B,) in voxels, where the densities are brightest, in place.
+        """Make new supports of volumes (B,) in voxels, where the densities are brightest, in place.
 
         number : how often this was done before.
         """
         estimate = project_modulus(state.density, state.background, self.data)
         if self.group.order > 1:
-            # Amplitudes and supports are symmetric, and so is what they make of a symmetric density, but for
-            # rounding, which grows.
+            # Symmetric amplitudes and supports keep a symmetric density symmetric, but rounding errors grow.
             if number % _SYMMETRY_EVERY == 0:
                 self.symmetrise(state)
-            # Beyond the ball a density would be free of the symmetry, and would move there.
+            # Beyond the ball no symmetry is enforced; without this mask the density would move there.
             estimate = project_symmetry(estimate, self.group, self.symmetric_radius, LINEAR) * self.ball
         update_support(state, estimate, volume, blur)
 
     def fit_background(self, state: PhaseState) -> None:
-        """Give each start the background that its density leaves to explain, if asked for, in place."""
+        """Fit to each start the background that its density leaves unexplained, if asked for, in place."""
         if self.background is not None:
             state.background[...] = self.background(self.estimate(state))
 
@@ -158,6 +159,6 @@ class Course:
             state.density[...] = project_symmetry(state.density, self.group, self.symmetric_radius)
 
     def estimate(self, state: PhaseState) -> Array:
-        """Densities (B, n, n, n) that obey all constraints and are nearest to the data of the moment."""
+        """Densities (B, n, n, n): the iterates projected onto the data, then onto support and sign."""
         projected = project_modulus(state.density, state.background, self.data)
         return project_support(projected, state.support, state.positive)

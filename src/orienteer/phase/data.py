@@ -1,7 +1,8 @@
-"""What phasing knows of an intensity: amplitudes on the grid of the FFT, their errors, and what is unknown.
+"""The data of phasing: amplitudes on the grid of the FFT, their errors, and which voxels are unknown.
 
-Unknown voxels are never zero.  Those in the hole at the centre are free up to a bound, because a smooth
-density of any height may hide there; all others, such as those beyond the edge of the data, are free.
+Unknown voxels are never set to zero.  Those in the hole at the centre are free up to a bound, because a
+smooth density of any height could hide there; all others, such as those beyond the edge of the data, are
+free.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from orienteer.phase.sizes import refuse_impossible_sizes
 from orienteer.volume.friedel import friedel_completed
 from orienteer.volume.volume import Volume
 
-# A smaller cube holds no more than a few speckles.
+# Least voxels along an edge: a smaller cube contains only a few speckles.
 LEAST_VOXELS = 12
 
 
@@ -35,17 +36,17 @@ class PhasingData:
     """Amplitudes of an intensity on the half-grid (n, n, n // 2 + 1) of a real FFT, in its order.
 
     amplitudes : float32, the square root of the intensity; 0 where it was not measured.
-    measured : bool, voxels that were measured, those held out included.
-    choosing : bool, measured voxels that the iterations do not see, and that choose among their results.
-    judging : bool, measured voxels that neither the iterations nor any choice has seen.
+    measured : bool, voxels that were measured, held-out ones included.
+    choosing : bool, measured voxels held out from the iterations, which choose among their results.
+    judging : bool, measured voxels held out from the iterations and from every choice.
     sigma : float32, standard error of the intensity; 0 where it was not measured.
-    target : float32, what the iterations see: the amplitude of a voxel, or minus the bound of an unknown one
-        (minus infinity where there is none).
+    target : float32, what the iterations use: the amplitude of a voxel, or minus the bound of an unknown one
+        (minus infinity if it has no bound).
     n : voxels along the edge of the box.
     voxel_A : edge of a voxel of the density, A; the box is n * voxel_A = 1 / voxel of the intensity.
     diameter_A : largest extent of the particle, given or found.
     edge_A : full-period resolution of the outermost measured voxel.
-    autocorrelation : what the transform of the intensity tells of size and shape.
+    autocorrelation : size and shape of the particle from the transform of the intensity.
     """
 
     amplitudes: Array
@@ -72,7 +73,7 @@ class PhasingData:
 
     @property
     def device(self) -> DeviceName:
-        """Where the arrays are."""
+        """The device that holds the arrays."""
         return "cpu" if isinstance(self.amplitudes, np.ndarray) else "cuda"
 
     def to(self, device: DeviceName) -> "PhasingData":
@@ -81,7 +82,7 @@ class PhasingData:
         return replace(self, **{name: to_device(getattr(self, name), device) for name in arrays})
 
     def with_all_voxels(self) -> "PhasingData":
-        """The same data with nothing held out, for a last polish of what has been judged."""
+        """The same data with nothing held out, to polish densities that have been judged."""
         xp = array_namespace(self.amplitudes)
         target = xp.where(self.measured, self.amplitudes, self.target)
         nothing = xp.zeros_like(self.choosing)
@@ -95,10 +96,10 @@ def phasing_data(
     seed: int = 0,
     device: DeviceName = "auto",
 ) -> PhasingData:
-    """Make an intensity ready for phasing.
+    """Prepare an intensity for phasing.
 
     intensity : cubic, in reciprocal space, its centre at the voxel n // 2; NaN where it was never measured.
-    seed : of the choice of the voxels held out.
+    seed : of the choice of held-out voxels.
     """
     settings = settings or PhaseSettings()
     cube, voxel_inv_A = _checked(intensity)
@@ -113,7 +114,7 @@ def phasing_data(
     box_A = 1 / voxel_inv_A
     with ThreadPoolExecutor() as pool:
         looking = pool.submit(autocorrelation_of, values, measured, box_A, diameter_A)
-        # Where the diameter is told, nobody waits for it.
+        # Wait for the autocorrelation only if the diameter is not known.
         told_A = diameter_A or looking.result().diameter_A
         noise = pool.submit(noise_of, values, measured, told_A / box_A)
         becoming_fewer = pool.submit(with_fewer_voxels, cube, voxel_inv_A, told_A)
@@ -154,10 +155,10 @@ def phasing_data(
 
 
 def told_diameter_A(intensity: Volume) -> float:
-    """The diameter of the particle by whoever made the intensity; 0 where nobody told.
+    """The diameter of the particle from the metadata of the intensity; 0 if they have none.
 
-    A reconstruction has seen single frames, and knows it better than its intensity does: what a filter has
-    left beyond the particle looks like a part of it.
+    A reconstruction finds it from single frames, better than it follows from the intensity: in the
+    autocorrelation, whatever a filter leaves beyond the particle looks like part of it.
     """
     told = intensity.metadata.get("diameter_A", 0.0)
     is_length = isinstance(told, (int, float)) and np.isfinite(told) and told > 0
@@ -165,7 +166,7 @@ def told_diameter_A(intensity: Volume) -> float:
 
 
 def _with_mask(cube: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], NDArray[np.bool_]]:
-    """Voxels along the edge of the box of a cube, its values on the half-grid, where they are measured."""
+    """For a cube: voxels along the edge of its box, its values on the half-grid, and which are measured."""
     n = fast_length(len(cube))
     values = _on_half_grid(cube, n)
     measured = np.isfinite(values)
@@ -175,7 +176,7 @@ def _with_mask(cube: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], NDA
 def _radial(
     length: NDArray[np.float64], values: NDArray[np.float64], at: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The mean of values (V,) at lengths (V,), as a function of the length, at other lengths."""
+    """The mean of values (V,) as a function of their lengths (V,), interpolated at other lengths."""
     order = np.argsort(length, kind="stable")
     bins = np.array_split(order, max(1, min(200, len(order) // 50)))
     middle, mean = (np.array([x[part].mean() for part in bins]) for x in (length, values))
@@ -183,7 +184,7 @@ def _radial(
 
 
 def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
-    """The values (n, n, n) and the voxel size in 1/A of an intensity that can be phased."""
+    """The values (n, n, n) and the voxel size in 1/A of an intensity, checked that it can be phased."""
     if intensity.space != "reciprocal":
         raise OrienteerError(
             "phasing needs an intensity in reciprocal space, but this volume lies in real space.",
@@ -192,23 +193,23 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
     if len(set(intensity.shape)) != 1:
         raise OrienteerError(
             f"phasing needs a cube of voxels, not {' x '.join(map(str, intensity.shape))}.",
-            "Cut or fill the volume to a cube with NaN where nothing was measured.",
+            "Crop or pad the volume to a cube, with NaN where nothing was measured.",
         )
     n, voxel = intensity.shape[0], intensity.voxel_size[0]
     if max(intensity.voxel_size) - min(intensity.voxel_size) > 1e-4 * voxel:
         raise OrienteerError(
             f"phasing needs cubic voxels, not voxels of {intensity.voxel_size} 1/A.",
-            "Write the intensity again on a grid of equal steps.",
+            "Write the intensity on a grid with the same step along all axes.",
         )
     if n < LEAST_VOXELS:
         raise OrienteerError(
-            f"a cube of {n} voxels is too small to phase; it needs {LEAST_VOXELS} and more.",
+            f"a cube of {n} voxels along an edge is too small to phase; {LEAST_VOXELS} or more are needed.",
             "Give an intensity on a larger grid.",
         )
     if np.abs(np.asarray(intensity.origin) + n // 2 * voxel).max() > 0.05 * voxel:
         raise OrienteerError(
             f"q = 0 must lie at voxel {n // 2} of each axis, but the origin of the volume says otherwise.",
-            "Leave the origin out if the centre of the intensity is there.",
+            "If the centre of the intensity is at that voxel, remove the origin from the file.",
         )
     values = to_numpy(intensity.values).astype(np.float64)
     known = np.isfinite(values)
@@ -219,25 +220,25 @@ def _checked(intensity: Volume) -> tuple[NDArray[np.float64], float]:
         )
     if known.sum() < 0.05 * np.pi / 6 * n**3:
         raise OrienteerError(
-            f"only {known.sum()} of {n**3} voxels of the intensity were measured; that is too few to phase.",
+            f"only {known.sum()} of {n**3} voxels of the intensity were measured: too few to phase.",
             "Reconstruct with more frames, or to a coarser resolution.",
         )
     if not (values[known] > 0).any():
         raise OrienteerError(
             "the intensity is nowhere positive: there is nothing to phase.",
-            "Give another model, or look at it with: orienteer inspect",
+            "Give another model, or look at this one with: orienteer inspect",
         )
     return values, voxel
 
 
 def _trimmed(cube: NDArray[np.float64], edge: int) -> NDArray[np.float64]:
-    """The middle of a cube of odd edge, of another odd edge."""
+    """The middle of a cube of odd edge, cropped to another odd edge."""
     cut = (len(cube) - edge) // 2
     return cube[cut : len(cube) - cut, cut : len(cube) - cut, cut : len(cube) - cut]
 
 
 def _cut_at(cube: NDArray[np.float64], edge: float, resolution_A: float) -> NDArray[np.float64]:
-    """The cube with nothing measured beyond a radius in voxels, and no larger than that."""
+    """The cube cropped to a radius of ``edge`` voxels, with NaN beyond it."""
     half = min(len(cube) // 2, int(edge))
     if half < LEAST_VOXELS // 2:
         raise OrienteerError(
@@ -250,12 +251,12 @@ def _cut_at(cube: NDArray[np.float64], edge: float, resolution_A: float) -> NDAr
 
 
 def _on_half_grid(cube: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """A centred cube of odd edge on the half-grid of a box of n voxels and more; NaN where it has nothing."""
+    """A centred cube of odd edge on the half-grid of a box of n voxels; NaN outside the cube."""
     half = len(cube) // 2
     whole, positive = frequencies(n)
     x = np.flatnonzero(np.abs(whole) <= half)
     z = np.flatnonzero(positive <= half)
-    # At the highest frequency of an even box q and -q are one voxel, which no intensity has.
+    # At the highest frequency of an even box, q and -q are one voxel; the cube must end before it.
     assert n > 2 * half
     result = np.full((n, n, n // 2 + 1), np.nan)
     places = whole[x].astype(int) + half

@@ -1,15 +1,15 @@
-"""From many starts to one density: which of them found the same, and their mean.
+"""From many starts to one density: which of them found the same density, and their mean.
 
-Phase retrieval that has failed fails in a different way each time; what many starts find is likely to be what
-the data say.  The rule is meant to be checked by eye:
+Starts that fail end differently each time; a density that many starts find is likely to be the one that the
+data determine.  The rule is simple enough to check by eye:
 
-1. The start that foretells held-out voxels best leads the first cluster.
+1. The start that predicts held-out voxels best leads the first cluster.
 2. All other starts are aligned with it.  Those whose agreement with it (mean over shells of the Fourier shell
-   correlation) lies above a threshold belong to it.  Where the agreements of all pairs clearly fall into two
-   groups, high ones and low ones, the threshold lies between them; else it is 0.6.
-3. The best of the starts that are left leads the next cluster, and so on.
-4. Of clusters with at least a tenth of the starts (and two of them), the one whose members foretell held-out
-   voxels best in the mean is averaged.  Where there is none, the first one is taken, and it is said so.
+   correlation) is above a threshold belong to it.  If the agreements of all pairs clearly fall into two
+   groups, high and low, the threshold lies between the groups; otherwise it is 0.6.
+3. The best of the remaining starts leads the next cluster, and so on.
+4. Among clusters with at least a tenth of the starts and two members, the one whose members predict held-out
+   voxels best on average is averaged.  If there is none, the first cluster is taken, with a remark.
 """
 
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ from orienteer.errors import OrienteerError
 from orienteer.phase.alignment import StartAlignment, align_starts, apply_alignment, level_shells, shifted
 from orienteer.phase.half_grid import density_of, edge_of, transform_of, voxel_counts
 
-# Below this agreement two starts show different things in any case, above the other one the same.  Starts
-# that fail inside of the same support reach 0.5; those that succeed on data that end in noise fall to 0.65.
+# Below the first agreement two starts always count as different, above the second as the same.  Failed starts
+# inside the same support reach 0.5; successful ones on data that end in noise fall to 0.65.
 DIFFERENT, SAME = 0.6, 0.9
-# Share of the variance that must lie between two groups for them to be two; an even spread has 0.75.
+# Two groups must have at least this share of the variance between them; an even spread has 0.75.
 CLEARLY_TWO = 0.8
-# Two groups that lie nearer to each other, on the scale artanh(agreement), are one; few pairs have gaps by
-# chance, so that the second number over the number of pairs is added.
+# Smallest gap between two groups, on the scale artanh(agreement).  Few pairs have gaps by chance, so the
+# second number over the number of pairs is added.
 SMALLEST_GAP, GAP_OF_FEW = 0.05, 0.5
 MOST_CLUSTERS = 6
 SMALLEST_SHARE = 0.1
-# The mean of a cluster has less noise than its leader: the members are aligned with it again.
+# Times that members are aligned again with the mean of the cluster, which has less noise than its leader.
 ROUNDS_TO_THE_MEAN = 2
 # A cluster of this share of the winning one is a rival.
 RIVAL = 0.5
@@ -42,12 +42,12 @@ RIVAL = 0.5
 
 @dataclass(frozen=True)
 class Cluster:
-    """Starts that found the same.
+    """Starts that found the same density.
 
     members : numbers of the starts, the leader first, then by agreement with it.
     agreement : of each member with the leader, from -1 to 1; 1 for the leader itself.
-    threshold : agreement that was needed.
-    score : mean over the members of what judges a start, such as the free log-likelihood.
+    threshold : agreement needed to belong to the cluster.
+    score : mean score of the members, such as the free log-likelihood.
     """
 
     members: tuple[int, ...]
@@ -69,7 +69,7 @@ class Clusters:
     """All starts in clusters, the one to average first.
 
     clusters : the chosen one first, the others in the order in which they were found.
-    agreement : (B, B) float64, agreement of each pair, each aligned with the leader that suits the pair best.
+    agreement : (B, B) float64, agreement of each pair: the best found, with both aligned to one leader.
     scores : (B,) float64, larger is better.
     """
 
@@ -88,17 +88,17 @@ class Clusters:
         return len(self.clusters[0]) / self.n_starts
 
     def remarks(self) -> list[str]:
-        """What a user has to know before believing the mean."""
+        """What a user should know before believing the mean."""
         chosen, *others = self.clusters
         said = []
         if self.n_starts == 1:
-            return ["There was one start only, so nothing tells whether another would find the same."]
+            return ["There was only one start, so it is not known whether another would find the same."]
         if len(chosen) == 1:
             said.append(
-                "No two starts agree: the density is that of the best start and hardly to be trusted."
+                "No two starts agree: the density is that of the best start, and should not be trusted."
             )
         elif self.share < 0.5:
-            said.append(f"Only {len(chosen)} of {self.n_starts} starts found the density that is shown.")
+            said.append(f"Only {len(chosen)} of {self.n_starts} starts found the resulting density.")
         rivals = [other for other in others if len(other) > 1 and len(other) >= RIVAL * len(chosen)]
         if rivals:
             better = " and it fits better" if rivals[0].score > chosen.score else ""
@@ -111,9 +111,9 @@ class Average:
     """The mean of the starts of a cluster.
 
     density : (n, n, n) float32, its centre of mass at voxel n // 2.
-    support : (n, n, n) bool, where more than half of the members have theirs.
-    transforms : (M, n, n, n // 2 + 1) complex, the members as they were averaged.
-    alignment : what brought each member there.
+    support : (n, n, n) bool, voxels in the supports of more than half of the members.
+    transforms : (M, n, n, n // 2 + 1) complex, the members, aligned.
+    alignment : of each member.
     """
 
     density: Array
@@ -123,11 +123,11 @@ class Average:
 
 
 def cluster_starts(transforms: Array, measured: Array, scores: Any) -> Clusters:
-    """Sort starts into clusters of those that found the same, whatever their place, hand and sign.
+    """Sort starts into clusters that found the same density, whatever its place, hand and sign.
 
     transforms : (B, n, n, n // 2 + 1) complex, of the densities.
-    measured : (n, n, n // 2 + 1) bool; only there starts are compared.
-    scores : (B,), how good each start is, larger is better; such as the free log-likelihood.
+    measured : (n, n, n // 2 + 1) bool; starts are compared only in these voxels.
+    scores : (B,), such as the free log-likelihood; larger is better.
     """
     scores = to_numpy(scores).astype(np.float64)
     if scores.shape != (len(transforms),) or len(scores) == 0:
@@ -135,12 +135,12 @@ def cluster_starts(transforms: Array, measured: Array, scores: Any) -> Clusters:
     levelled = level_shells(transforms, measured)
     xp: Any = array_namespace(levelled)
     shows_something = np.array([float(xp.abs(one).max()) > 0 for one in levelled])
-    # A start without a score, or that has come to nothing, is the last to lead.
+    # Starts without a score, or with an empty density, come last.
     ranked = np.where(np.isfinite(scores) & shows_something, scores, -np.inf)
     if not shows_something.any():
         raise OrienteerError(
             "every start has ended with an empty density.",
-            "Look at the intensity with 'orienteer inspect', and at the diameter that was taken.",
+            "Look at the intensity with 'orienteer inspect', and check the diameter of the particle.",
         )
     left = np.argsort(-ranked, kind="stable").tolist()
     agreement = np.full((len(scores), len(scores)), -1.0)
@@ -154,11 +154,11 @@ def cluster_starts(transforms: Array, measured: Array, scores: Any) -> Clusters:
 
 
 def threshold_of(agreement: Any) -> float:
-    """The agreement above which starts found the same, from the agreements of all pairs of them.
+    """The agreement above which two starts found the same density, from the agreements of all pairs.
 
-    They are split where the variance between the two groups is largest (Otsu's rule), on the scale
-    artanh(agreement), which makes steps near 1 count.  Where that leaves much variance inside of the groups,
-    they are no two, and the threshold is 0.6.
+    Agreements are split where the variance between the two groups is largest (Otsu's rule), on the scale
+    artanh(agreement), which stretches steps near 1.  If much of the variance remains within the groups, or
+    the gap between them is small, they count as one group, and the threshold is 0.6.
 
     >>> [round(threshold_of(a), 2) for a in ([0.9, 0.85, 0.65, 0.6], [0.8, 0.78], [0.95, 0.3], [0.2, 0.1])]
     [0.77, 0.6, 0.79, 0.6]
@@ -181,7 +181,7 @@ def threshold_of(agreement: Any) -> float:
 def average_cluster(
     densities: Array, supports: Array, measured: Array, members: Sequence[int], centred: bool = True
 ) -> Average:
-    """The mean of the members, aligned to a small part of a voxel, centred in the box.
+    """The mean of the members, aligned to a small fraction of a voxel, and centred in the box.
 
     densities : (B, n, n, n) real.
     supports : (B, n, n, n) bool.
@@ -202,7 +202,7 @@ def average_cluster(
     masks = apply_alignment(transform_of(supports[chosen].astype(xp.float32)), _without_sign(alignment))
     aligned = apply_alignment(transforms, alignment)
     mean = density_of(aligned.mean(axis=0))
-    if float((mean * xp.abs(mean)).sum()) < 0:  # scattering density is positive where there is much of it
+    if float((mean * xp.abs(mean)).sum()) < 0:  # most of the scattering density must be positive
         aligned, mean = -aligned, -mean
         alignment = replace(alignment, sign=-alignment.sign)
     if centred:
@@ -245,13 +245,13 @@ def _cluster(
     agreement: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> Cluster:
-    """The cluster of a leader among the others; what is learned of pairs goes into ``agreement``."""
+    """The cluster of a leader among the others; writes the agreements of pairs into ``agreement``."""
     xp: Any = array_namespace(levelled)
     group = [leader, *others]
     found = align_starts(levelled[leader], levelled[group])
     aligned = apply_alignment(levelled[group], found)
     aligned *= xp.sqrt(xp.asarray(voxel_counts(edge_of(levelled)))).astype(xp.float32)
-    # Real and imaginary parts as separate numbers: the real part of the product, without copies.
+    # With real and imaginary parts as separate numbers, products give the real part without copies.
     parts = aligned.reshape(len(group), -1).view(xp.float32)
     pairs = to_numpy(parts @ parts.T)
     at = np.ix_(group, group)
@@ -272,8 +272,8 @@ def _chosen_first(found: Sequence[Cluster], n_starts: int) -> tuple[Cluster, ...
 
 
 def _in_the_frame_of_the_first(alignment: StartAlignment) -> StartAlignment:
-    """The alignment that leaves the first start in its hand, sign and place; means may drift."""
-    if alignment.hand[0] < 0:  # inverting a moved density moves it the other way
+    """The alignment relative to the first start, which then keeps its hand, sign and place."""
+    if alignment.hand[0] < 0:  # inverting a shifted density reverses the shift
         alignment = replace(alignment, hand=-alignment.hand, shift=-alignment.shift)
     return replace(
         alignment, sign=alignment.sign * alignment.sign[0], shift=alignment.shift - alignment.shift[0]

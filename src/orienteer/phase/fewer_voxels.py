@@ -1,8 +1,8 @@
-"""An intensity on as few voxels as its speckles need: phasing costs less, and each voxel is known better.
+"""An intensity on as few voxels as its speckles need: phasing is cheaper, and each voxel has less noise.
 
-Reconstructions have four voxels and more across a speckle, because interpolation wants them fine.  Amplitudes
-tell a density from two on.  The transform of the intensity is the autocorrelation of the particle, which ends
-at its diameter; in a smaller box of the autocorrelation nothing is lost but noise from beyond.
+Reconstructions have four or more voxels across a speckle, because interpolation needs them.  Two are enough
+for amplitudes to determine a density.  The transform of the intensity is the autocorrelation of the particle,
+which ends at its diameter; a smaller box of the autocorrelation loses nothing but noise from beyond.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -15,15 +15,15 @@ from orienteer.compare.distances import centred_axis, distances
 from orienteer.compare.shells import radial_mean
 from orienteer.compute.machine import usable_cores
 
-# Edge of the box over the diameter: twice would do if the diameter were known well.
+# Edge of the box over the diameter; 2 would be enough if the diameter were known exactly.
 BOX = 2.6
-# A box that is not smaller than this share of the old one is not worth the trouble.
+# A new box must be smaller than this share of the old one to be worthwhile.
 _WORTHWHILE = 0.9
-# The autocorrelation is kept up to so many diameters, and falls to nothing over as many more.
+# The autocorrelation is kept up to _KEPT diameters, and falls to 0 over another _FALL diameters.
 _KEPT, _FALL = 1.1, 0.4
-# Speckles over which the profile is smoothed.
+# Standard deviation, in speckles, of the smoothing of the profile.
 _ENVELOPE = 0.7
-# Share of the voxels around one that must be measured.
+# Share of the voxels around a voxel that must be measured.
 _MEASURED = 0.5
 
 
@@ -32,7 +32,7 @@ class Fewer:
     """An intensity on fewer voxels.
 
     cube : (m, m, m) float64, m odd; NaN where it was not measured.
-    noise : of its voxels over that of the voxels before, if theirs was independent.
+    noise : noise of its voxels over that of the original voxels, if theirs was independent.
     """
 
     cube: NDArray[np.float64]
@@ -41,12 +41,12 @@ class Fewer:
 
 
 def with_fewer_voxels(cube: NDArray[np.float64], voxel_inv_A: float, diameter_A: float) -> Fewer | None:
-    """The intensity in a box of BOX diameters; None where that is hardly smaller.
+    """The intensity in a box of BOX diameters; None if that is hardly smaller than the present one.
 
     cube : (n, n, n), n odd, Friedel-symmetric, NaN where it was not measured.
 
-    Deviations from the radial mean, relative to it, are averaged over what is measured: so neither the steep
-    profile nor the rims of the data ring.
+    Relative deviations from the radial mean are averaged over the measured voxels, so that neither the steep
+    profile nor the edges of the data cause ringing.
     """
     n = len(cube)
     m = _odd(BOX * diameter_A * n * voxel_inv_A)
@@ -68,15 +68,15 @@ def with_fewer_voxels(cube: NDArray[np.float64], voxel_inv_A: float, diameter_A:
 
 
 def _odd(length: float) -> int:
-    """The next odd whole number of voxels."""
+    """The smallest odd number of voxels that is not below a length."""
     return 2 * int(np.ceil((length - 1) / 2)) + 1
 
 
 class _Envelope:
-    """Radial mean of a cube at any radius, smoothed over so many voxels; it goes on as it ends.
+    """Radial mean of a cube at any radius, smoothed over ``smoothing`` voxels; constant beyond its end.
 
-    A round particle has rings that are as narrow as speckles.  What intensities are divided by must change
-    more slowly than they do, or the result needs finer voxels.
+    A round particle has rings that are as narrow as speckles.  The envelope must change more slowly than the
+    intensity that is divided by it, or the quotient needs finer voxels.
     """
 
     def __init__(self, cube: NDArray[np.float64], smoothing: float) -> None:
@@ -91,17 +91,17 @@ class _Envelope:
 
 
 def _window(m: int, diameter: float) -> NDArray[np.float64]:
-    """(m, m, m) what is kept of the autocorrelation, its origin in the middle; diameter in its voxels."""
+    """(m, m, m) weight of each voxel of the autocorrelation, its origin in the middle; diameter in voxels."""
     distance = distances(centred_axis(m)) / diameter
     return np.asarray(0.5 + 0.5 * np.cos(np.pi * np.clip((distance - _KEPT) / _FALL, 0, 1)))
 
 
 def _in_smaller_box(cube: NDArray[np.float64], window: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The transform of the middle of the transform: the cube smoothed, on coarser voxels."""
+    """Transform back from the windowed middle of the transform: the cube smoothed, on coarser voxels."""
     from scipy.fft import fftn, fftshift, ifftn, ifftshift
 
     n, m, cores = len(cube), len(window), usable_cores()
-    # What is kept lies around the first voxel; nothing else is put into another order.
+    # The kept voxels lie around the origin, the first voxel; only these are reordered.
     kept = (np.arange(m) - m // 2) % n
     autocorrelation = ifftn(ifftshift(cube), workers=cores)[np.ix_(kept, kept, kept)]
     return np.asarray(fftshift(fftn(ifftshift(autocorrelation * window), workers=cores)).real)

@@ -1,9 +1,9 @@
-"""The volume that a particle fills, by its density: one definition for found and for true densities.
+"""The volume that a particle fills, from its density: one definition for phased and for true densities.
 
-The support is where a density may be; it must hold all that the data see, faint rims included.  What a
-particle fills is less, and for a soft one a matter of definition.  Here a voxel is filled where the density,
-without waves finer than the edge of the data, is above a tenth of the typical density: its mean, weighed with
-itself, which is the density that most of the matter has.
+The support is where a density may differ from 0; it must contain everything that the data show, faint rims
+included.  The volume that a particle fills is smaller, and for a soft particle a matter of definition.  Here
+a voxel is filled if the density, without waves finer than the edge of the data, is above a tenth of its
+typical value: the mean weighted by the density itself, which is the density of most of the matter.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ SHARE = 0.1
 
 
 def typical_density(density: Array) -> float:
-    """The density that most of the matter has; 0 where there is none.
+    """The mean of the positive density weighted by itself; 0 if there is none.
 
     >>> typical_density(np.array([1.0, 1.0, 0.0, -0.2]))
     1.0
@@ -27,7 +27,7 @@ def typical_density(density: Array) -> float:
 
 
 def filled_voxels(density: Array, measured: Array) -> Array:
-    """Where a density (n, n, n) fills the box at the resolution of the data, (n, n, n) bool.
+    """The voxels that a density (n, n, n) fills at the resolution of the data, (n, n, n) bool.
 
     measured : (n, n, n // 2 + 1) bool; the outermost of these voxels is the edge of the data.
     """

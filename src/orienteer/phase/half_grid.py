@@ -1,7 +1,7 @@
-"""The half of Fourier space that says all about a real density: (n, n, n // 2 + 1), in the order of the FFT.
+"""The half of Fourier space that determines a real density: (n, n, n // 2 + 1), in the order of the FFT.
 
 A real density has F(-q) = conj(F(q)), so real FFTs keep only voxels with q_z >= 0.  Most of them stand for
-two voxels of the whole grid, and every sum over the grid has to count them twice.
+two voxels of the whole grid, and sums over the grid have to count them twice.
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ def transform_of(density: Array) -> Array:
     """Fourier transform of real densities (..., n, n, n), as (..., n, n, n // 2 + 1) complex."""
     if is_on_gpu(density):
         if density.data.ptr % (2 * density.itemsize):
-            # cuFFT reads pairs; of odd cubes one after another every other lies between two.
+            # cuFFT reads aligned pairs of numbers; in a batch of odd cubes every other one is not aligned.
             density = density.copy()
         return array_namespace(density).fft.rfftn(density, axes=AXES)
     from scipy.fft import rfftn
@@ -43,7 +43,7 @@ def density_of(transform: Array) -> Array:
 
 
 def edge_of(half_grid: Array) -> int:
-    """Voxels n along the edge of the whole grid; arrays that are no half of a cube are refused."""
+    """Voxels n along the edge of the whole grid; arrays that are not half of a cube are refused."""
     *_, n_x, n_y, n_half = half_grid.shape
     if n_x != n_y or n_half != n_x // 2 + 1:
         raise OrienteerError(f"{tuple(half_grid.shape)} is not the half (n, n, n // 2 + 1) of a cube.")
@@ -68,7 +68,7 @@ def radii(n: int) -> NDArray[np.float64]:
 
 
 def rounded_radii(n: int) -> NDArray[np.int64]:
-    """The same, rounded: the number of the shell of each voxel, those in the corners included."""
+    """These distances, rounded: the number of the shell of each voxel, corners included."""
     return np.rint(radii(n)).astype(np.int64)
 
 
@@ -89,7 +89,7 @@ def voxel_counts(n: int) -> NDArray[np.float64]:
 def half_grid_shells(n: int) -> NDArray[np.int32]:
     """Shell of each voxel of the half-grid, (n, n, n // 2 + 1) int32: its rounded distance from q = 0.
 
-    The shells are those of ``compare.shells``, one voxel thick; -1 beyond the last whole one.
+    The shells are those of ``compare.shells``, one voxel thick; -1 beyond the last whole shell.
     """
     index = np.floor(radii(n) + 0.5).astype(np.int32)
     index[index >= n_shells(n)] = OUTSIDE
@@ -98,7 +98,7 @@ def half_grid_shells(n: int) -> NDArray[np.int32]:
 
 
 class ShellSums:
-    """Sums over the shells of the whole grid of values on the half-grid; voxels are sorted once.
+    """Sums of values on the half-grid over the shells of the whole grid; voxels are sorted only once.
 
     use : (n, n, n // 2 + 1) bool, voxels that count; those beyond the last whole shell never do.
     """

@@ -1,10 +1,11 @@
-"""Voxels that phasing does not see, and how well a density foretells them.
+"""Voxels held out from phasing, and how well a density predicts them.
 
-Neighbours within a speckle say the same, so voxels are left out a speckle at a time: those that are bright
-in the speckle pattern of some random body of the particle's size.  A pattern has the mate of every voxel too.
+Voxels within a speckle are correlated, so they are held out in patches of the size of a speckle: the bright
+voxels in the speckle pattern of a random body of the particle's size.  A pattern is even, so the mate of each
+voxel is held out too.
 
-There are two sets of them.  One chooses: the volume of the support, and among the starts.  Whatever is chosen
-because it foretells voxels well foretells them somewhat too well, so that the other set, which has no part in
+There are two sets.  One chooses the volume of the support, and among the starts.  A density that was chosen
+because it predicts some voxels well predicts them a little too well; so the other set, which has no part in
 any choice, judges the result.
 """
 
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from orienteer.phase.data import PhasingData
 
 NO_SYMMETRY = PointGroup("C1")
-# The first speckles hold the shape of the whole particle, and none of them can be spared.
+# Voxels are held out only beyond this many speckles from the centre: the inner ones are all needed, because
+# they determine the shape of the whole particle.
 _SPARED_SPECKLES = 4.0
-# At most this share of the measured voxels is spared.
+# This centre holds at most this share of the measured voxels.
 _MOST_SPARED = 0.3
 _SHELL_WIDTH = 3.0
-# Moduli of a shell whose mean square varies by less than this share are the same, but for rounding.
+# Moduli of a shell count as equal if their variance over their mean square is below this: that is rounding.
 _NO_CONTRAST = 1e-12
 
 
@@ -41,8 +43,8 @@ def choose_held_out(
 
     measured : (n, n, n // 2 + 1) bool.
     speckle : width of a speckle in voxels, box over diameter.
-    share : how many of the measured voxels to leave out, about; half of them judge.
-    group : symmetry of the particle; equivalent voxels are left out together, as they say the same.
+    share : approximate share of the measured voxels to hold out; half of them judge.
+    group : symmetry of the particle; equivalent voxels are held out together, as they have equal values.
     """
     n = len(measured)
     inner = min(_SPARED_SPECKLES * speckle, float(np.quantile(radii(n)[measured], _MOST_SPARED)))
@@ -62,7 +64,7 @@ def choose_held_out(
 
 
 def free_log_likelihood(density: Array, background: Array, data: "PhasingData") -> NDArray[np.float64]:
-    """Mean log-likelihood (B,) of the voxels that choose, higher for a density that foretells them better.
+    """Mean log-likelihood (B,) of the voxels that choose, higher for a density that predicts them better.
 
     density : (B, n, n, n) that obeys all constraints; background : (B,) of the intensity.
     """
@@ -76,12 +78,12 @@ def log_likelihood(density: Array, background: Array, data: "PhasingData", use: 
 
 @dataclass(frozen=True, eq=False)
 class Foretold:
-    """How well each of B densities foretells each of V voxels of the half-grid.
+    """How well each of B densities predicts each of V voxels of the half-grid.
 
     by_voxel : (B, V) float64, log-likelihoods.
     counts : (V,) float64, voxels of the whole grid that each stands for.
-    speckle : (V,) int64, number of the speckle that each lies in, about; voxels of one say the same.
-    n_copies : how often each speckle is there: as often as the symmetry of the particle has it.
+    speckle : (V,) int64, number of the speckle that each voxel lies in, approximately.
+    n_copies : how often the symmetry of the particle repeats each speckle.
     """
 
     by_voxel: NDArray[np.float64]
@@ -95,28 +97,28 @@ class Foretold:
         return np.asarray(self.by_voxel @ self.counts / max(self.counts.sum(), 1e-300))
 
     def by_speckle(self, densities: slice = slice(None)) -> "Foretold":
-        """The same of some densities, with the mean of each speckle for its voxels: far fewer numbers."""
+        """The same for some densities, with voxels averaged over each speckle: far fewer numbers."""
         counts = np.bincount(self.speckle, weights=self.counts).astype(np.float64)
         sums = [np.bincount(self.speckle, weights=one * self.counts) for one in self.by_voxel[densities]]
         return Foretold(np.stack(sums) / counts, counts, np.arange(len(counts)), self.n_copies)
 
     def below(self, best: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How far each density is below one of them, and the standard error of that, both (B,).
+        """How far each density is below the density ``best``, and the standard error of that, both (B,).
 
-        The same voxels judge all densities, so what makes a voxel hard to foretell for all of them cancels.
-        What is left scatters from speckle to speckle.
+        All densities are judged by the same voxels, so whatever makes a voxel hard to predict for all of them
+        cancels.  The remaining differences scatter from speckle to speckle.
         """
         less = self.by_voxel[best] - self.by_voxel
         mean = less @ self.counts / max(self.counts.sum(), 1e-300)
         apart = (less - mean[:, None]) * self.counts
         sums = np.stack([np.bincount(self.speckle, weights=one) for one in apart])
-        # Copies say the same: their errors add up instead of averaging out.
+        # Copies of a speckle have the same error, which adds up instead of averaging out.
         error = np.sqrt(self.n_copies * (sums**2).sum(axis=1))
         return mean, error / max(self.counts.sum(), 1e-300)
 
 
 def joined(parts: Sequence[Foretold], n_copies: int) -> Foretold:
-    """Densities that were judged by the same voxels, one after the other, as one."""
+    """Join results of different densities that were judged by the same voxels."""
     by_voxel = np.concatenate([part.by_voxel for part in parts])
     return Foretold(by_voxel, parts[0].counts, parts[0].speckle, n_copies)
 
@@ -124,11 +126,11 @@ def joined(parts: Sequence[Foretold], n_copies: int) -> Foretold:
 def foretell(density: Array, background: Array, data: "PhasingData", use: Array) -> Foretold:
     """Log-likelihoods of the voxels ``use`` (n, n, n // 2 + 1) under densities (B, n, n, n).
 
-    The amplitude of a voxel is Gaussian around that of the density, which has the mean and the contrast in
-    each shell that fit best: so a density is judged by where it is bright and dark.  The variance is the
-    likeliest one in each shell, but not below the error of the data: so faint shells and bright ones have the
-    same say, and none is fitted better than it is known.  Amplitudes are in units of their mean square in the
-    shell.
+    The amplitude of a voxel is Gaussian around that of the density, after each shell was given the mean and
+    the contrast that fit best: a density is judged by where it is bright and where dark.  The variance is the
+    likeliest in each shell, but not below the error of the data.  So faint and bright shells count equally,
+    and none counts as known better than it was measured.  Amplitudes are relative to their root mean square
+    in the shell.
     """
     xp: Any = array_namespace(density)
     counts = to_numpy(xp.broadcast_to(xp.asarray(voxel_counts(data.n)), use.shape)[use])
@@ -142,7 +144,7 @@ def foretell(density: Array, background: Array, data: "PhasingData", use: Array)
 
     amplitude, sigma = (to_numpy(part[use]).astype(np.float64) for part in (data.amplitudes, data.sigma))
     power = np.maximum(means(amplitude**2), 1e-300)
-    # The error of an amplitude is that of the intensity over twice the amplitude, where that is not small.
+    # The error of an amplitude is that of the intensity over twice the amplitude, unless the latter is small.
     known = means(sigma**2 / np.maximum(4 * (amplitude**2 + sigma), 1e-300)) / power
     below = np.maximum(to_numpy(background), 0)
     result = np.empty((len(density), len(amplitude)))
@@ -161,10 +163,10 @@ def _in_contrast(
     shell: NDArray[np.int64],
     means: Callable[[NDArray[Any]], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Moduli (V,) brought to the mean and the contrast that fit the amplitudes of each shell best.
+    """Moduli (V,) scaled to the mean and the contrast that fit the amplitudes of each shell best.
 
-    A reconstruction keeps of noisy shells only as much contrast as it knows, so that a right density has more
-    of it than the data.
+    A reconstruction keeps only as much contrast of a noisy shell as it is sure of, so a correct density has
+    more contrast than the data.
     """
     middle, level, square = means(modulus), means(amplitude), means(modulus**2)
     spread = square - middle**2
@@ -175,7 +177,7 @@ def _in_contrast(
 
 
 def _places(n: int, width: float, use: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Distance (V,) of the voxels from q = 0, and the number (V,) of the speckle they lie in, a cube."""
+    """Distance (V,) of the voxels from q = 0, and the number (V,) of their speckle (a cube of voxels)."""
     whole, half = frequencies(n)
     x, y, z = np.nonzero(use)
     places = np.stack([whole[x], whole[y], half[z]])

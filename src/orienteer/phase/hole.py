@@ -1,7 +1,7 @@
-"""The missing centre: how far it reaches, and how much a density may hide in it.
+"""The missing centre (hole) of the data: its extent, and an upper bound of the amplitudes in it.
 
-A smooth density inside the support, of any height, hides in the hole nearly whole.  Nothing drives phasing to
-put one there, and nothing takes one away: so the amplitudes in the hole have a bound, and a loose one.
+The hole hides nearly all of the power of a smooth density inside the support, whatever its height.  The data
+neither produce such a density nor remove it, so amplitudes in the hole get a loose bound.
 """
 
 import numpy as np
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from orienteer.phase.half_grid import radii, rounded_radii
 
-# How far the amplitudes in the hole may exceed those of a body that is as bright around it.
+# Factor by which amplitudes in the hole may exceed those of a body that is as bright around the hole.
 _MARGIN = 1.5
 # Share of a shell that must be measured for the hole to end there.
 _SHELL_IS_MEASURED = 0.5
-# Speckles around the hole that tell how steeply the intensity falls.
+# Width in speckles of the rim around the hole, from which the fall of the intensity is estimated.
 _RIM_SPECKLES = 1.5
-# The softest body that has a diameter at all: a Gaussian of this standard deviation, in diameters.
+# Standard deviation, in diameters, of the softest body that still has a diameter: a Gaussian.
 _SOFTEST = 0.25
 
 
 def hole_of_data(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Unmeasured voxels nearer to q = 0 than the first shell that is measured by half and more."""
+    """Unmeasured voxels closer to q = 0 than the first shell of which at least half was measured."""
     shell = rounded_radii(len(measured))
     number = np.bincount(shell.ravel())
     share = np.bincount(shell.ravel(), weights=measured.ravel()) / np.maximum(number, 1)
@@ -28,13 +28,14 @@ def hole_of_data(measured: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def hole_bound(values: NDArray[np.float64], measured: NDArray[np.bool_], diameter_in_boxes: float) -> float:
-    """The most that an amplitude in the hole may be.
+    """The upper bound of an amplitude in the hole.
 
     values : (n, n, n // 2 + 1), the intensity; measured : where it is known.
     diameter_in_boxes : diameter of the particle over the edge of the box.
 
-    Of hard bodies of a diameter a ball hides the most.  Soft ones fall more steeply, as their first speckles
-    show: as Guinier's law has it, the logarithm of the intensity falls with the square of q.
+    Among hard bodies of one diameter, a ball hides the most.  The intensity of soft bodies falls more
+    steeply.  How steeply is seen in the first speckles: by Guinier's law the logarithm of the intensity falls
+    with the square of q.  The larger of both estimates counts.
     """
     radius = radii(len(measured))[measured]
     own = np.maximum(values[measured], 0)
@@ -45,7 +46,7 @@ def hole_bound(values: NDArray[np.float64], measured: NDArray[np.bool_], diamete
 
 
 def _guinier(values: NDArray[np.float64], q_diameter: NDArray[np.float64]) -> float:
-    """The intensity at q = 0 by the fall of that around the hole; q in speckles."""
+    """The intensity at q = 0, extrapolated from its fall around the hole; q in speckles."""
     first = float(q_diameter.min())
     rim = (q_diameter <= first + _RIM_SPECKLES) & (values > 0)
     if rim.sum() < 2:

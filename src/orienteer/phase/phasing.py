@@ -22,14 +22,14 @@ from orienteer.phase.state import PhaseState
 from orienteer.phase.support_volume import LEAST_VOLUME, choose_volume
 from orienteer.volume.volume import Volume
 
-# Called with what is being done, the steps that are done, and the steps in all.
+# Called with a name for the work, the number of steps done, and their total.
 Progress: TypeAlias = Callable[[str, int, int], None]
-# Error reduction with all voxels, those held out too, after a start has been judged.
+# Iterations of error reduction with all voxels, held-out ones included, after a start has been judged.
 _POLISH = 20
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """Nobody listens."""
+    """Report nothing."""
 
 
 def phase(
@@ -44,7 +44,7 @@ def phase(
 
     intensity : cubic, in reciprocal space, q = 0 at the voxel n // 2, NaN where it was never measured.
     seed : of every random draw; the same seed gives the same result on the same machine.
-    progress : hears what is being done, the steps that are done, and the steps in all.
+    progress : called with a name for the work, the number of steps done, and their total.
 
     >>> import numpy as np
     >>> x = np.arange(-8, 8)
@@ -92,7 +92,7 @@ def phase(
 def prepared_course(
     data: PhasingData, settings: PhaseSettings, seed: int, tell: Progress = _silent
 ) -> tuple[Course, float]:
-    """The course, and the voxels that supports have in the end, given or found."""
+    """The course, and the final volume of the supports in voxels, given or found."""
     course = Course.of(data, settings)
     if settings.support_volume_A3:
         return course, _given_volume(data, settings.support_volume_A3)
@@ -102,20 +102,20 @@ def prepared_course(
 
 
 def _given_volume(data: PhasingData, volume_A3: float) -> float:
-    """A volume that was given, in voxels; one that no density could have is refused."""
+    """The given volume in voxels; one that is too small or too large for any density is refused."""
     voxel_A3 = data.voxel_A**3
     least, most = LEAST_VOLUME * voxel_A3, LARGEST_SUPPORT * data.box_A**3
     hint = f"It may have from {least:.3g} to {most:.3g} A^3; 0 lets the data choose."
     if volume_A3 < least:
         raise OrienteerError(
             f"a support of {volume_A3:g} A^3 is too small: at a resolution of {data.edge_A:.3g} A a voxel of "
-            f"the density has {voxel_A3:.3g} A^3, and {LEAST_VOLUME} of them hold no structure.",
+            f"the density has {voxel_A3:.3g} A^3, and a support needs at least {LEAST_VOLUME} voxels.",
             hint,
         )
     if volume_A3 > most:
         raise OrienteerError(
-            f"a support of {volume_A3:g} A^3 does not fit a box of {data.box_A:.4g} A: in more than a "
-            "quarter of the box amplitudes do not tell the density.",
+            f"a support of {volume_A3:g} A^3 does not fit a box of {data.box_A:.4g} A: amplitudes cannot "
+            "determine a density that fills more than a quarter of the box.",
             hint,
         )
     return volume_A3 / voxel_A3
@@ -124,9 +124,9 @@ def _given_volume(data: PhasingData, volume_A3: float) -> float:
 def phase_starts(
     course: Course, settings: PhaseSettings, volume: float, seed: int, tell: Progress = _silent
 ) -> PhaseState:
-    """All starts after the schedule, their densities obeying the constraints.
+    """All starts after the schedule, with densities that obey the constraints.
 
-    volume : voxels of the supports in the end.
+    volume : final voxels of each support.
     """
     phases = parse_schedule(settings.schedule)
     total = settings.starts * sum(phase.count for phase in phases)
@@ -165,13 +165,13 @@ def _polished(state: PhaseState, course: Course) -> PhaseState:
             state.positive,
         )
         for _ in range(_POLISH):
-            er(part, everything)  # writes into the densities of the whole
+            er(part, everything)  # in place: ``part`` holds views of the whole state
         course.symmetrise(part)
     return state
 
 
 def _on_resolution(edge_A: float, asked_A: float, box_A: float) -> tuple[str, ...]:
-    """A sentence where finer details were asked for than there are, by a voxel and more.
+    """A sentence if the requested resolution is finer than that of the data, by more than a voxel.
 
     >>> _on_resolution(39.0, 5.0, 1000.0)
     ('A resolution of 5 A was asked for, but the data end at 39 A.',)
@@ -184,10 +184,12 @@ def _on_resolution(edge_A: float, asked_A: float, box_A: float) -> tuple[str, ..
 
 
 def _remarks(data: PhasingData, is_told: bool) -> tuple[str, ...]:
-    """is_told : whether the diameter is that of whoever made the intensity."""
+    """is_told : whether the diameter was taken from the metadata of the intensity."""
     said = []
     if is_told:
-        said.append(f"The diameter of the particle, {data.diameter_A:.3g} A, came with the intensity.")
+        said.append(
+            f"The diameter of the particle, {data.diameter_A:.3g} A, comes from the intensity's metadata."
+        )
     if data.autocorrelation.is_found:
         said.append(
             f"The diameter of the particle, {data.diameter_A:.3g} A, was found in the autocorrelation."
@@ -196,6 +198,6 @@ def _remarks(data: PhasingData, is_told: bool) -> tuple[str, ...]:
     said += size_doubts(data.diameter_A, not found.is_found, found.seen_A)
     if data.box_A < 2 * data.diameter_A:
         said.append(
-            f"The box of {data.box_A:.4g} A is less than two diameters wide: voxels are coarse for speckles."
+            f"The box of {data.box_A:.4g} A is less than two diameters wide, so speckles have few voxels."
         )
     return tuple(said)

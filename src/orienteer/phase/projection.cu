@@ -25,7 +25,7 @@ extern "C" __global__ void project_modulus(float2 *transform, const float *targe
             const float wanted2 = fmaxf(wanted * wanted - below, 0.f);
             if (square > 0.f) {
                 factor = scale * sqrtf(wanted2 / square);
-            } else {  // a voxel without phase takes a real one
+            } else {  // a voxel that is 0 has no phase; it becomes real and positive
                 value.x = sqrtf(wanted2);
                 value.y = 0.f;
             }

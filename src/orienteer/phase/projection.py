@@ -1,7 +1,7 @@
-"""The projections of phasing and the step between them, for many starts at once: picks the twin.
+"""The projection onto the data and the update of the iterate, for many starts at once; chooses the kernels.
 
-A step is two FFTs and two passes over memory: one gives every Fourier voxel its modulus, the other moves the
-iterate.  Nothing else is read or written, so on a GPU a step costs little more than its FFTs.
+A step is two FFTs and two passes over memory: one gives every Fourier voxel its modulus, the other updates
+the iterate.  Nothing else is read or written, so on a GPU a step costs little more than its FFTs.
 """
 
 from pathlib import Path
@@ -21,12 +21,12 @@ _BLOCKS = 1024
 def project_modulus(density: Array, background: Array, data: PhasingData) -> Array:
     """The nearest densities (B, n, n, n) float32 whose transforms have the amplitudes of the data.
 
-    Voxels held out or never measured keep their values, those in the hole up to their bound.
+    Voxels held out or never measured keep their values; those in the hole keep them up to their bound.
 
-    density : (B, n, n, n) float32; background : (B,) float32, taken off the intensity first.
+    density : (B, n, n, n) float32; background : (B,) float32, subtracted from the intensity first.
     """
     n = data.n
-    scale = np.float32(1 / float(n) ** 3)  # the inverse FFT then needs no pass of its own for it
+    scale = np.float32(1 / float(n) ** 3)  # saves the inverse FFT a pass for its normalisation
     if is_on_gpu(density):
         from cupyx.scipy.fft import irfftn, rfftn
 
@@ -50,10 +50,10 @@ def project_modulus(density: Array, background: Array, data: PhasingData) -> Arr
 def relax(
     density: Array, projected: Array, support: Array, keep: float, add: float, reflect: float, positive: bool
 ) -> None:
-    """Move the iterate x, given its projection p onto the data, in place.
+    """Update the iterate x, given its projection p onto the data, in place.
 
-    Where the support and the sign of t = p + reflect (p - x) allow it, x becomes p, elsewhere keep x + add p.
-    All of the methods are of this form.
+    In voxels of the support where t = p + reflect (p - x) has an allowed sign, x becomes p; elsewhere it
+    becomes keep x + add p.  All methods except the general difference map have this form.
 
     density, projected : (B, n, n, n) float32; support : (B, n, n, n) bool.
     """

@@ -1,12 +1,12 @@
 """The phase retrieval transfer function: how well the phases repeat from start to start, shell by shell.
 
-It is |<F>| / sqrt(I): the modulus of the mean over the starts, over the amplitude that was measured, both
-summed over the measured voxels of each shell, so that dark voxels, which are mostly noise, count for little.
-Where all starts have the same phases and fit the data it is 1; where phases are random it falls to about
+It is |<F>| / sqrt(I): the modulus of the mean over the starts, divided by the measured amplitude.  Both are
+summed over the measured voxels of each shell first, so that dark voxels, which are mostly noise, count for
+little.  It is 1 if all starts have the same phases and fit the data; if phases are random, it falls to about
 0.9 / sqrt(number of starts).  By custom the density is called resolved to where it falls below 1/e.
 
-It measures repeatability and not truth.  Starts that share a wrong support agree with each other on a wrong
-density; starts that are averaged without being aligned disagree on a right one.
+It measures repeatability, not truth.  Starts that share a wrong support agree on a wrong density; starts that
+are averaged without alignment disagree even if all are right.
 """
 
 import math
@@ -29,8 +29,8 @@ class Prtf:
     """Repeatability of the phases, by shell.
 
     q_inv_A : (S,) float64, of the shells in which something was measured.
-    values : (S,) float64, from 0 to 1, and above it only by the error of the data.
-    n_voxels : (S,) int64, measured voxels; those at q and -q are one.
+    values : (S,) float64, from 0 to 1; above 1 only by the error of the data.
+    n_voxels : (S,) int64, measured voxels; those at q and -q count as one.
     n_starts : starts that were averaged.
     """
 
@@ -41,15 +41,15 @@ class Prtf:
 
     @property
     def floor(self) -> float:
-        """What so many starts with random phases would give: the mean length of a random walk, per step."""
+        """The value for starts with random phases: the mean length of a random walk, per step."""
         return math.sqrt(math.pi / (4 * self.n_starts)) if self.n_starts > 1 else 1.0
 
     @property
     def resolution_A(self) -> float | None:
-        """Full period at which the curve first falls below 1/e; the edge of the data where it never does.
+        """Full period at which the curve first falls below 1/e; the edge of the data if it never does.
 
-        None where it is below from the beginning, or where so few starts were averaged that random phases
-        would not fall below either.
+        None if it is below from the beginning, or if so few starts were averaged that even random phases
+        would stay above 1/e.
         """
         if self.floor >= THRESHOLD or not len(self.values) or not self.values[0] >= THRESHOLD:
             return None
@@ -63,7 +63,7 @@ class Prtf:
 
     @property
     def reaches_the_edge(self) -> bool:
-        """Whether the curve stays above 1/e as far as there are data."""
+        """Whether the curve stays above 1/e to the edge of the data."""
         return bool(len(self.values)) and bool((self.values >= THRESHOLD).all())
 
     def in_brief(self) -> str:
@@ -76,13 +76,13 @@ class Prtf:
     def words(self) -> str:
         """The same in a sentence."""
         if self.n_starts == 1:
-            return "One start was averaged, so nothing tells whether its phases repeat."
+            return "Only one start was averaged, so it is not known whether its phases repeat."
         if self.floor >= THRESHOLD:
             return (
                 f"{counted(self.n_starts, 'averaged start')} are too few to tell how far their phases repeat."
             )
         if self.resolution_A is None:
-            return "The phases repeat nowhere from start to start: there is no density to believe."
+            return "The phases do not repeat from start to start: the density should not be trusted."
         if self.reaches_the_edge:
             return f"The phases repeat to the edge of the data, {self.resolution_A:.3g} A."
         return f"The phases repeat to {self.resolution_A:.3g} A, where their transfer falls below 1/e."
@@ -97,7 +97,7 @@ def prtf(
     amplitudes : (n, n, n // 2 + 1) real, square roots of the intensity, background included.
     measured : (n, n, n // 2 + 1) bool.
     voxel_inv_A : edge of a voxel of Fourier space, 1 / (n voxel_A).
-    background : flat intensity that is no particle's, and is taken off.
+    background : flat intensity that does not come from the particle, and is subtracted.
     """
     xp: Any = array_namespace(transforms)
     if not len(transforms):

@@ -13,7 +13,7 @@ from orienteer.phase.half_grid import shell_sums
 
 @dataclass(frozen=True, eq=False)
 class RFactor:
-    """Sum of ||F| - A| over the sum of A, at the scale that suits the density best.
+    """Sum of ||F| - A| over the sum of A, after F was scaled to fit A best.
 
     overall : over all shells.
     q_inv_A, by_shell : (S,) float64, of the shells in which something was measured.
@@ -33,7 +33,7 @@ def r_factor(
     amplitudes : (n, n, n // 2 + 1) real, square roots of the intensity, background included.
     measured : (n, n, n // 2 + 1) bool.
     voxel_inv_A : edge of a voxel of Fourier space.
-    background : flat intensity that is no particle's; it is added to that of the density.
+    background : flat intensity that does not come from the particle; it is added to that of the density.
     """
     xp: Any = array_namespace(transform)
     found = xp.sqrt(xp.abs(transform) ** 2 + background)
@@ -41,7 +41,7 @@ def r_factor(
     products, squares = (float(shell_sums(part, measured).sum()) for part in (found * given, found * found))
     if not squares > 0:
         raise OrienteerError(
-            "the density is zero wherever something was measured, so it explains nothing.",
+            "the transform of the density is zero wherever something was measured, so it explains nothing.",
             "Phase again with another seed, or to a coarser resolution.",
         )
     difference = xp.abs(found * (products / squares) - given)

@@ -1,4 +1,4 @@
-"""Phasing: the density of a particle, and everything that tells how far to trust it; its files."""
+"""Phasing: the density of a particle, everything that shows how far to trust it, and its files."""
 
 import math
 import os
@@ -26,13 +26,14 @@ from orienteer.volume.opening import open_volume, write_volume
 from orienteer.volume.volume import Volume
 
 FORMAT, VERSION = "orienteer-phasing", 2
-# The agreement of each pair of more starts than this would be a file of megabytes.
+# With more starts than this, the agreements of all pairs are not saved: they would take megabytes.
 MOST_STARTS_IN_PAIRS = 200
-# A density that is farther off voxels that it has not seen, and so many errors of the data, does not fit.
+# A density does not fit if its error in held-out amplitudes is above both: a share of the amplitudes, and a
+# multiple of the error of the data.
 WRONG, WRONG_IN_ERRORS = 0.25, 2.0
-# Share of the error that the mean of each shell makes, from which on a density knows nothing of the speckles.
+# A density knows nothing of the speckles if its error is above this share of that of the shells' means.
 KNOWS_NOTHING = 0.9
-# Agreement with its own inverse from which on a density is said to have no hand.
+# A density that agrees better than this with its own inverse has no hand.
 BOTH_HANDS = 0.95
 
 
@@ -40,24 +41,24 @@ BOTH_HANDS = 0.95
 class Phasing:
     """The density that the best cluster of starts agrees on.
 
-    density : in real space, the particle in the middle of the box; ``scale`` tells the unit.
-    support : 1 where the density may be, else 0, on the same grid.
-    clusters : which starts found the same, how much they agree, and the free log-likelihood of each start.
+    density : in real space, the particle in the middle of the box; its unit is that of ``scale``.
+    support : 1 where the density may differ from 0, else 0, on the same grid.
+    clusters : which starts agree, how well, and the free log-likelihood of each start.
     prtf : how well the phases of the averaged starts repeat.
     r_factor : of the density against the measured amplitudes.
     weak_modes : what unmeasured voxels leave open.
     scale : the unit, and what it rests on.
-    background : flat intensity that was taken off, in the unit of the intensity.
-    particle_volume_A3 : what the density fills (``orienteer.phase.filled``), within the support.
-    judged : free log-likelihood of voxels that have chosen nothing, the mean over the averaged starts.
+    background : flat intensity that was subtracted, in the unit of the intensity.
+    particle_volume_A3 : volume that the density fills (``orienteer.phase.filled``).
+    judged : log-likelihood of the held-out voxels that judge, the mean over the averaged starts.
     data_error : relative error of the measured amplitudes, in the geometric mean over shells.
-    shell_error : relative error of one who takes every amplitude as the mean of its shell.
+    shell_error : relative error if every amplitude is replaced by the mean of its shell.
     other_hand : agreement of the density with its own inverse; 1 for one with a centre of symmetry.
-    edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was taken.
+    edge_A, diameter_A : resolution of the edge of the data, and the largest extent that was assumed.
     seed : of every random draw.
-    settings : as they were used.
+    settings : those in use.
     origin : of the intensity: path, checksum and so on.
-    further_remarks : what was noticed on the way.
+    further_remarks : remarks made before and during phasing.
 
     The hand of the density is not known: an intensity is the same for both.
 
@@ -104,7 +105,7 @@ class Phasing:
 
     @property
     def unseen_error(self) -> float:
-        """Relative error of amplitudes that phasing had not seen, about; 0.65 for a random density.
+        """Approximate relative error of held-out amplitudes; 0.65 for a random density.
 
         The free log-likelihood per voxel is -log(error) - 1/2.
         """
@@ -117,25 +118,25 @@ class Phasing:
 
     @property
     def remarks(self) -> list[str]:
-        """What a user has to know before believing the density, in sentences."""
+        """What a user should know before believing the density, in sentences."""
         said = [*self.further_remarks, *self.clusters.remarks()]
         if self.prtf.n_starts > 1 and self.prtf.resolution_A is None:
             said.append(self.prtf.words())
         if 0 < self.shell_error * KNOWS_NOTHING < self.unseen_error:
             said.append(
-                "Amplitudes that phasing had not seen are foretold no better than by the mean of a shell: "
-                "what was phased is noise, or the density is wrong altogether."
+                "Amplitudes that phasing had not seen are predicted no better than by the mean of each "
+                "shell: the intensity is noise, or the density is wrong altogether."
             )
         elif self.unseen_error > max(WRONG, WRONG_IN_ERRORS * self.data_error):
             said.append(
                 f"The density does not fit: amplitudes that phasing had not seen are off by "
-                f"{self.unseen_error:.0%}, and the data are better than that. It may be wrong, however well "
-                "its phases repeat; a wrong size or volume of the support is the usual reason."
+                f"{self.unseen_error:.0%}, more than twice the error of the data. It may be wrong, however "
+                "well its phases repeat; the usual reason is a wrong size or volume of the support."
             )
         if self.other_hand > BOTH_HANDS:
             said.append(
-                "The density is the same in both hands: the particle has a centre of symmetry, or starts "
-                "have come to rest on a mixture of both hands."
+                "The density is the same in both hands: the particle has a centre of symmetry, or the starts "
+                "have settled on a mixture of both hands."
             )
         if self.weak_modes.number:
             said.append(self.weak_modes.words())
@@ -147,10 +148,10 @@ class Phasing:
 
     def show(self, title: str = "") -> Any:
         """The picture of the density, its curves and its starts."""
-        return orienteer.show(self, title)  # pictures lie downstream
+        return orienteer.show(self, title)  # through the top level: plot is downstream of phase
 
     def describe(self) -> dict[str, Any]:
-        """Everything but the volumes, as ``phasing.json`` has it."""
+        """Everything except the volumes, as written to ``phasing.json``."""
         keeps_pairs = self.clusters.n_starts <= MOST_STARTS_IN_PAIRS
         described = {
             "format": FORMAT,
@@ -206,7 +207,7 @@ class Phasing:
         place = Path(folder)
         try:
             place.mkdir(parents=True, exist_ok=True)
-            # Without it the maps of an earlier phasing are nobody's, should this one be cut off.
+            # Remove the old description first: if saving is interrupted, it must not describe new maps.
             (place / DESCRIPTION).unlink(missing_ok=True)
         except OSError as error:
             raise unwritable(place, error) from error
@@ -219,7 +220,7 @@ class Phasing:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> "Phasing":
-        """What :meth:`save` wrote into a folder; the modes themselves are not kept in files."""
+        """Read what :meth:`save` wrote into a folder; weak modes themselves are not saved."""
         place = Path(folder)
         told = read_description(place)
         with reading(place / DESCRIPTION, "description of a phasing"):
@@ -253,7 +254,7 @@ class Phasing:
                 ),
                 scale=Scale(**told["scale"]),
                 background=told["background"],
-                # Version 1 had one set of voxels for choices and judgement, and no volume of the particle.
+                # Version 1 had one set of held-out voxels for choosing and judging, and no particle volume.
                 particle_volume_A3=told.get("particle_volume_A3", 0.0),
                 judged=_number(told.get("judged_log_likelihood", clusters[0].score)),
                 data_error=told["data_error"],
@@ -269,7 +270,7 @@ class Phasing:
 
 
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What ``phasing.json`` of a folder says; everything but the volumes."""
+    """The contents of ``phasing.json`` in a folder: everything except the volumes."""
     path = Path(folder) / DESCRIPTION
     return read_described(path, "phasing", FORMAT, VERSION)
 

@@ -1,7 +1,7 @@
-"""The unit of a density: electrons per cubic angstrom where the scale is known, else an arbitrary one.
+"""The unit of a density: electrons per cubic angstrom if the scale is known, else an arbitrary one.
 
-Amplitudes come in the unit of the intensity, which is photons on some pixel as a rule.  Three things fix the
-scale: an intensity whose metadata tell how many electrons squared its unit is, the number of electrons of the
+Amplitudes are in the unit of the intensity, usually photons per pixel.  One of three things can fix the
+scale: metadata of the intensity that give its unit in electrons squared, the number of electrons of the
 particle, or its mass.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from orienteer.compute.arrays import Array
 from orienteer.errors import OrienteerError
 
-# The word in the metadata of an intensity: times this number it is |F|^2 in electrons squared.
+# Key in the metadata of an intensity: times this number, the intensity is |F|^2 in electrons squared.
 ELECTRONS_SQUARED_PER_UNIT = "electrons_squared_per_unit"
 # Electrons per kDa of protein; that of nucleic acids is 3 per cent lower.
 ELECTRONS_PER_KDA = 534.0
@@ -24,11 +24,11 @@ NO_SUM = "arbitrary, 1 is the mean modulus inside the support"
 
 @dataclass(frozen=True)
 class Scale:
-    """What turns a density in amplitude units per voxel into one with a unit.
+    """The factor that turns a density in amplitude units per voxel into one with a unit.
 
-    factor : to multiply the density with.
+    factor : number to multiply the density by.
     unit : of the result, in words.
-    source : what the scale rests on, in words.
+    source : what the scale is based on, in words.
     """
 
     factor: float
@@ -52,9 +52,9 @@ def find_scale(
     """The scale of a density.
 
     density : (n, n, n) real, in amplitude units per voxel: its FFT compares with sqrt(intensity).
-    support : (n, n, n) bool, where the particle is.
-    metadata : of the intensity; ``electrons_squared_per_unit`` says what its unit is.
-    electrons, mass_kDa : of the particle, where they are known; 0 where not.  They go before the metadata.
+    support : (n, n, n) bool, voxels of the particle.
+    metadata : of the intensity; ``electrons_squared_per_unit`` gives its unit.
+    electrons, mass_kDa : of the particle; 0 if not known.  They take precedence over the metadata.
     """
     if electrons > 0 and mass_kDa > 0:
         raise OrienteerError(
@@ -65,7 +65,7 @@ def find_scale(
         factor = math.sqrt(per_unit) / voxel_A**3
         return Scale(factor, ABSOLUTE, "the unit of the intensity")
     total, n_voxels = float(density[support].sum()), int(support.sum())
-    if not total > 0:  # where the centre is missing and positivity is not asked for, nothing holds the sum
+    if not total > 0:  # if the centre is missing and positivity is off, nothing determines the sum
         modulus = float(abs(density[support]).sum())
         return Scale(n_voxels / modulus if modulus > 0 else 1.0, NO_SUM, "nothing: the density has no sum")
     if electrons > 0:
@@ -73,11 +73,11 @@ def find_scale(
     if mass_kDa > 0:
         known = mass_kDa * ELECTRONS_PER_KDA
         return Scale(known / total / voxel_A**3, ABSOLUTE, f"a mass of {mass_kDa:g} kDa of protein, as given")
-    return Scale(n_voxels / total, ARBITRARY, "nothing: neither the intensity nor the settings tell it")
+    return Scale(n_voxels / total, ARBITRARY, "nothing: neither the intensity nor the settings give it")
 
 
 def _number(value: Any) -> float | None:
-    """A positive number of the metadata; None where there is none."""
+    """A positive number from the metadata; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return float(value) if 0 < value < math.inf else None

@@ -1,4 +1,4 @@
-"""A schedule of iterations, written as people write it: ``"500*raar(0.87) 100*er"``."""
+"""A schedule of iterations in the usual notation: ``"500*raar(0.87) 100*er"``."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias, cast
 from orienteer.errors import SettingsError
 
 MethodName: TypeAlias = Literal["er", "hio", "raar", "dm"]
-# The relaxation of each method where the schedule names none; error reduction has none.
+# The relaxation of each method if the schedule gives none; error reduction has none.
 DEFAULT_BETA: dict[MethodName, float] = {"er": 0.0, "hio": 0.9, "raar": 0.87, "dm": 1.0}
 _MOST_ITERATIONS = 1_000_000
 _HINT = "Write for example '500*raar(0.87) 100*er' or '5*(80*hio(0.9) 20*er)'; methods are er, hio, raar, dm."
@@ -30,7 +30,7 @@ class Phase:
 def parse_schedule(text: str) -> tuple[Phase, ...]:
     """The phases that a text describes, in their order.
 
-    ``N*method(beta)`` is N iterations; N and beta may be missing, and ``N*( ... )`` repeats what it holds.
+    ``N*method(beta)`` is N iterations; N and beta may be left out, and ``N*( ... )`` repeats its contents.
     Phases are separated by blanks, or by ``+``, ``,`` or ``;``.
 
     >>> [str(phase) for phase in parse_schedule("2*(30*hio 5*er) 10*dm(0.7)")]
@@ -50,7 +50,7 @@ _Groups: TypeAlias = tuple[str | None, ...]
 
 
 def _parse(tokens: list[_Groups], at: int, text: str, inside: bool) -> tuple[list[Phase], int]:
-    """Phases from token ``at`` on, to the end or to the bracket that closes, and the place after it."""
+    """Phases from token ``at`` on, to the end or the closing bracket, and the index of the next token."""
     phases: list[Phase] = []
     repeats: int | None = None
     while at < len(tokens):
@@ -83,22 +83,22 @@ def _parse(tokens: list[_Groups], at: int, text: str, inside: bool) -> tuple[lis
 
 
 def _method(word: str, tokens: list[_Groups], at: int, text: str) -> tuple[Phase, int]:
-    """One method and its relaxation, if one stands behind it in brackets."""
+    """One method, with its relaxation if that follows in brackets."""
     if word not in DEFAULT_BETA:
         raise _wrong(text, f"there is no method '{word}'")
     method: MethodName = word
     if at >= len(tokens) or tokens[at][3] != "(":
         return Phase(method, DEFAULT_BETA[method], 1), at
     if at + 2 >= len(tokens) or tokens[at + 1][2] is None or tokens[at + 2][3] != ")":
-        raise _wrong(text, f"behind '{word}' one number belongs in the brackets")
+        raise _wrong(text, f"the brackets after '{word}' must contain one number")
     if method == "er":
-        raise _wrong(text, "er has no number")
+        raise _wrong(text, "er takes no number")
     try:
         beta = float(cast(str, tokens[at + 1][2]))
     except ValueError:
         raise _wrong(text, f"'{tokens[at + 1][2]}' is not a number") from None
     if not 0 < beta <= 1:
-        raise _wrong(text, f"the number of {word} is {beta:g}, and must lie above 0 and not above 1")
+        raise _wrong(text, f"the number of {word} is {beta:g}; it must lie above 0 and be at most 1")
     return Phase(method, beta, 1), at + 3
 
 

@@ -1,4 +1,4 @@
-"""The ``[phase]`` section: how an intensity becomes a density, with defaults that need no word."""
+"""The ``[phase]`` section: how an intensity becomes a density; the defaults need no changes."""
 
 from collections.abc import Callable
 from typing import Self, TypeVar
@@ -34,20 +34,20 @@ class PhaseSettings(Section):
         default=0.0,
         ge=0,
         le=1e6,
-        description="Largest extent of the particle; 0: as the run has it, or from the autocorrelation.",
+        description="Largest extent of the particle; 0: that of the run, or else of the autocorrelation.",
     )
     support_volume_A3: float = Field(
         default=0.0,
         ge=0,
         le=1e18,
-        description="Volume that the density may fill; 0: the one that foretells voxels left out best.",
+        description="Volume that the density may fill; 0: the one that best predicts held-out voxels.",
     )
     support_every: int = Field(
-        default=20, ge=1, le=100000, description="Iterations between two looks at where the density lies."
+        default=20, ge=1, le=100000, description="Iterations between two updates of the support."
     )
-    positivity: bool = Field(default=True, description="Whether the density is nowhere negative.")
+    positivity: bool = Field(default=True, description="Whether the density must not be negative.")
     background: bool = Field(
-        default=True, description="Whether a flat background of the intensity is fitted and taken off."
+        default=True, description="Whether a flat background of the intensity is fitted and subtracted."
     )
     resolution_A: float = Field(
         default=0.0,
@@ -59,7 +59,7 @@ class PhaseSettings(Section):
         default=0.06,
         ge=0.005,
         le=0.2,
-        description="Share of the measured voxels left out: half choose among densities, half judge.",
+        description="Share of the measured voxels held out: half choose among densities, half judge.",
     )
     electrons: float = Field(
         default=0.0,
@@ -77,7 +77,7 @@ class PhaseSettings(Section):
     @model_validator(mode="after")
     def _scale_is_told_once(self) -> Self:
         if self.electrons and self.mass_kDa:
-            raise ValueError("electrons and mass_kDa both tell the scale of the density; give one of them")
+            raise ValueError("electrons and mass_kDa both set the scale of the density; give one of them")
         return self
 
     @field_validator("schedule")
@@ -93,7 +93,7 @@ class PhaseSettings(Section):
 
 
 def _as_value_error(work: Callable[[str], T], text: str) -> T:
-    """What the work makes of a text; its complaint becomes one that settings can tell the place of."""
+    """The result of ``work(text)``; its error becomes a ValueError, so that settings can name the field."""
     try:
         return work(text)
     except OrienteerError as error:

@@ -1,24 +1,24 @@
-"""Sizes that contradict each other: as a rule something was given in nm or 1/nm instead of A or 1/A."""
+"""Sizes that contradict each other; usually one was given in nm or 1/nm instead of A or 1/A."""
 
 from orienteer.errors import OrienteerError
 from orienteer.volume.unit_mistakes import unit_mistake
 
-# The box must be at least this much larger than the particle, or its autocorrelation folds onto itself.
+# Least ratio of the box to the particle's diameter; in a smaller box the autocorrelation folds onto itself.
 LEAST_BOX = 1.5
-# Speckles from the centre of the data to their edge: with fewer, nothing but the size could be seen.
+# Least number of speckles from the centre to the edge of the data; fewer show nothing but the size.
 LEAST_SPECKLES = 1.5
 # Diameters that differ by more than this factor are not those of one particle.
 _DIFFERENT = 2.0
-# No flash of X-rays shows single particles that are smaller or larger, A.
+# Smallest and largest particles that single X-ray pulses can show, A.
 _SMALLEST_A, _LARGEST_A = 8.0, 1e5
 
 
 def refuse_impossible_sizes(diameter_A: float, box_A: float, edge_A: float, seen_A: float = 0.0) -> None:
-    """Refuse a particle that does not fit its box, or that the data are too coarse to show.
+    """Refuse a particle that does not fit its box, or that is too small for the resolution of the data.
 
     box_A : 1 / voxel of the intensity.
     edge_A : full-period resolution of the outermost measured voxel.
-    seen_A : diameter that the intensity itself tells; 0 where it tells none.
+    seen_A : diameter seen in the intensity itself; 0 if none is seen.
     """
     mistake = unit_mistake(diameter_A, seen_A)
     if box_A < LEAST_BOX * diameter_A:
@@ -37,7 +37,7 @@ def refuse_impossible_sizes(diameter_A: float, box_A: float, edge_A: float, seen
 
 
 def size_doubts(diameter_A: float, is_given: bool, seen_A: float) -> list[str]:
-    """What is strange about the size of a particle, in sentences."""
+    """Doubts about the size of a particle, in sentences."""
     said = []
     if is_given and seen_A and not 1 / _DIFFERENT < diameter_A / seen_A < _DIFFERENT:
         words = f"The diameter that was given, {diameter_A:.3g} A, is not that of the autocorrelation, "

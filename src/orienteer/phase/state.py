@@ -1,4 +1,4 @@
-"""PhaseState: many densities on their way from random starts, in one array."""
+"""PhaseState: the densities of many starts during phasing, in one array."""
 
 from dataclasses import dataclass, replace
 
@@ -9,15 +9,15 @@ from orienteer.compute.arrays import Array, array_namespace
 
 @dataclass(frozen=True, eq=False)
 class PhaseState:
-    """B starts that are phased side by side.  Iterations write over the arrays and give the state back.
+    """B starts that are phased side by side.  Iterations overwrite the arrays and return the state.
 
     density : (B, n, n, n) float32, the iterate, in amplitude units per voxel, so that its FFT compares with
-        the amplitudes of the data.  The particle lies around the voxel n // 2.  Between iterations it obeys
-        no constraint; :func:`orienteer.phase.constraints.project_support` makes it do so.
-    support : (B, n, n, n) bool, where the density may be.
+        the amplitudes of the data.  The particle lies around the voxel n // 2.  Between iterations the
+        iterate obeys no constraint; :func:`orienteer.phase.constraints.project_support` enforces them.
+    support : (B, n, n, n) bool, voxels in which the density may differ from 0.
     background : (B,) float32, flat background of the intensity, in its unit.
-    volume : (B,) float64, voxels that the support may fill in the end.
-    positive : whether the density is nowhere negative.
+    volume : (B,) float64, final voxels of each support.
+    positive : whether the density must not be negative.
     """
 
     density: Array
@@ -32,7 +32,7 @@ class PhaseState:
         return int(self.density.shape[0])
 
     def copy(self) -> "PhaseState":
-        """The same with arrays of its own."""
+        """The same state, with copies of its arrays."""
         arrays = {name: getattr(self, name).copy() for name in ("density", "support", "background")}
         return replace(self, **arrays)
 

@@ -1,7 +1,8 @@
-"""Supports: where the density may be.  The first comes from the autocorrelation, later ones from the density.
+"""Supports: voxels in which the density may differ from 0.
 
-A later support is the V brightest voxels of the blurred density.  Its volume is given and shrinks slowly to
-the last one, so that a support can neither collapse nor grow, which it does when a threshold decides.
+The first support comes from the autocorrelation.  Later ones are the V brightest voxels of the blurred
+density.  V is given and shrinks slowly to its final value, so a support can neither collapse nor grow without
+limit, as it can with a threshold.
 """
 
 from typing import Any
@@ -14,9 +15,9 @@ from orienteer.phase.data import PhasingData
 from orienteer.phase.half_grid import density_of, frequencies, transform_of
 from orienteer.phase.state import PhaseState
 
-# The first support is larger than the ellipsoid by this factor, because faint rims do not show.
+# The first support is larger than the ellipsoid by this factor: the autocorrelation misses faint rims.
 _FIRST_MARGIN = 1.15
-# Halvings of the interval of brightness on the GPU; float32 has no more steps to offer.
+# Halvings of the interval of brightness on the GPU; float32 resolves no more.
 _HALVINGS = 26
 
 
@@ -32,7 +33,7 @@ def first_support(data: PhasingData) -> Array:
 
 
 def blurred(density: Array, sigma: float) -> Array:
-    """Densities (B, n, n, n) convolved with a Gaussian of a standard deviation in voxels, around the box."""
+    """Densities (B, n, n, n) convolved with a Gaussian, periodically; sigma is its width in voxels."""
     xp = array_namespace(density)
     whole, half = frequencies(density.shape[-1])
     rate = 2 * (np.pi * sigma / density.shape[-1]) ** 2
@@ -41,14 +42,14 @@ def blurred(density: Array, sigma: float) -> Array:
 
 
 def brightest(values: Array, volume: NDArray[np.float64]) -> Array:
-    """The brightest voxels of each start, (B, n, n, n) bool: as many as ``volume`` (B,) says."""
+    """The ``volume`` (B,) brightest voxels of each start, (B, n, n, n) bool."""
     xp = array_namespace(values)
     flat = values.reshape(len(values), -1)
     number = np.clip(np.rint(volume), 1, flat.shape[1]).astype(np.int64)
     if not is_on_gpu(values):
         least = [np.partition(one, -k)[-k] for one, k in zip(flat, number, strict=True)]
         return (flat >= np.array(least, dtype=values.dtype)[:, None]).reshape(values.shape)
-    # Counting voxels above a guess takes one reading of the memory, sorting them many.
+    # Bisect for the threshold: counting voxels above it reads the memory once, sorting reads it many times.
     low, high = flat.min(axis=1), flat.max(axis=1)
     wanted = xp.asarray(number)
     for _ in range(_HALVINGS):
@@ -59,9 +60,10 @@ def brightest(values: Array, volume: NDArray[np.float64]) -> Array:
 
 
 def update_support(state: PhaseState, estimate: Array, volume: NDArray[np.float64], sigma: float) -> None:
-    """Let the supports hold the brightest voxels of the blurred estimate, in place.
+    """Set the supports to the brightest voxels of the blurred estimate, in place.
 
-    estimate : (B, n, n, n) float32, densities that fit the data; what is negative counts as empty.
+    estimate : (B, n, n, n) float32, densities that fit the data; negative values count as empty, or by their
+        modulus if densities may be negative.
     volume : (B,) voxels of each support; sigma : of the blur in voxels.
     """
     xp = array_namespace(estimate)

@@ -1,20 +1,20 @@
-"""The volume that densities may fill, chosen by voxels that phasing has not seen.
+"""The volume of the support, chosen by voxels that phasing has not seen.
 
-A support that is too small forces errors into the density, and held-out voxels are foretold worse the smaller
-it is.  One that is too large lets noise in, and far too large a one hides the density altogether.  So a few
-starts go down from a large volume to smaller ones, and the smallest volume is taken that foretells held-out
-voxels as well as the best does: not worse by more than two standard errors of the difference, and not by
-more than a factor of two in the errors themselves.
+A support that is too small forces errors into the density, which then predicts held-out voxels badly.  One
+that is too large lets noise in, and one that is far too large hides the density altogether.  So a few starts
+go down from a large volume to smaller ones, and the smallest volume is chosen that predicts held-out voxels
+as well as the best: not worse by more than two standard errors of the difference, nor by more than a factor
+of two in the errors themselves.
 
-Held-out voxels are few, and of a symmetric particle nearly all are copies of one speckle: it may be foretold
-well by chance.  Those that phasing has seen are many more, and a support that is too small cannot hold a
-density that fits them.  More room always fits them better, because noise is fitted too; so a volume is
-refused where a larger one fits better by more than its unknowns explain.
+Held-out voxels are few.  For a symmetric particle nearly all of them are copies of one speckle, which a wrong
+density may predict by chance.  The voxels used in phasing are many more, and no density inside a support that
+is too small fits them.  More room always fits them better, because noise is fitted too; so a volume is
+refused if a larger one fits better by more than its additional unknowns explain.
 
-Starts keep what they have found when the volume falls.  Were they begun anew at each volume, one at which all
+Starts keep their densities when the volume falls.  If they began anew at each volume, one volume at which all
 of them fail by chance would end the search.  The steps are large at first, and go on until several volumes in
-a row are worse.  Then the starts of the choice go down once more from a little above it, in small steps, and
-choose again: they have found what there is to find, so that only the volume makes a difference.
+a row are worse.  Then the starts as they were at the choice go down once more from a little above it, in
+small steps, and choose again: they have found the density, so that only the volume makes a difference.
 """
 
 from collections.abc import Callable
@@ -30,39 +30,41 @@ from orienteer.phase.iterations import METHODS
 from orienteer.phase.schedule import Phase
 from orienteer.phase.state import PhaseState
 
-# What is done at each volume, and then, on a copy, before it is judged.
+# Iterations at each volume; and then, on a copy, before that is judged.
 _AT_EACH = (Phase("dm", 1.0, 40), Phase("raar", 0.87, 20))
 _BEFORE_JUDGED = (Phase("er", 0.0, 10),)
-# From one volume to the next at first, and then; where the small steps begin, over the first choice.
+# Ratio of one volume to the next, in large and in small steps; the small ones begin at _FROM times the first
+# choice.
 _COARSE, _FINE, _FROM = 1.5, 1.17, 1.22
-# Volumes that are tried below the choice before it is believed, in large steps and in small ones.
+# Volumes that must be tried below the choice before the search ends, in large steps and in small ones.
 _BELOW, _BELOW_IN_SMALL_STEPS = 3, 2
-# Small steps in all: from the largest volume of all they would lead to a sixth of it.
+# Most small steps; all of them together divide the volume by about six.
 _MOST_SMALL_STEPS = 12
-# Starts that go down: some may fail, and two still tell how far good ones differ.
+# Number of starts: some may fail, and at least two good ones are needed to see how much good ones differ.
 _STARTS = 5
-# Volumes after which supports are as sharp as they become, and backgrounds are fitted.
+# Volumes after which supports have their final sharpness, and backgrounds are fitted.
 _SHARP = 3.0
-# The number of the first start of all, which no start of a phasing has.
+# Number of the first start here; it exceeds all numbers of a phasing's starts, whose random draws so differ.
 _NUMBER = 10**6
-# Volumes that are tried, in those of a ball of the particle's diameter: soft bodies reach beyond what shows
-# in the autocorrelation, and long ones fill little of the ball.
+# Range of volumes, relative to the ball of the particle's diameter: soft bodies reach beyond the diameter
+# that the autocorrelation shows, and long ones fill little of the ball.
 _LARGEST, _SMALLEST = 2.0, 0.03
-# A volume is worse than the best where it is so by more standard errors than this.
+# A volume counts as worse than the best if it is below by more standard errors than this.
 _ERRORS = 2.0
-# Nats below the best that are worse, whatever the errors: amplitudes are twice as wrong while starts still
-# look for the density, and errors have twice the variance once they have it, and only the volume differs.
+# A volume also counts as worse if it is below the best by this many nats, whatever the errors.  _MUCH_WORSE
+# (amplitudes twice as wrong) applies while starts still search for the density; _WORSE (errors of twice the
+# variance) applies once they have found it and only the volume differs.
 _MUCH_WORSE, _WORSE = float(np.log(2.0)), float(np.log(2.0)) / 2
-# Unknowns over amplitudes from which on noise may be fitted as well as anything.
+# Upper limit of unknowns over amplitudes when fitted noise is estimated; at 1, all noise would be fitted.
 _ALL_IS_FITTED = 0.95
-# No support is smaller, in voxels.
+# Smallest support, in voxels.
 LEAST_VOLUME = 8
 
 
 def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -> float:
-    """The smallest volume, in voxels, that foretells held-out voxels as well as any.
+    """The smallest volume, in voxels, that predicts held-out voxels as well as the best.
 
-    tell : hears of the iterations that are done, and of all.
+    tell : called with the number of iterations done, and their total.
     """
     data = course.data
     ball = np.pi / 6 * (data.diameter_A / data.voxel_A) ** 3
@@ -93,10 +95,10 @@ def choose_volume(course: Course, seed: int, tell: Callable[[int, int], None]) -
 
 
 class _Way:
-    """Starts on their way through falling volumes, and how well the best of them does at each.
+    """Starts going through falling volumes, and how well the best of them does at each.
 
-    volumes : in voxels.
-    is_sharp : whether supports are as sharp as they become from the first volume on.
+    volumes : volumes so far, in voxels.
+    is_sharp : whether supports have their final sharpness from the first volume on.
     """
 
     def __init__(self, course: Course, state: PhaseState, is_sharp: bool = False) -> None:
@@ -108,9 +110,9 @@ class _Way:
         self._gone = 0
 
     def once_more(self, state: PhaseState, first: float) -> "_Way":
-        """Starts that have found the density on their way down from a volume.
+        """A second way down from the volume ``first``, of starts that have found the density.
 
-        What larger volumes have shown stays known: none of the smaller ones need be as good.
+        It keeps the results of larger volumes, because the best of all may be among them.
         """
         again = _Way(self.course, state, is_sharp=True)
         larger = [k for k, volume in enumerate(self.volumes) if volume > first]
@@ -119,7 +121,7 @@ class _Way:
         return again
 
     def go_on(self, volume: float) -> None:
-        """Bring the supports to a volume, phase, and judge."""
+        """Shrink the supports to a volume, phase, and judge."""
         course, done, k = self.course, 0, self._gone
         sharp = 1.0 if self._is_sharp else min(1.0, k / _SHARP)
         blur = FIRST_BLUR + (LAST_BLUR - FIRST_BLUR) * sharp
@@ -136,7 +138,7 @@ class _Way:
         self._judge()
 
     def _judge(self) -> None:
-        """See how well the best start foretells voxels, and how well it fits those that it has seen."""
+        """Record how well the best start predicts the voxels that choose, and fits those used in phasing."""
         state, data = self.state.copy(), self.course.data
         for phase in _BEFORE_JUDGED:
             for _ in range(phase.count):
@@ -154,7 +156,7 @@ class _Way:
 
     @property
     def choice(self) -> int:
-        """The number of the smallest volume that is as good as any."""
+        """Number of the smallest volume that is as good as the best."""
         data, copies = self.course.data, self.course.group.order
         most = _WORSE if self._is_sharp else _MUCH_WORSE
         unknowns = np.array(self.volumes) / independent_amplitudes(data)
@@ -164,28 +166,28 @@ class _Way:
 
 
 def falling(largest: float, smallest: float, step: float) -> NDArray[np.float64]:
-    """Volumes from the largest to the smallest, each about a step smaller than the one before."""
+    """Volumes from the largest to the smallest, each smaller than the one before by about the factor step."""
     number = 1 + max(0, round(np.log(largest / smallest) / np.log(step)))
     return np.geomspace(largest, min(smallest, largest), number)
 
 
 def independent_amplitudes(data: PhasingData) -> float:
-    """Amplitudes that are measured, without those that others tell.
+    """Number of measured amplitudes that are independent of each other.
 
-    Voxels are finer than speckles, and a reconstruction leaves no noise at distances that no particle has: it
-    has as many numbers as its autocorrelation has voxels, of which half are mates.
+    Voxels are finer than speckles, and a reconstruction leaves no noise at distances beyond the diameter.  So
+    an intensity has as many independent numbers as its autocorrelation has voxels, counting mates once.
     """
     share = min(1.0, 4 / 3 * np.pi * (data.diameter_A / data.box_A) ** 3)
     return max(float(data.measured.sum()) * share, 1.0)
 
 
 def are_too_small(fitted: Foretold, unknowns: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether (K,) a falling volume fits seen voxels worse than a larger one by more than noise explains.
+    """Which (K,) of falling volumes fit the voxels used worse than a larger one by more than noise explains.
 
-    fitted : how well voxels that phasing has seen are fitted.
+    fitted : how well the voxels used in phasing are fitted.
     unknowns : (K,), voxels of each volume over independent amplitudes.
 
-    With p unknowns and N amplitudes a share p / N of the noise is fitted, and the rest of its variance left.
+    With p unknowns and N amplitudes, a share p / N of the noise variance is fitted, and 1 - p / N is left.
     """
     left = np.log1p(-np.minimum(unknowns, _ALL_IS_FITTED)) / 2
     result = np.zeros(len(unknowns), bool)
@@ -202,22 +204,23 @@ def smallest_as_good(
     most: float = _MUCH_WORSE,
     refused: NDArray[np.bool_] | None = None,
 ) -> tuple[int, NDArray[np.float64]]:
-    """The last of falling volumes, counted from the best, before held-out voxels are foretold worse.
+    """The last of falling volumes, from the best on, before one predicts held-out voxels worse.
 
-    What comes after it is not asked: where voxels tell little, some far smaller volume may do as well by
-    chance, and would ruin the density.  A volume that is too large does no harm.
+    The search stops at the first worse volume: if the voxels say little, a far smaller volume may do as well
+    by chance, and would ruin the density, while one that is too large does little harm.
 
-    scatter : by how much scores of good starts at one volume differ.
-    most : how many nats below the best are allowed, however large the errors.
-    refused : (K,), volumes that are known to be too small, and not the first of them; None: no such volumes.
-    Returns its number, and the standard error (K,) of how far each is below the best: it comes from the
-    scatter of speckles, which are few, and from that of starts.
+    scatter : difference between the scores of good starts at one volume.
+    most : nats below the best that are allowed at most, however large the errors.
+    refused : (K,), volumes that are known to be too small, never the first of all; None: no such volumes.
+
+    Returns the number of the volume, and the standard error (K,) of the difference between each volume and
+    the best; it comes from the scatter of speckles, which are few, and from that of starts.
     """
     is_out = np.zeros(len(found.mean), bool) if refused is None else refused
     best = int(np.argmax(np.where(is_out, -np.inf, found.mean)))
     below, by_speckles = found.below(best)
     error = np.hypot(by_speckles, scatter)
-    # Symmetric particles have few speckles that are no copies: their errors alone would allow anything.
+    # Symmetric particles have few independent speckles, so errors alone would allow any volume.
     allowed = np.minimum(_ERRORS * error, most)
     worse = np.flatnonzero((below > allowed)[best:] | is_out[best:])
     return (best + int(worse[0]) - 1 if len(worse) else len(below) - 1), error

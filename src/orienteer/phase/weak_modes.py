@@ -1,17 +1,17 @@
-"""Modes of the density that the data hardly see, because they hide in what was not measured.
+"""Modes of the density that the data hardly constrain, because most of their power was not measured.
 
 A density inside a support is the sum of modes, the eigenvectors of "keep what lies in the support, then what
 lies in unmeasured voxels of Fourier space, then in the support again".  The eigenvalue of a mode is the share
-of its power that falls into unmeasured voxels: at 0 the data see all of it; near 1 the density may hold any
-amount of it and fit the data as well.  Modes near 1 are smooth, because the voxels that are missing lie about
-q = 0 (Thibault and others, Acta Cryst. A62, 248, 2006).
+of its power in unmeasured voxels.  At 0 the mode was measured completely; near 1 the density may contain any
+amount of it and still fit the data.  Modes near 1 are smooth, because the missing voxels lie around q = 0
+(Thibault and others, Acta Cryst. A62, 248, 2006).
 
-Unmeasured voxels are few, and each is one wave: modes are sums of these waves, cut to the support.  How much
-two waves have in common inside the support is the transform of the support at their difference, so one
-transform gives a small matrix with the same eigenvalues.
+Unmeasured voxels are few, and each is one wave: modes are sums of these waves, cut to the support.  The inner
+product of two waves inside the support is the transform of the support at their difference, so one transform
+gives a small matrix with the same eigenvalues.
 
-Only voxels inside the edge of the data count as unmeasured.  What lies beyond the edge is resolution that the
-data do not have, which nobody expects of them.
+Only voxels inside the edge of the data count as unmeasured.  Nobody expects the data to contain what lies
+beyond their resolution.
 """
 
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ from orienteer.phase.half_grid import (
     voxel_counts,
 )
 
-# Share of a mode's power that is not measured, from which on it counts as weak: its error is three times that
-# of a mode that is measured whole.
+# A mode is weak if more than this share of its power was not measured.  At 0.9 its error is three times that
+# of a mode that was measured completely.
 WEAK = 0.9
-# Waves whose matrix is solved in a second; of a larger hole only the innermost ones are looked at.
+# Most waves: their matrix is solved in a second.  Of a larger hole only the innermost waves are used.
 MOST_WAVES = 1500
-# Modes of which the data see all but this share are not told.
+# Modes with less than this share of their power unmeasured are not reported.
 _LEAST = 1e-3
-# Share of a shell that must be measured for it not to lie beyond the edge of the data.
+# A shell with at least this share measured lies within the edge of the data.
 INSIDE = 0.5
 
 
@@ -45,11 +45,11 @@ INSIDE = 0.5
 class WeakModes:
     """What the data leave open.
 
-    eigenvalues : (K,) float64, falling; share of the power of each mode that is not measured.
+    eigenvalues : (K,) float64, falling; share of the power of each mode that was not measured.
     share : share of the density's power (sum of squares) that lies in the weak modes, 0 to 1.
-    n_unmeasured : voxels inside the edge of the data that were not measured, the whole grid counted.
-    is_complete : whether all unmeasured voxels were looked at; if not, there may be more weak modes.
-    modes : (K, n, n, n) float32 of unit power, or None where they were not kept.
+    n_unmeasured : voxels of the whole grid, inside the edge of the data, that were not measured.
+    is_complete : whether all unmeasured voxels were considered; if not, there may be more weak modes.
+    modes : (K, n, n, n) float32 of unit power; None if they were not kept.
     """
 
     eigenvalues: NDArray[np.float64]
@@ -60,25 +60,25 @@ class WeakModes:
 
     @property
     def number(self) -> int:
-        """How many modes the data hardly see."""
+        """Number of weak modes."""
         return int((self.eigenvalues > WEAK).sum())
 
     def words(self) -> str:
         """The same in a sentence."""
         if self.number == 0 and not self.is_complete:
-            return "How much the unmeasured voxels hide could not be told."
+            return "How much the unmeasured voxels hide could not be determined."
         if self.number == 0:
-            return "Every part of the density is held by the data."
+            return "The data determine every part of the density."
         least = "" if self.is_complete else "at least "
         what = "one smooth mode" if self.number == 1 else f"{self.number} smooth modes"
         return (
-            f"The data hardly see {least}{what} of the density inside its support, "
+            f"The data hardly constrain {least}{what} of the density inside its support, "
             f"which {'holds' if self.number == 1 else 'hold'} {self.share:.0%} of its power."
         )
 
 
 def weak_modes(density: Array, support: Array, measured: Array, keep: bool = False) -> WeakModes:
-    """Find the modes inside a support that unmeasured voxels hide, and how much of the density they are.
+    """Find the modes inside a support that unmeasured voxels hide, and their share of the density.
 
     density : (n, n, n) real.
     support : (n, n, n) bool.
@@ -112,7 +112,7 @@ def weak_modes(density: Array, support: Array, measured: Array, keep: bool = Fal
 def hole_of(measured: Array) -> Array:
     """Unmeasured voxels inside the edge of the data, (n, n, n // 2 + 1) bool.
 
-    The edge is the outermost shell of which half and more was measured; what it lacks itself lies beyond it.
+    The edge is the outermost shell of which at least half was measured; its own missing voxels do not count.
     """
     xp: Any = array_namespace(measured)
     n = edge_of(measured)
@@ -127,8 +127,8 @@ def hole_of(measured: Array) -> Array:
 class _Waves:
     """Real waves of unit power over the box: a cosine for each pair of voxels q and -q, and a sine.
 
-    places : (P, 3) int64, whole periods along x, y, z; one of each pair.
-    has_sine : (P,) bool; a voxel that is its own mate, such as q = 0, has none.
+    places : (P, 3) int64, whole periods along x, y, z; one voxel of each pair.
+    has_sine : (P,) bool; false for a voxel that is its own mate, such as q = 0.
     """
 
     places: NDArray[np.int64]
@@ -136,13 +136,13 @@ class _Waves:
 
     @classmethod
     def of(cls, hole: NDArray[np.bool_]) -> "_Waves":
-        """Those of a hole (n, n, n // 2 + 1), the innermost first, at most MOST_WAVES."""
+        """The waves of a hole (n, n, n // 2 + 1), the innermost first, at most MOST_WAVES."""
         n = len(hole)
         whole, half = frequencies(n)
         x, y, z = np.nonzero(hole)
         places = np.stack([whole[x], whole[y], half[z]], axis=1).astype(np.int64)
         own, mate = _number(places, n), _number(-places, n)
-        # In planes that are not halved both voxels of a pair are there.
+        # The half-grid contains both voxels of a pair only in planes that are not halved.
         both = np.isin(mate, own)
         places, has_sine = places[~both | (own <= mate)], (own != mate)[~both | (own <= mate)]
         order = np.argsort((places**2).sum(axis=1), kind="stable")
@@ -154,16 +154,16 @@ class _Waves:
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """Height (P,) of the waves, over that of one that is the same everywhere."""
+        """Amplitude (P,) of the waves, relative to that of a constant one."""
         return np.where(self.has_sine, 2**0.5, 1.0)
 
     def products(self, transform: NDArray[np.complex128], n: int) -> NDArray[np.float64]:
-        """Products (W,) of all cosines, then all sines, with a density of a transform."""
+        """Inner products (W,) of all cosines, then all sines, with the density of a transform."""
         found = _at(transform, self.places, n) * self.strength / n**1.5
         return np.concatenate([found.real, -found.imag[self.has_sine]])
 
     def sum(self, amounts: NDArray[np.float64], n: int) -> NDArray[np.complex128]:
-        """The transform (n, n, n // 2 + 1) of so much (W,) of each wave."""
+        """The transform (n, n, n // 2 + 1) of a sum of waves with these amounts (W,)."""
         number = len(self.places)
         values = amounts[:number].astype(np.complex128)
         values[self.has_sine] -= 1j * amounts[number:]
@@ -177,7 +177,7 @@ class _Waves:
 
 
 def _common(transform: NDArray[np.complex128], waves: _Waves, n: int) -> NDArray[np.float64]:
-    """What each two waves (W, W) have in common inside a support of a transform."""
+    """Inner products (W, W) of all pairs of waves inside the support, from the support's transform."""
     a, b = waves.places[:, None], waves.places[None]
     both = waves.strength[:, None] * waves.strength / (2 * n**3)
     apart, together = (_at(transform, places, n) * both for places in (a - b, a + b))
@@ -194,7 +194,7 @@ def _number(places: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def _at(transform: NDArray[np.complex128], places: NDArray[np.int64], n: int) -> NDArray[np.complex128]:
-    """Values of a transform, of which half is kept, at places (..., 3) of the whole grid."""
+    """Values of a transform, given on the half-grid, at places (..., 3) of the whole grid."""
     places = places % n
     is_mate = places[..., 2] > n // 2
     places = np.where(is_mate[..., None], -places % n, places)
