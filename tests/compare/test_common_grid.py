@@ -78,13 +78,13 @@ def test_voxels_without_a_number_count_as_nothing_and_it_is_said() -> None:
     values[0] = np.nan
     _, second, _, remarks = on_one_grid(density_of(BODY, 24, 4.0), Volume(values, 4.0))
     assert not np.isnan(second.values).any()
-    assert "576 voxels of the density to align hold no number" in remarks[0]
+    assert "576 voxels of the density to align are NaN" in remarks[0]
 
 
 @pytest.mark.parametrize("value", [0.0, 3.0, np.nan])
 def test_a_density_without_content_is_refused(value: float) -> None:
     empty = Volume(np.full((12, 12, 12), value), 1.0)
-    with pytest.raises(OrienteerError, match=r"same everywhere|no number at all"):
+    with pytest.raises(OrienteerError, match=r"same everywhere|has no values"):
         on_one_grid(empty, empty)
 
 

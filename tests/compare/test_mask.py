@@ -61,7 +61,7 @@ def test_what_cannot_be_masked_is_told() -> None:
         soft_mask(BALL, 1.0, dilate_A=-1)
     with pytest.raises(OrienteerError, match="no size"):
         soft_mask(BALL, -1.0)
-    with pytest.raises(OrienteerError, match="no number"):
+    with pytest.raises(OrienteerError, match="no finite number"):
         soft_mask(np.where(BALL > 0, np.nan, BALL), 1.0)
 
 

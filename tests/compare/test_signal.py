@@ -66,7 +66,7 @@ def test_wrong_arguments_are_told() -> None:
     truth = speckles()
     with pytest.raises(OrienteerError, match="21 shells"):
         merged_signal_to_noise(truth, np.ones(4), 1.0)
-    with pytest.raises(OrienteerError, match="no size"):
+    with pytest.raises(OrienteerError, match="has no size"):
         merged_signal_to_noise(truth, np.ones(n_shells(N)), 0.0)
     with pytest.raises(OrienteerError, match="one length"):
         photons_in_shells([1.0], [1.0, 2.0], 5)

@@ -1,1 +1,1 @@
-"""How alike two volumes are: shells, correlations, alignment."""
+"""How well two volumes agree: shells, correlations, alignment."""

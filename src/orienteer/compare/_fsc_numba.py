@@ -18,7 +18,7 @@ def shell_products(a, b, n, S, sums):  # type: ignore[no-untyped-def]
                 s = int(np.sqrt(float(u * u + v * v + w * w)) + 0.5)
                 if s >= S:
                     break
-                # The other half is not stored; q_z = 0 holds both of a pair.
+                # Voxels with q_z > 0 stand for their mates, too, which are not stored.
                 weight = 1.0 if w == 0 else 2.0
                 p, q = a[x, y, w], b[x, y, w]
                 sums[x, 0, s] += weight * (p.real * q.real + p.imag * q.imag)

@@ -20,9 +20,9 @@ def sample_moved(
 ) -> None:
     """out[p] = the spline at matrix @ (points[p] - shift), and 0 farther than ``reach`` along any axis.
 
-    One pass over the points: where they lie, whether the box holds them, and the value.
+    One pass over the points finds their places, whether they are inside the box, and their values.
 
-    coefficients : (n, n, n), of voxels that are ``finer`` times as fine as those that lengths are in.
+    coefficients : (n, n, n), on voxels that are ``finer`` times as fine as the unit of all lengths.
     points : (P, 3) float64; matrix : (3, 3) float64; shift : (3,) float64; out : (P,).
     """
     flat = np.ascontiguousarray(coefficients).reshape(-1)
@@ -32,7 +32,7 @@ def sample_moved(
 
 @njit(nogil=True, inline="always")
 def _weights(f):  # type: ignore[no-untyped-def]
-    """Cubic B-spline at the four voxels around a place that is f above the second of them."""
+    """Weights of the cubic B-spline for the four voxels around a place at f beyond the second of them."""
     g = 1.0 - f
     return (
         g * g * g / 6,

@@ -1,11 +1,11 @@
-"""The rotation that brings one intensity onto another.
+"""Find the rotation that brings one intensity onto another.
 
-An intensity is known up to a rotation only, and it is its own mirror image through the origin, so that both
-hands of a particle have the same one up to a rotation: there is no hand to search for, and no shift.
+An intensity is known only up to a rotation.  It is its own mirror image through the origin, so both hands of
+a particle have the same intensity: there is no hand to search for, and no shift.
 
-All rotations are tried on the inner shells, where a coarse grid is fine enough; the best go on to more shells
-and half the step, again and again, until all shells take part; and the very best are followed to the top of
-the correlation.
+All rotations are tried on the inner shells, for which a coarse grid is sufficient.  The best are tried again
+on more shells with half the step, until all shells take part.  The very best are then followed to the maximum
+of the correlation.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ from orienteer.orientation.quaternion import canonical, compose
 from orienteer.orientation.six_hundred_cell import covering_bound_deg, six_hundred_cell
 
 _COARSE_DIVISIONS = 6
-# How many go on from one level to the next, and how many are followed to the top.
+# Rotations that go on from one level to the next, and that are followed to the maximum.
 _KEPT, _FOLLOWED = 96, 3
-# Where many candidates are wanted: how many go on then, and how far from each other they are at the end.
+# If many candidates are wanted: rotations that go on, and their least distance from each other at the end.
 _KEPT_OF_MANY, _APART_DEG = 240, 6.0
-# Share of its correlation at the top that a rotation near it has at least.
+# A candidate near a maximum has at least this share of the correlation at the maximum.
 _LIKELY = 0.5
 _POINTS_COARSE, _POINTS_FINE, _POINTS_LAST, _POINTS_OF_SHELLS = 800, 2000, 40_000, 200_000
 _MOST_ROUNDS = 8
@@ -35,12 +35,12 @@ _MOST_ROUNDS = 8
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """How one volume lies on another.
+    """The rotation of one intensity onto another, and their agreement.
 
-    quaternion : (4,) float64: turning the moving volume by it gives the reference.
+    quaternion : (4,) float64; turning the moving volume by it gives the reference.
     correlation : mean over shells of the correlation of reference and turned volume.
     shells : the correlation of every shell.
-    turned : (n, n, n) the moving volume, turned; NaN in the corners, which the cube did not hold.
+    turned : (n, n, n) the moving volume, turned; NaN in corners that come from outside its cube.
     """
 
     quaternion: NDArray[np.float64]
@@ -59,12 +59,12 @@ def align_intensities(
 ) -> Alignment:
     """The rotation of ``moving`` that agrees best with ``reference``.
 
-    A symmetric particle has several that are equally good; one of them is returned.
+    For a symmetric particle several rotations are equally good; one of them is returned.
 
     reference, moving : (n, n, n) intensities on the same grid, centre voxel n // 2; NaN where never measured.
         Both on the CPU or both on the GPU.
     first_shell, last_shell : the shells to align on, in voxels; by default all that lie in the cube.
-    near : (4,), a rotation that is right but for half a speckle; None: all rotations are tried.
+    near : (4,), a rotation known to within half a speckle; None: all rotations are tried.
 
     >>> from orienteer.orientation.distance import angular_distance_deg
     >>> from orienteer.orientation.quaternion import from_axis_angle
@@ -93,10 +93,10 @@ def align_intensities(
 def candidate_rotations(
     reference: Array, moving: Array, most: int, *, last_shell: int | None = None, first_shell: int = 1
 ) -> NDArray[np.float64]:
-    """The rotations of ``moving`` that may agree with ``reference``, (K, 4), at most so many, best first.
+    """Promising rotations of ``moving`` onto ``reference``, (K, 4), at most ``most``, best first.
 
-    They are about half a speckle of the last shell from the best ones near them, and some degrees from each
-    other; arguments as in :func:`align_intensities`.
+    Each is within about half a speckle of the last shell of the maximum near it, and some degrees from the
+    others; arguments as in :func:`align_intensities`.
     """
     last = n_shells(reference.shape[0]) - 1 if last_shell is None else last_shell
     search = RotationSearch(reference, moving, first_shell, last)
@@ -106,13 +106,13 @@ def candidate_rotations(
 def look_alike_rotations(
     values: Array, least: float, *, last_shell: int, first_shell: int = 1, most: int = 120
 ) -> NDArray[np.float64]:
-    """The rotations after which an intensity looks nearly as it did, (K, 4); the first is none at all.
+    """The rotations after which an intensity looks nearly the same, (K, 4); the first is the identity.
 
-    Nobody need know the symmetry of a particle, and it need not be exact.
+    The symmetry of the particle need not be known, nor be exact.
 
     values : (n, n, n) intensity; first_shell, last_shell : the shells that are compared, in voxels.
-    least : correlation over these shells from which on two views are alike.
-    most : rotations that are looked at.
+    least : correlation over these shells from which on two views count as the same.
+    most : most rotations that are examined and returned.
     """
     search = RotationSearch(values, values, first_shell, last_shell)
     points = search.points(last_shell, _POINTS_FINE)
@@ -128,10 +128,11 @@ def look_alike_rotations(
 def _descend(
     search: RotationSearch, n_kept: int, most: int, apart_steps: float, apart_deg: float
 ) -> NDArray[np.float64]:
-    """The best rotations of ever finer steps on ever more shells, at most so many, (K, 4), best first.
+    """The best rotations after search levels of ever finer steps on ever more shells, (K, 4), best first.
 
-    n_kept : how many go on from one level to the next.
-    apart_steps, apart_deg : how far from each other these are, and the last ones at least.
+    n_kept : rotations that go on from one level to the next.
+    most : most rotations that are returned.
+    apart_steps, apart_deg : least distance of those that go on, in steps, and of those returned, in degrees.
     """
     speckle, last = search.speckle, search.last_shell
     levels_deg = [covering_bound_deg(_COARSE_DIVISIONS)]
@@ -141,7 +142,7 @@ def _descend(
     for level, step_deg in enumerate(steps(levels_deg, "Searching rotations")):
         if level > 0:
             best = around(_distinct(best, apart_steps * levels_deg[level - 1], n_kept), step_deg)
-        # A turn by the step moves the voxels of the last shell by one speckle: no peak is stepped over.
+        # A rotation by one step moves the voxels of the last shell by one speckle, so no peak is missed.
         reach = int(np.ceil(speckle / np.radians(step_deg)))
         shell = min(last, max(search.first_shell, reach))
         points = search.points(shell, _POINTS_FINE if level > 0 else _POINTS_COARSE)
@@ -150,10 +151,10 @@ def _descend(
 
 
 def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> NDArray[np.float64]:
-    """The first rotations that are not nearer than an angle to one before, at most so many, (K, 4)."""
+    """The first rotations that are at least ``apart_deg`` from each one before, at most ``most``, (K, 4)."""
     kept = np.empty((most, 4))
     kept[0], n_kept = quaternions[0], 1
-    nearest = np.cos(np.radians(apart_deg) / 2)  # |a . b| is the cosine of half the turn between a and b
+    nearest = np.cos(np.radians(apart_deg) / 2)  # |a . b| is the cosine of half the angle between a and b
     for quaternion in quaternions[1:]:
         if n_kept == most:
             break
@@ -164,9 +165,10 @@ def _distinct(quaternions: NDArray[np.float64], apart_deg: float, most: int) -> 
 
 
 def _follow(search: RotationSearch, starts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rotation at the top of the correlation nearest to one of the starts, the highest, (4,).
+    """The rotation at the highest of the maxima near the starts, (4,).
 
-    Linear splines lead to the top; cubic ones, which cost ten times as much but blur little, place it.
+    Linear splines lead to the maxima; cubic ones, which cost ten times as much but blur little, locate the
+    highest precisely.
     """
     points = search.points(search.last_shell, _POINTS_LAST)
     step_deg = float(np.degrees(search.speckle / 2 / max(search.last_shell, 1)))
@@ -182,9 +184,9 @@ def _climb(
     search: RotationSearch, quaternion: NDArray[np.float64], points: NDArray[np.int64], order: int,
     step_deg: float, shell_weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """The top near a rotation, by parabolas through the 27 rotations a step away.
+    """The maximum near a rotation, from parabolas fitted to the rotation and its 26 neighbours.
 
-    The step is halved whenever the top lies among them, three times in all.
+    The step is halved whenever the maximum lies among these, three times in all.
     """
     least_deg = step_deg / 8
     for _ in range(_MOST_ROUNDS):
@@ -199,9 +201,9 @@ def _climb(
 
 
 def _top_of_parabola(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where, in steps, the parabola nearest to the scores at OFFSETS is highest, (3,).
+    """The maximum, in steps, of the parabola fitted to the scores at OFFSETS, (3,).
 
-    When it has no top, or one far outside, the best of the offsets itself.
+    If it has no maximum, or one far outside, the best of the offsets.
     """
     x, y, z = OFFSETS.T
     terms = np.column_stack([np.ones(len(x)), x, y, z, x * x / 2, y * y / 2, z * z / 2, x * y, x * z, y * z])
@@ -215,10 +217,10 @@ def _top_of_parabola(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _weights_of_agreement(search: RotationSearch, quaternion: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weight of a voxel in every shell, (S,): what a shell that agrees so well tells about the rotation.
+    """Weight of a voxel in every shell, (S,), from how well the shell agrees.
 
-    Two shells of correlation c have a noise variance of about 1 - c^2 against a signal of c.  Shells of pure
-    noise drop out; the bound keeps a perfect shell from deciding alone.
+    Two shells of correlation c have a signal of c and a noise variance of about 1 - c^2.  Shells of pure
+    noise get no weight; the bound of 1.05 keeps a perfect shell from deciding alone.
     """
     points = search.points(search.last_shell, _POINTS_OF_SHELLS)
     correlation = search.shell_agreement(quaternion, points)

@@ -12,18 +12,18 @@ from orienteer.volume.volume import Volume
 
 # Voxel sizes in headers are float32.
 _SAME = 1e-5
-# Grids whose voxels and boxes differ by less than this share are not worth a word.
+# Differences of voxels and boxes below this share are not reported.
 NOT_WORTH_A_WORD = 0.01
-# A thinner box is a slice: it has no third direction in which anything could agree.
+# A thinner box is a slice, which cannot be compared in three dimensions.
 _THINNEST = 4
 
 
 def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, float, tuple[str, ...]]:
-    """Both densities as cubes of the same voxels, the edge of these in A, and what was done, in sentences.
+    """Both densities as cubes of equal voxels, the edge of a voxel in A, and what was done, in sentences.
 
-    The voxels are the larger ones of the two, and the box holds both.  The reference keeps its place in
-    space; the moving density gets it, centre voxel on centre voxel.  NaN becomes 0, and what a larger box
-    adds has the level of the border.
+    The voxels are the larger ones of the two, and the box contains both.  The reference keeps its place in
+    space; the moving density is put there, centre voxel on centre voxel.  NaN becomes 0, and the space added
+    by a larger box gets the level of the border.
     """
     remarks: list[str] = []
     pair = [
@@ -66,12 +66,12 @@ def on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, floa
 
 
 def worth_a_word(lengths: Sequence[float]) -> bool:
-    """Whether lengths differ by so much that a user wants to know."""
+    """Whether lengths differ enough to be reported to the user."""
     return max(lengths) > (1 + NOT_WORTH_A_WORD) * min(lengths)
 
 
 def border_level(values: Array) -> float:
-    """Mean of the outermost voxels of a box: what its empty part holds, which need not be 0."""
+    """Mean of the outermost voxels of a box: the level of its empty part, which need not be 0."""
     xp = array_namespace(values)
     faces = [values[0], values[-1], values[:, 0], values[:, -1], values[:, :, 0], values[:, :, -1]]
     return float(
@@ -80,21 +80,21 @@ def border_level(values: Array) -> float:
 
 
 def _checked(volume: Volume, what: str, remarks: list[str]) -> Volume:
-    """A density with numbers everywhere, and something to compare."""
+    """A density without NaN, checked to be one that can be compared."""
     if volume.space != "real":
         raise OrienteerError(
-            f"{what} is an intensity, not a density.", "Intensities are aligned with align_intensities."
+            f"{what} is an intensity, not a density.", "Align intensities with align_intensities."
         )
     if min(volume.shape) < _THINNEST:
         raise OrienteerError(
             f"{what} is a slice of {' x '.join(map(str, volume.shape))} voxels, not a volume.",
-            f"Give a volume with {_THINNEST} voxels and more along each axis.",
+            f"Give a volume with at least {_THINNEST} voxels along each axis.",
         )
     values = volume.values
     if volume.n_missing:
         if volume.n_missing == values.size:
-            raise OrienteerError(f"{what} holds no number at all.", "Give a map with values.")
-        remarks.append(f"{volume.n_missing} voxels of {what} hold no number and were taken as 0.")
+            raise OrienteerError(f"{what} has no values: all voxels are NaN.", "Give another map.")
+        remarks.append(f"{volume.n_missing} voxels of {what} are NaN and were set to 0.")
         xp = array_namespace(values)
         values = xp.where(xp.isnan(values), xp.asarray(0, dtype=values.dtype), values)
     if _is_constant(values):

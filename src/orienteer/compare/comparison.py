@@ -1,4 +1,4 @@
-"""Two volumes compared from end to end: brought onto each other, curve, resolution, and what to beware of."""
+"""A complete comparison of two volumes: alignment, correlation curve, resolution, and remarks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,27 +24,27 @@ from orienteer.errors import OrienteerError
 from orienteer.particle.base import Particle
 from orienteer.volume.volume import Volume
 
-# Hands whose correlations differ by less are not told apart.
+# Hands whose correlations differ by less than this count as equal.
 _SAME_HAND = 0.002
-# Densities that correlate by less do not show the same, in either hand.
+# Densities that correlate by less than this do not show the same particle, in either hand.
 _FITS = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """How alike two volumes are.
+    """How well two volumes agree.
 
     kind : "densities" or "intensities".
     correlation : of densities over all voxels; of intensities the mean over shells of the correlation of
-        what differs from the radial profile.
+        their deviations from the radial profile.
     rotation : (4,) quaternion that turns the second onto the first.
     hand, shift_A, other_hand_correlation : as in ``DensityAlignment``; None for intensities, which have none.
-    curve : the correlation of every shell; corrected for the mask where there is one.
-    threshold : (S,), what the criterion asks of every shell.
-    resolution : at the criterion; resolutions : at all of them.
-    masked : all curves under the mask; None without one.
-    reference, aligned : the first volume, and the second brought onto it, on one grid.
-    remarks : what had to be decided, and what to beware of, in sentences.
+    curve : the correlation of every shell, corrected for the mask if there is one.
+    threshold : (S,), threshold of the criterion at every shell.
+    resolution : at the chosen criterion; resolutions : at all criteria.
+    masked : all curves under the mask; None without a mask.
+    reference, aligned : the first volume, and the second aligned with it, on one grid.
+    remarks : decisions that were made, and warnings, in sentences.
     """
 
     kind: str
@@ -67,11 +67,11 @@ class Comparison:
         return f"<Comparison of {self.kind}: correlation {self.correlation:.3f}. {self.resolution.words}>"
 
     def show(self, title: str = "") -> Any:
-        """The picture of the curve, and of both volumes as they lie on each other."""
-        return orienteer.show(self, title)  # pictures lie downstream
+        """The picture of the curve, and of both volumes after alignment."""
+        return orienteer.show(self, title)  # through the top level: plot is downstream of compare
 
     def as_report(self) -> dict[str, Any]:
-        """Everything but the volumes, as plain names and numbers."""
+        """Everything except the volumes, as plain names and numbers."""
         curve = {
             "q_inv_A": self.curve.q_inv_A,
             "correlation": self.curve.correlation,
@@ -103,16 +103,15 @@ def compare(
     mask: Volume | bool = False, symmetry_order: int = 1, seed: int = 0,
     near: NDArray[np.float64] | None = None,
 ) -> Comparison:  # fmt: skip
-    """Two volumes, or a volume and a known particle, brought onto each other and compared.
+    """Align two volumes, or a volume and a known particle, and compare them.
 
-    reference, moving : two densities or two intensities; a particle becomes what the other one is.
+    reference, moving : two densities or two intensities; a particle becomes a volume of the other's kind.
     criterion : of the resolution: "0.5", "0.143", "half-bit" or a number.
-    mask : of densities: True makes one around the particle; a volume is taken as the mask.  The curve is then
-        corrected for what the mask adds.
-    symmetry_order : of the symmetry imposed on both; the half-bit curve asks for more then.
-    seed : of the random phases of that correction.
-    near : (4,), a rotation of the second that is known to be right but for half a speckle; None: it is
-        searched for.
+    mask : for densities.  True makes a mask around the particle; a volume is used as the mask.  The curve is
+        then corrected for what the mask adds.
+    symmetry_order : of the symmetry imposed on both; it raises the half-bit curve.
+    seed : of the random phases of the mask correction.
+    near : (4,), a rotation of the second that is known to within half a speckle; None: it is searched for.
 
     >>> x = np.arange(-8, 8)
     >>> values = np.add.outer(np.add.outer(x**2, 2 * x**2), x**2 / 2) < 8
@@ -135,7 +134,7 @@ def compare(
         )
     if space == "reciprocal":
         if mask is not False:
-            raise OrienteerError("a mask is for densities; these are intensities.", "Leave it out.")
+            raise OrienteerError("a mask is for densities; these are intensities.", "Leave the mask out.")
         like = volumes[0]
         return _compare_intensities(_intensity(reference, like), _intensity(moving, like), criterion, near)
     refuse_other_size(reference, moving)
@@ -177,7 +176,7 @@ def _compare_intensities(
     n, voxel = first.shape[0], first.voxel_size[0]
     shells = found.shells
     curve = Fsc(shells.radius * voxel, shells.correlation, shells.n_voxels // 2, 1 / (n * voxel))
-    # The innermost shells have few voxels and next to no speckles; they are no reason to see no agreement.
+    # The innermost shells have few voxels and hardly any speckles: if they disagree, begin further out.
     inner = [s for s in common[: max(1, len(common) // 3)] if shells.correlation[s] >= 0.5]
     first_shell = int(inner[0] if inner else common[0])
     threshold, own, all_of_them = _resolutions(curve, criterion, 1.0, 1, first_shell)
@@ -190,7 +189,7 @@ def _compare_intensities(
 def _resolutions(
     curve: Fsc, criterion: str | float, share: float, order: int, first_shell: int = 1
 ) -> tuple[NDArray[np.float64], Resolution, dict[str, Resolution]]:
-    """The threshold and the resolution of the criterion, and the resolutions of all."""
+    """The threshold and the resolution of the chosen criterion, and the resolutions of all criteria."""
     return (
         threshold_curve(curve, criterion, share, order),
         resolution_at(curve, criterion, share, order, first_shell),
@@ -209,7 +208,7 @@ def _intensity(given: Volume | Particle, like: Volume) -> Volume:
 
 
 def _beside(volume: Volume, like: Volume) -> Volume:
-    """The volume on the device of the other."""
+    """The volume on the device of ``like``."""
     values = array_namespace(like.values).asarray(volume.values) if is_on_gpu(like.values) else volume.values
     return replace(volume, values=values)
 
@@ -223,7 +222,7 @@ def _on_hand(found: DensityAlignment) -> list[str]:
 def _on_size(
     found: DensityAlignment, moving: Volume, first: Volume | Particle, second: Volume | Particle
 ) -> list[str]:
-    """A sentence when the two would fit much better at another size."""
+    """A sentence if the two would fit much better at another size."""
     fit = better_scale(found, moving)
     if fit is None:
         return []
@@ -240,14 +239,14 @@ def _on_size(
 
 
 def _made_mask(found: DensityAlignment) -> Array:
-    """A mask around what both densities show."""
+    """A mask around the particle, from both densities."""
     xp = array_namespace(found.reference.values)
     both = sum(v.values / (float(xp.std(v.values)) or 1.0) for v in (found.reference, found.turned))
     return soft_mask(both, found.fsc.voxel_size_A)
 
 
 def _share_of_box(found: DensityAlignment) -> float:
-    """Share of the box that the particle fills; all of it where it does not stand out."""
+    """Share of the box that the particle fills; 1 if it does not stand out from the box."""
     try:
         return filled_share(_made_mask(found))
     except OrienteerError:

@@ -1,10 +1,10 @@
-"""Where a curve over shells falls below a level, and stays there.
+"""Find where a curve over shells falls below a level and stays there.
 
-The first shell below the level does not always tell: a shell has few independent values, and at the zeros of
-a form factor next to none.  What is independent is a speckle wide; so a curve has fallen where a shell is
-below the level and the mean from there on over the width of a speckle is below it, too, every shell by its
-number of independent voxels.  A curve that falls steadily falls at the same place by this rule as by the
-first shell alone; a dip narrower than a speckle that the following shells make up for ends nothing.
+The first shell below the level is not always the end: a shell has few independent values, and near the zeros
+of a form factor hardly any.  Values are independent over the width of a speckle.  So a curve has fallen where
+a shell is below the level, and so is the mean from there on over the width of a speckle, weighted by the
+independent voxels of each shell.  A curve that falls steadily ends at its first shell below the level; a dip
+narrower than a speckle, for which the following shells make up, is ignored.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Shells that have a say at least, however wide a shell is.
+# The mean is taken over at least this many shells, however wide they are.
 _FEWEST_SHELLS = 3
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where a curve ends that lies above a level.
+    """Where a curve falls below its level.
 
-    q : in the unit of the shells, linear between two of them; None where the curve is below at once.
-    shell : the first one that is below for good; None where there is none.
+    q : in the unit of the shells, linear between two of them; None if the curve is below from the beginning.
+    shell : the first shell from which on it stays below; None if there is none.
     is_cut_off : whether the curve ends there because that shell has no value.
     """
 
@@ -34,13 +34,13 @@ def crossing_of(
     q: NDArray[np.float64], excess: NDArray[np.float64], n_voxels: ArrayLike, *,
     shells_per_speckle: float = 1.0, first_shell: int = 1,
 ) -> Crossing:  # fmt: skip
-    """Where a curve falls below its level.
+    """Find where a curve falls below its level.
 
     q : (S,) radius of each shell.
-    excess : (S,) the curve over its level.  A shell without a value (NaN) supports no claim, and ends it.
-    n_voxels : (S,) independent voxels of each shell, or anything proportional to it.
-    shells_per_speckle : over how many shells values depend on each other.
-    first_shell : where to begin; shells further in say nothing.
+    excess : (S,) the curve minus its level.  A shell without a value (NaN) ends the curve.
+    n_voxels : (S,) independent voxels of each shell, or anything proportional to them.
+    shells_per_speckle : number of shells over which values are correlated.
+    first_shell : where to begin; shells further in are ignored.
 
     >>> found = crossing_of(np.arange(5.0), np.array([1, 0.3, -0.1, 0.3, 0.3]), np.ones(5))
     >>> found.q, crossing_of(np.arange(5.0), np.array([1, 0.3, -0.1, -0.3, 0.2]), np.ones(5)).q
@@ -63,6 +63,6 @@ def crossing_of(
 
 
 def _between(q: NDArray[np.float64], excess: NDArray[np.float64], last: int) -> float:
-    """Where the line from the last shell above a level to the next one meets the level."""
+    """Where the line from the last shell above the level to the next one crosses the level."""
     share = excess[last] / (excess[last] - excess[last + 1])
     return float(q[last] + share * (q[last + 1] - q[last]))

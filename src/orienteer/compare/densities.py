@@ -1,11 +1,11 @@
-"""The rotation, shift and hand that bring one density onto another.
+"""Find the rotation, shift and hand that bring one density onto another.
 
-Phasing leaves all three open: an intensity does not tell where the particle lies, nor which of it and its
-mirror image it is.  Rotations are searched on |F|², which knows neither shift nor hand, so that the search
-has three dimensions and not seven.  Each rotation that may be right is then tried in both hands, with the
-shift from one cross-correlation; the best of each hand are refined in rotation and shift together, first as
-they are, then with every shell weighted by what it tells.  The hand is the one whose shells agree better, at
-full resolution: the difference may be small, and is in the phases only.
+Phasing leaves all three open: an intensity determines neither the place of the particle nor its hand, and is
+known only up to a rotation.  Rotations are searched on |F|², which does not depend on shift and hand, so the
+search has three dimensions instead of seven.  Each promising rotation is then tried in both hands, with the
+shift from one cross-correlation.  The best of each hand are refined in rotation and shift together, first as
+they are, then with every shell weighted by its information about the placement.  The hand whose shells agree
+better at full resolution is chosen; the difference may be small, because it is in the phases only.
 """
 
 from dataclasses import dataclass, replace
@@ -39,32 +39,32 @@ from orienteer.volume.volume import Volume
 
 # The reference and the density to move, (n, n, n) both.
 Pair: TypeAlias = tuple[Array, Array]
-# Rotations are searched, and those found are tried, on cubes of at most so many voxels.
+# Most voxels along the edge of the cubes on which rotations are searched, and on which hands are tried.
 _SEARCH_VOXELS, _TRIAL_VOXELS = 44, 32
 _N_CANDIDATES = 48
-# How many of each hand are refined on the small cubes, and how many of these at full resolution.
+# Placements of each hand that are refined on the small cubes, and then at full resolution.
 _REFINED, _FINISHED = 16, 2
-# Placements nearer than this refine to the same one.
+# Placements closer than this refine to the same one.
 _APART_DEG = 5.0
 _MARGIN = 1.15
-# Noise that is always reckoned with, as a share of the strongest shell.
+# Least noise that is assumed, as a share of the strongest shell.
 _LEAST_NOISE = 1e-3
 _CHANCE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class DensityAlignment:
-    """How one density lies on another: r' = hand * R r + shift, from centre voxel to centre voxel.
+    """The placement of one density on another: r' = hand * R r + shift, from centre voxel to centre voxel.
 
-    quaternion : (4,) float64, of R; shift_A : (3,) float64; hand : 1, or -1 where the moving density is the
+    quaternion : (4,) float64, of R; shift_A : (3,) float64; hand : 1, or -1 if the moving density is the
         mirror image: it is first reflected through its centre voxel, then turned, then shifted.
     correlation : of the reference and the turned density, over all voxels.
-    other_hand_correlation : the highest with the other hand; as high for a particle that is its own mirror
-        image, whose hand has no meaning.
+    other_hand_correlation : the highest with the other hand; equally high for a particle that is its own
+        mirror image, whose hand has no meaning.
     fsc : Fourier shell correlation of the two.
-    reference : the reference on the grid on which they were compared.
-    turned : the moving density, brought onto the reference, on the same grid.
-    remarks : what had to be decided, in sentences.
+    reference : the reference on the grid of the comparison.
+    turned : the moving density after alignment, on the same grid.
+    remarks : decisions that were made, in sentences.
     """
 
     quaternion: NDArray[np.float64]
@@ -87,13 +87,13 @@ def align_densities(
 ) -> DensityAlignment:
     """The rotation, shift and hand of ``moving`` that agree best with ``reference``.
 
-    A symmetric particle has several rotations that are equally good; one of them is returned.
+    For a symmetric particle several rotations are equally good; one of them is returned.
 
-    reference, moving : densities, on the CPU or both on the GPU; NaN counts as 0.  Where grids differ, both
-        are brought onto one, which ``remarks`` tell.
+    reference, moving : densities, both on the CPU or both on the GPU; NaN counts as 0.  If their grids
+        differ, both are brought onto one grid, and ``remarks`` say so.
     hands : the hands to try.
-    near : (4,), a rotation that is right but for half a speckle, such as the one between the intensities;
-        None: all rotations are tried.
+    near : (4,), a rotation known to within half a speckle, such as that between the intensities; None: all
+        rotations are tried.
 
     >>> x, y, z = np.mgrid[-10:11, -10:11, -10:11]
     >>> blobs = [((4, 0, 0), 1.0), ((0, 5, 1), 0.8), ((-1, -2, 4), 1.2), ((-4, 1, -3), 0.9)]
@@ -106,7 +106,7 @@ def align_densities(
     if not hands or any(hand not in (1, -1) for hand in hands):
         raise OrienteerError(f"the hands to try are {hands}; a hand is 1 or -1.")
     first, second, voxel_A, remarks = on_one_grid(reference, moving)
-    # Empty space need not be 0, but it has to be where the moved box ends.
+    # Empty space need not be 0: subtract its level, because beyond the moved box the density is 0.
     level = border_level(second.values)
     own = second.values - level
     place, other = _best_placements(first.values - border_level(first.values), own, hands, near)
@@ -132,7 +132,7 @@ def align_densities(
 def _best_placements(
     reference: Array, moving: Array, hands: tuple[int, ...], near: NDArray[np.float64] | None
 ) -> tuple[Placement, Placement | None]:
-    """The best placement on the whole cubes, and the best of the other hand, where that was tried."""
+    """The best placement on the whole cubes, and the best of the other hand if that was tried."""
     cuts = _Cuts(reference, moving)
     pair = (cuts.reference, cuts.moving)
     rotations = _searched(pair) if near is None else near[None]
@@ -146,15 +146,15 @@ def _best_placements(
 
 
 def _searched(pair: Pair) -> NDArray[np.float64]:
-    """The rotations (K, 4) that may be right, by the intensities of both."""
+    """Promising rotations (K, 4), from the intensities of both."""
     first, second = (_intensity(in_fewer_voxels(values, _SEARCH_VOXELS)) for values in pair)
     return candidate_rotations(first, second, _N_CANDIDATES)
 
 
 class _Cuts:
-    """The middles of two densities that hold the particle, as cubes of one size.
+    """The parts of two densities that contain the particle, as cubes of one size.
 
-    They are centred on what is dense, so that a turn moves the particle little.
+    They are centred on the particle, so that a rotation moves it little.
     """
 
     def __init__(self, reference: Array, moving: Array) -> None:
@@ -171,14 +171,14 @@ class _Cuts:
         )
 
     def on_whole(self, place: Placement) -> Placement:
-        """A placement of the cuts as one of the whole densities."""
+        """The placement of the whole densities for a placement of the cuts."""
         to, start = self.centres
         moved = place.hand * np.asarray(rotate(place.quaternion, start.astype(np.float64)))
         return replace(place, shift=place.shift + to - moved)
 
 
 def _extent(values: Array) -> tuple[NDArray[np.int64], float]:
-    """Centre of what is dense, in whole voxels from the centre voxel, and the radius that holds it."""
+    """Centre of the particle, in whole voxels from the centre voxel, and the radius that contains it."""
     n = values.shape[0]
     try:
         mask = to_numpy(soft_mask(values, 1.0, dilate_A=2, edge_A=0)) > 0.5
@@ -190,7 +190,7 @@ def _extent(values: Array) -> tuple[NDArray[np.int64], float]:
 
 
 def _cut(values: Array, centre: NDArray[np.int64], n: int) -> Array:
-    """The cube of n voxels around a voxel, 0 where it reaches out of the given one."""
+    """The cube of n voxels around a voxel, 0 where it extends beyond the given one."""
     xp = array_namespace(values)
     whole = values.shape[0]
     result = xp.zeros((n, n, n), dtype=xp.float64)
@@ -202,14 +202,14 @@ def _cut(values: Array, centre: NDArray[np.int64], n: int) -> Array:
 
 
 def in_fewer_voxels(values: Array, most: int) -> Array:
-    """The same box in at most so many voxels along an edge."""
+    """The same box with at most ``most`` voxels along an edge."""
     n = values.shape[0]
     m = min(n, most)
     return values if m == n else resample(values, 1.0, m, n / m)
 
 
 def _intensity(values: Array) -> Array:
-    """|F|² with the origin in the middle, on a grid twice as fine as the box asks for."""
+    """|F|² with the origin in the middle, on a grid twice as fine as that of the box."""
     xp = array_namespace(values)
     n = 2 * values.shape[0]
     padded = _cut(values - xp.mean(values), np.zeros(3, np.int64), n)
@@ -222,7 +222,7 @@ def _tried(pair: Pair, rotations: NDArray[np.float64], hands: tuple[int, ...]) -
     xp = array_namespace(reference)
     n = reference.shape[0]
     movable = MovableDensity(moving)
-    # Every shell counts alike, so that fine detail, which tells hands apart, has its say.
+    # Make shells more equal in strength, so that fine detail, in which the hands differ, counts as well.
     own = _even(half_transform(reference))
     places = []
     for hand, quaternion in steps([(hand, one) for hand in hands for one in rotations], "Trying both hands"):
@@ -236,7 +236,7 @@ def _tried(pair: Pair, rotations: NDArray[np.float64], hands: tuple[int, ...]) -
 
 
 def _even(transform: Array) -> Array:
-    """The transform with the root of its strength on every shell: less steep, but noise stays weak."""
+    """The transform with the square root of its strength on every shell: flatter, yet noise stays weak."""
     xp = array_namespace(transform)
     n = transform.shape[0]
     power = shell_products(transform, transform, n)[1]
@@ -245,7 +245,7 @@ def _even(transform: Array) -> Array:
 
 
 def _refined(pair: Pair, starts: list[Placement], most: int) -> list[Placement]:
-    """The best starts of each hand after refinement, those whose shells agree best first."""
+    """The best starts of each hand, refined, sorted by the agreement of their shells, best first."""
     reference, moving = pair
     refinement, movable = Refinement(reference), MovableDensity(moving)
     hands = sorted({place.hand for place in starts})
@@ -255,7 +255,7 @@ def _refined(pair: Pair, starts: list[Placement], most: int) -> list[Placement]:
 
 
 def _distinct(places: list[Placement], most: int) -> list[Placement]:
-    """The first ones that are no neighbours of one before; refinement would take these to the same place."""
+    """The first placements without close neighbours, which refinement would bring to the same place."""
     kept: list[Placement] = []
     for place in places:
         if len(kept) == most:
@@ -266,7 +266,7 @@ def _distinct(places: list[Placement], most: int) -> list[Placement]:
 
 
 def _weighted(pair: Pair, starts: list[Placement]) -> list[Placement]:
-    """Refined once more, on densities whose shells weigh as much as they tell about the placement."""
+    """The placements refined again, with shells weighted by their information about the placement."""
     reference, moving = pair
     movable = MovableDensity(moving)
     places = []
@@ -283,7 +283,7 @@ def _weighted(pair: Pair, starts: list[Placement]) -> list[Placement]:
 
 
 def _mask(values: Array) -> Array | None:
-    """A wide mask around the particle; None where it cannot be told from the rest."""
+    """A wide mask around the particle; None if it does not stand out from the box."""
     try:
         return soft_mask(values, 1.0, dilate_A=3, edge_A=4)
     except OrienteerError:
@@ -295,10 +295,10 @@ def _spread(values: Array) -> float:
 
 
 def _filtered(values: Array, agreement: NDArray[np.float64]) -> Array:
-    """The density with every shell weakened by its noise, (n, n, n) float64.
+    """The density with every shell weighted down by its noise, (n, n, n) float64.
 
-    A shell of power P that agrees by c has noise of P (1 - c), and counts by c over that.  The bound keeps
-    the outer shells of a density without noise, which hold next to nothing, from being blown up.
+    A shell of power P and agreement c has noise of P (1 - c), and its weight is c over that.  The lower bound
+    of the noise prevents very weak outer shells of a density without noise from being amplified.
     """
     xp = array_namespace(values)
     n = values.shape[0]
@@ -311,10 +311,10 @@ def _filtered(values: Array, agreement: NDArray[np.float64]) -> Array:
 
 
 def _ranked(reference: Array, movable: MovableDensity, places: list[Placement]) -> list[Placement]:
-    """The placements with their correlations, those whose shells agree best first.
+    """The placements with their correlations, sorted by the agreement of their shells, best first.
 
-    Agreement is the information that one density gives about the other, -Σ n log(1 - FSC²): each shell
-    counts by its voxels, so that neither the strong inner ones nor the noise of the outer ones decides.
+    Agreement is the information that one density gives about the other, -Σ n log(1 - FSC²): shells are
+    weighted by their voxels, so that neither the strong inner shells nor the noise of the outer ones decides.
     """
     within = within_shells(reference)
     agreement, found = [], []
@@ -324,13 +324,13 @@ def _ranked(reference: Array, movable: MovableDensity, places: list[Placement]) 
         shells = np.clip(np.nan_to_num(curve.correlation[1:]), 0, 0.9999)
         agreement.append(float(-(curve.n_voxels[1:] * np.log1p(-(shells**2))).sum()))
         found.append(replace(place, correlation=_correlation(within, turned)))
-    # Less than a few nats of information are chance; a particle without a hand keeps the one it has.
+    # Differences of a few nats are chance; if the hands agree equally well, prefer the original one.
     order = sorted(range(len(found)), key=lambda i: (-round(agreement[i] / _CHANCE), -found[i].hand))
     return [found[i] for i in order]
 
 
 def _correlation(a: Array, b: Array) -> float:
-    """Pearson correlation over all voxels; 0 where one of them is constant."""
+    """Pearson correlation over all voxels; 0 if one of the volumes is constant."""
     xp = array_namespace(a, b)
     a, b = (xp.astype(x, xp.float64) for x in (a, b))
     a, b = a - xp.mean(a), b - xp.mean(b)

@@ -1,11 +1,11 @@
-"""Distances of the voxels of a cube, or of half of one, from the voxel where its axes are 0."""
+"""Distances of the voxels of a cube, or of half of one, from the voxel at which its axes are 0."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Places along an axis, in whatever unit: distances have it, too.
+# Places along an axis in any unit; distances are in the same unit.
 Axis = NDArray[np.floating[Any]]
 
 
@@ -19,9 +19,9 @@ def centred_axis(n: int, step: float = 1.0) -> NDArray[np.float64]:
 
 
 def squared_distances(axis: Axis, last: Axis | None = None) -> NDArray[np.float64]:
-    """Squares of the distances, (n, n, n) float64, in a cube all of whose axes have these places (n,).
+    """Squared distances, (n, n, n) float64, in a cube with the places ``axis`` (n,) along all three axes.
 
-    last : (m,) places along the third axis, where they are others: (n, n, m).
+    last : (m,) other places along the third axis; the result is then (n, n, m).
     """
     square = axis**2
     return np.asarray(square[:, None, None] + square[:, None] + (square if last is None else last**2))

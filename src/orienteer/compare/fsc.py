@@ -1,12 +1,13 @@
-"""Fourier shell correlation: how alike two densities are at every resolution.
+"""Fourier shell correlation: how well two densities agree at every resolution.
 
 On the shell of radius q, with A and B the transforms of the two densities,
 
     FSC(q) = Re Σ A B* / sqrt(Σ |A|² Σ |B|²)
 
-summed over the voxels of the shell (Harauz and van Heel 1986).  It is 1 where both say the same, and scatters
+summed over the voxels of the shell (Harauz and van Heel 1986).  It is 1 where both are the same, and scatters
 around 0 by 1 / sqrt(number of independent voxels) where they have nothing in common.  Transforms are float64:
-the spectrum of a particle falls by many orders, and the rounding of float32 would drown the outer shells.
+the spectrum of a particle falls by many orders of magnitude, and rounding errors of float32 would exceed the
+outer shells.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from orienteer.errors import OrienteerError
 
 _THREADS = 256
 _LINES_OF_A_BLOCK = 32
-# A shell weaker than this share of the strongest one is rounding.
+# The power of a shell below this share of the strongest one is only rounding error.
 _ROUNDING = 1e-26
 
 
@@ -34,8 +35,8 @@ class Fsc:
     """Agreement of two densities, shell by shell; shell s has the radius s / (n voxel_size).
 
     q_inv_A : (S,) float64, radius of each shell in 1/A.
-    correlation : (S,) float64; NaN where one of the densities has nothing.
-    n_voxels : (S,) int64, independent voxels of the transform: of q and -q only one counts.
+    correlation : (S,) float64; NaN in shells in which one of the densities has no power.
+    n_voxels : (S,) int64, independent voxels of the transform; q and -q count once.
     voxel_size_A : edge of a voxel of the densities.
     """
 
@@ -46,7 +47,7 @@ class Fsc:
 
     @property
     def edge_A(self) -> float:
-        """The finest resolution that the curve reaches, in A; two voxels or a little more."""
+        """The finest resolution that the curve reaches, in A: two voxels or slightly more."""
         return float(1 / self.q_inv_A[-1]) if len(self.q_inv_A) > 1 else float("inf")
 
 
@@ -65,7 +66,7 @@ def fourier_shell_correlation(a: Array, b: Array, voxel_size_A: float = 1.0) -> 
     if a.shape != b.shape:
         raise OrienteerError(
             f"densities of {n} and {b.shape[0]} voxels along an edge cannot be compared shell by shell.",
-            "Bring them onto one grid first: align_densities or resample does it.",
+            "Bring them onto one grid first, with align_densities or resample.",
         )
     if not 0 < voxel_size_A < np.inf:
         raise OrienteerError(f"a voxel of {voxel_size_A} A has no size.")
@@ -79,7 +80,7 @@ def fourier_shell_correlation(a: Array, b: Array, voxel_size_A: float = 1.0) -> 
 
 
 def check_density(values: Array, what: str = "the density") -> int:
-    """Edge of a cube that holds numbers only; anything else is refused in a sentence."""
+    """Voxels along the edge of a density, checked to be a cube of finite numbers."""
     if values.ndim != 3 or len(set(values.shape)) != 1:
         raise OrienteerError(
             f"{what} has the shape {' x '.join(map(str, values.shape))}; a cube is needed.",
@@ -89,7 +90,7 @@ def check_density(values: Array, what: str = "the density") -> int:
     wrong = int(xp.sum(xp.astype(~xp.isfinite(values), xp.int64)))
     if wrong:
         voxels = counted(wrong, f"voxel of {what} holds", f"voxels of {what} hold")
-        raise OrienteerError(f"{voxels} no number.", "Set voxels without a value to 0 first.")
+        raise OrienteerError(f"{voxels} no finite number.", "Set voxels without a value to 0 first.")
     return int(values.shape[0])
 
 
@@ -133,7 +134,7 @@ def within_shells(values: Array, end: int | None = None) -> Array:
 
 
 def shells_within(radius: float, n: int) -> int:
-    """Shells that lie wholly inside a radius in voxels, the centre included; at least two.
+    """Number of shells that lie wholly inside a radius in voxels, the centre included; at least two.
 
     >>> shells_within(3.4, 20), shells_within(3.5, 20), shells_within(np.inf, 20)
     (3, 4, 10)
@@ -142,7 +143,7 @@ def shells_within(radius: float, n: int) -> int:
 
 
 def half_shells(n: int) -> NDArray[np.int64]:
-    """Shell of every voxel of a :func:`half_transform`; beyond the last whole one its number + 1."""
+    """Shell of every voxel of a :func:`half_transform`; beyond the last whole shell, its number + 1."""
     return np.asarray(np.minimum(np.floor(half_radius(n) + 0.5), n_shells(n)).astype(np.int64))
 
 
@@ -150,14 +151,14 @@ def half_shells(n: int) -> NDArray[np.int64]:
 def independent_voxels(n: int) -> NDArray[np.int64]:
     """Voxels of every shell of the transform of a real cube, q and -q counted once, (S,)."""
     S, axis = n_shells(n), np.fft.fftfreq(n, 1 / n).astype(np.int64) ** 2
-    # Voxels of a plane by their squared radius, and with a step along z by their shell.
+    # Count the voxels of a plane by squared radius; then, for every step along z, add them to their shells.
     in_plane = np.bincount((axis[:, None] + axis).ravel())
     square = np.flatnonzero(in_plane)
     all_voxels = np.zeros(S + 1, dtype=np.int64)
     for step in axis:
         shell = np.minimum(np.floor(np.sqrt(square + step) + 0.5).astype(np.int64), S)
         all_voxels += np.bincount(shell, in_plane[square], S + 1).astype(np.int64)
-    # All but the origin come in pairs, where a cube is even also some that the pair shares with itself.
+    # In whole shells all voxels but the origin come in pairs q and -q.
     independent = (all_voxels[:S] + 1) // 2
     independent.setflags(write=False)
     return np.asarray(independent)

@@ -12,10 +12,10 @@ _SAME = 1e-5
 
 
 def intensities_on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, Volume, tuple[str, ...]]:
-    """Both intensities as cubes of the same voxels, and what was done, in sentences.
+    """Both intensities as cubes of equal voxels, and what was done, in sentences.
 
-    The voxels are the smaller ones, so that no speckle is stepped over; the cube ends where the first of the
-    two ends.  NaN, never measured, stays NaN.
+    The voxels are the smaller ones of the two, so that no speckle is missed; the cube ends with the smaller
+    cube of the two.  NaN (never measured) stays NaN.
     """
     pair = [
         _checked(volume, name)
@@ -30,8 +30,8 @@ def intensities_on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, 
     n = 2 * int(reach / voxel * (1 + _SAME)) + 1
     if reach < 2 * max(sizes):
         raise OrienteerError(
-            f"the two intensities have next to nothing in common: one ends at {reach:.4g} 1/A, "
-            f"and a voxel of the other is {max(sizes):.4g} 1/A.",
+            f"the two intensities hardly overlap: one ends at {reach:.4g} 1/A, and a voxel of the other is "
+            f"{max(sizes):.4g} 1/A.",
             "Check the voxel sizes.",
         )
     first, second = (
@@ -49,7 +49,7 @@ def intensities_on_one_grid(reference: Volume, moving: Volume) -> tuple[Volume, 
 def _at(values: Array, step: float, n: int) -> Array:
     """The intensity at every ``step`` of its voxels around the centre, (n, n, n)."""
     xp = array_namespace(values)
-    axis = xp.arange(n, dtype=xp.float64) - n // 2  # made where the volume is: to move them takes longer
+    axis = xp.arange(n, dtype=xp.float64) - n // 2  # made on the device, which is quicker than copying
     points = xp.stack([xp.reshape(x, (-1,)) for x in xp.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
     scale = step * np.eye(3)[None]
     dtype = values.dtype
@@ -69,10 +69,10 @@ def _checked(volume: Volume, what: str) -> Volume:
         raise OrienteerError(
             f"{what} has {' x '.join(map(str, volume.shape))} voxels of "
             f"{' x '.join(f'{size:.4g}' for size in sizes)} 1/A; a cube of cubes is needed.",
-            "Write it again on a grid of equal steps and as many voxels along each axis.",
+            "Write it on a grid with the same step and number of voxels along each axis.",
         )
     if volume.n_missing == volume.values.size:
-        raise OrienteerError(f"{what} holds no number at all.", "Give a map with values.")
+        raise OrienteerError(f"{what} has no values: all voxels are NaN.", "Give another map.")
     xp = array_namespace(volume.values)
     known = volume.values[~xp.isnan(volume.values)]
     if bool(xp.max(known) == xp.min(known)):

@@ -1,8 +1,8 @@
-"""Soft masks: 1 where the particle is, 0 in the empty box, and a smooth edge between.
+"""Soft masks: 1 at the particle, 0 in the empty box, and a smooth edge between.
 
-Outside of the particle a density holds only noise, which lowers a Fourier shell correlation; a mask takes it
-away.  A mask is itself alike in both densities, though, and a sharp one makes them agree where they do not:
-hence the edge, and the correction of :mod:`orienteer.compare.phase_randomisation`.
+Outside the particle a density contains only noise, which lowers a Fourier shell correlation; a mask removes
+it.  But both densities then have the mask in common, and a sharp mask makes them agree where they do not.
+Hence the soft edge, and the correction of :mod:`orienteer.compare.phase_randomisation`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from orienteer.compare.turning import image_functions
 from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.errors import OrienteerError
 
-# Islands smaller than this share of the largest one are noise.
+# Islands smaller than this share of the largest one count as noise.
 _LEAST_ISLAND = 0.05
 _BLUR_VOXELS = 1.5
 
@@ -23,15 +23,15 @@ def soft_mask(
 ) -> Array:  # fmt: skip
     """A mask around the particle, (n, n, n) float32 from 0 to 1, on the device of the density.
 
-    The density is blurred a little, so that single bright voxels count for nothing; what is above the
-    threshold is the particle, without islands that are small against the largest.
+    The density is blurred a little, so that single bright voxels do not matter.  Voxels above the threshold
+    are the particle, except for islands that are small compared with the largest.
 
     density : (n, n, n) real without NaN.
-    threshold : level of the blurred density.  By default the one that best parts it into two classes
+    threshold : level of the blurred density.  By default the one that best separates it into two classes
         (Otsu 1979).
-    volume_A3 : take instead of a threshold the densest voxels of so many cubic angstrom.
-    dilate_A : how far the mask reaches beyond the particle; two voxels unless told.
-    edge_A : width of the cosine edge beyond that; four voxels unless told.
+    volume_A3 : take the densest voxels of this volume, in cubic angstrom, instead of a threshold.
+    dilate_A : how far the mask extends beyond the particle; by default two voxels.
+    edge_A : width of the cosine edge beyond that; by default four voxels.
     """
     n = check_density(density)
     if not 0 < voxel_size_A < np.inf:
@@ -41,7 +41,7 @@ def soft_mask(
     if not (0 <= dilate < np.inf and 0 <= edge < np.inf):
         raise OrienteerError(f"a mask cannot reach out by {dilate_A} A with an edge of {edge_A} A.")
     if threshold is not None and volume_A3 is not None:
-        raise OrienteerError("a mask has a threshold or a volume, not both.", "Leave one of them out.")
+        raise OrienteerError("give a mask a threshold or a volume, not both.", "Leave one of them out.")
     xp = array_namespace(density)
     functions = image_functions(density)
     blurred = functions.gaussian_filter(xp.astype(density, xp.float64), _BLUR_VOXELS)
@@ -63,13 +63,13 @@ def soft_mask(
 
 
 def filled_share(mask: Array) -> float:
-    """Share of the box that a mask leaves, by volume: what the half-bit curve asks for."""
+    """Share of the box, by volume, inside a mask; the half-bit curve needs it."""
     xp = array_namespace(mask)
     return float(min(1.0, max(float(xp.mean(xp.astype(mask, xp.float64))), 1.0 / mask.size)))
 
 
 def _parting_level(values: Array) -> float:
-    """The level that parts the values into two classes of least variance (Otsu 1979)."""
+    """The level that separates the values into two classes of least variance (Otsu 1979)."""
     flat = to_numpy(values).ravel()
     counts, edges = np.histogram(flat, bins=512)
     middle = (edges[1:] + edges[:-1]) / 2
@@ -89,7 +89,7 @@ def _parting_level(values: Array) -> float:
 
 
 def _level_of_volume(values: Array, n_voxels: float) -> float:
-    """The level above which as many voxels lie."""
+    """The level above which ``n_voxels`` voxels lie."""
     flat = to_numpy(values).ravel()
     keep = round(n_voxels)
     if not 1 <= keep <= len(flat):
@@ -103,7 +103,7 @@ def _level_of_volume(values: Array, n_voxels: float) -> float:
 
 
 def _without_islands(inside: Array) -> Array:
-    """The voxels that hang together in pieces not small against the largest."""
+    """The voxels of connected pieces that are not small compared with the largest."""
     xp = array_namespace(inside)
     labels, n_pieces = image_functions(inside).label(inside)
     if int(n_pieces) < 2:

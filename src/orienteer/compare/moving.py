@@ -1,11 +1,11 @@
-"""A density turned, mirrored and shifted, almost without loss.
+"""Turn, mirror and shift a density, almost without loss.
 
-Splines through the voxels blur what is finer than about four of them.  So the density is first put on a grid
-of half the voxels by its Fourier series, where splines are good, and sampled from there.  What lies beyond
-the last whole shell, in the corners of the transform, is left out: turned, it would fold back.
+Splines through the voxels blur details finer than about four voxels.  So the density is first put on voxels
+of half the size by its Fourier series, where splines are accurate, and sampled from there.  The corners of
+the transform, beyond the last whole shell, are left out, because they would fold back after a rotation.
 
-That is quick and good to about 1e-4 of the strongest waves.  A result that is kept is made by the Fourier
-series itself, at the moved voxels, on the CPU: then even shells that hold next to nothing stay right.
+This is quick, and accurate to about 1e-4 of the strongest waves.  For final results on the CPU, the Fourier
+series itself is evaluated at the moved voxels, so that even almost empty shells stay correct.
 """
 
 from functools import lru_cache
@@ -40,7 +40,7 @@ class MovableDensity:
         self, points: Array, quaternion: NDArray[np.float64], shift: NDArray[np.float64], hand: int,
         scale: float = 1.0,
     ) -> Array:  # fmt: skip
-        """Values of the moved density at the points (P, 3), (P,) float32; 0 outside of its box.
+        """Values of the moved density at the points (P, 3), (P,) float32; 0 outside its box.
 
         scale : of the moved density; above 1 it is larger.
         """
@@ -75,9 +75,9 @@ class MovableDensity:
 def move_density(
     values: Array, quaternion: NDArray[np.float64], shift: NDArray[np.float64], hand: int
 ) -> Array:
-    """The density (n, n, n) at r' = hand * R r + shift in voxels, float32, on the device of the given.
+    """The density (n, n, n) moved to r' = hand * R r + shift in voxels, float32, on the same device.
 
-    On the CPU to 1e-9 of the strongest wave; on the GPU by the splines of :class:`MovableDensity`.
+    On the CPU accurate to 1e-9 of the strongest wave; on the GPU by the splines of :class:`MovableDensity`.
     """
     if is_on_gpu(values):
         return MovableDensity(values).moved(quaternion, shift, hand)
@@ -99,7 +99,7 @@ def move_density(
 
 
 def _points_on_gpu(n: int, first: int, last: int, xp: Any) -> Array:
-    """Some voxels of :func:`cube_points`, (P, 3) float64; to make them there is quicker than to send them."""
+    """Some voxels of :func:`cube_points`, (P, 3) float64, made on the GPU, which is quicker than copying."""
     place = xp.arange(first, last)
     axes = (place // (n * n), place // n % n, place % n)
     return xp.stack([(axis - n // 2) * 1.0 for axis in axes], axis=1)
@@ -107,7 +107,7 @@ def _points_on_gpu(n: int, first: int, last: int, xp: Any) -> Array:
 
 @lru_cache(maxsize=4)
 def cube_points(n: int) -> NDArray[np.int32]:
-    """All voxels of a cube, from its centre voxel, (n^3, 3)."""
+    """Positions of all voxels of a cube, relative to its centre voxel, (n^3, 3)."""
     axis = np.arange(n, dtype=np.int32) - n // 2
     points = np.stack([x.ravel() for x in np.meshgrid(axis, axis, axis, indexing="ij")], axis=1)
     points.setflags(write=False)

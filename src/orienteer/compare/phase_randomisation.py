@@ -1,21 +1,21 @@
-"""What a mask adds to a Fourier shell correlation, measured and taken away.
+"""Measure and subtract what a mask adds to a Fourier shell correlation.
 
-Beyond the resolution where the unmasked densities still agree well, the phases of both are replaced by random
-ones.  What then agrees under the mask agrees because of the mask, and
+Beyond the resolution to which the unmasked densities agree well, the phases of both are replaced by random
+ones.  Any agreement that remains under the mask comes from the mask, and
 
     FSC_true = (FSC_masked - FSC_random) / (1 - FSC_random)
 
-(Chen et al. 2013).  Several draws are averaged, since each has the scatter of a curve of its own.
+(Chen et al. 2013).  Several draws are averaged, because a single one scatters like any curve.
 
-Densities also agree when both are round: the mean of a shell, about the middle of the particle, is well known
-from next to nothing, even from noise.  Where phases are random it is taken off, from the densities as they
-are and from those with random phases alike: what is left is compared.
+Densities also agree if both are round: the mean of a shell about the middle of the particle is determined
+well by very few data, even by noise.  So in the shells whose phases become random this round part is
+subtracted, from the original densities and from those with random phases, before they are compared.
 
-A density that was phased has been under a mask before: its support, which is sharp.  Supports found from
-independent data are still alike, for the particle is, and a body that is solid inside like walls has like
-fine waves, whatever its data say about them.  So each density with random phases is cut to its own support,
-and given back its inner shells and the power of the others, by turns, until it obeys both: it then has all
-that inner shells and support foretell, and nothing else.
+A phased density already has a mask: its support, which is sharp.  Supports found from independent data are
+similar, because the particle is the same, and solid bodies with similar walls have similar fine waves,
+whatever their data say about these.  So each density with random phases is alternately cut to its own support
+and given its inner shells and the power of the other shells, until it satisfies both.  It then contains
+everything that inner shells and support predict, and nothing else.
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,15 @@ from orienteer.compare.round_part import RoundPart, centroid
 from orienteer.compute.arrays import Array, array_namespace
 from orienteer.errors import OrienteerError
 
-# The shells next to the first random one share some of its phases through the mask.
+# Shells after the first random one that are not corrected: the mask mixes them with shells whose phases are
+# not random.
 _MARGIN_SHELLS = 2
-# Below this correlation of the densities as they are, shells agree about nothing.
+# Shells of the unmasked densities with a correlation below this do not agree.
 _NOTHING = 0.143
-# Turns of support and shells.  With these the corrected curve of simulated halves falls below 0.143 within
-# about two shells of where they stop showing the truth, for solid bodies and for soft ones that supports cut;
-# with fewer, supports are blamed for too little, with more, for what the data show.
+# Alternations of support and shells.  With 20, the corrected curve of simulated halves falls below 0.143
+# within about two shells of where they stop showing the truth, for solid bodies and for soft ones that are
+# cut by their supports.  Fewer attribute too little agreement to the supports, more attribute to them what
+# the data show.
 _TURNS = 20
 
 
@@ -53,11 +55,11 @@ _TURNS = 20
 class MaskedFsc:
     """The curves of two densities under a mask, on the same shells.
 
-    corrected : what is left when the agreement by the mask is taken away; quote this one.
-    masked, unmasked : as they are.
-    random : mean over the draws of the curves with random phases, less what is round in both; NaN where
-        phases are not random.  Where phases were made random from two shells on, the larger of both.
-    random_from_inv_A : phases are random beyond this; None where the densities agree up to the edge.
+    corrected : the curve without the agreement that comes from the mask; quote this one.
+    masked, unmasked : curves without correction.
+    random : curve with random phases, without the round part, averaged over the draws; NaN where phases are
+        not random.  If phases were made random from several shells on in turn, the largest of these curves.
+    random_from_inv_A : phases are random beyond this; None if the densities agree up to the edge.
     """
 
     corrected: Fsc
@@ -75,14 +77,14 @@ def masked_fsc(
     """The Fourier shell correlation of two densities under a mask, corrected for what the mask adds.
 
     a, b, mask : (n, n, n), all on the CPU or all on the GPU; a and b are not masked yet.
-    supports : (n, n, n) bool each, outside of which a and b were made to be 0.
-    edge_inv_A : of the data.  Beyond it densities hold what nobody has measured: it is left out before the
-        mask could mix it in, and the curves end there.
+    supports : (n, n, n) bool each, to which a and b were confined in phasing.
+    edge_inv_A : edge of the data.  What the densities contain beyond it was not measured: it is removed
+        before the mask is applied, which would mix it in, and the curves end there.
     seed : of the random phases; the same seed gives the same curve.
     n_draws : how often phases are drawn.
-    random_below : phases are random from the shell on where the unmasked curve first falls below this.
-    random_from_inv_A : at the latest from here on.  Soft bodies cut by like supports agree well at any
-        resolution; who knows how far the data themselves agree says so here.
+    random_below : phases are random from the first shell on in which the unmasked curve is below this.
+    random_from_inv_A : phases are random from here on at the latest.  Give the resolution to which the data
+        themselves agree if it is known: soft bodies cut by similar supports agree well at any resolution.
     """
     n = check_density(a)
     check_density(mask, "the mask")
@@ -126,7 +128,7 @@ def masked_fsc(
             curves.append(under_mask(*found).correlation)
         by_chance = np.mean(curves, axis=0)
         beyond = np.arange(end) >= start + _MARGIN_SHELLS
-        # Where random phases agree fully under the mask, nothing about the densities can be told.
+        # Where even random phases agree fully under the mask, the densities cannot be judged.
         told = beyond & (by_chance < 0.999)
         left = np.full(end, np.nan)
         left[told] = np.maximum((real[told] - by_chance[told]) / (1 - by_chance[told]), -1)
@@ -138,11 +140,11 @@ def masked_fsc(
 
 
 def _starts(unmasked: Fsc, random_below: float, random_from_inv_A: float) -> list[int]:
-    """Shells from which on phases are made random, each in its turn, the first one first.
+    """Shells from which on phases are made random, one after the other, in ascending order.
 
-    Where data agree less far than densities do, it is done again without the inner shells in which densities
-    agree, for whatever reason.  Outer shells may hold next to nothing, as the mean of starts that do not
-    repeat; then they agree by what a mask carries there from the inner ones.
+    If the data agree less far than the densities, the correction is repeated without the inner shells in
+    which the densities agree for whatever reason.  Outer shells may be almost empty, as in the mean of starts
+    that do not repeat; they then agree only because the mask carries power there from the inner shells.
     """
     shells = np.arange(len(unmasked.q_inv_A)) >= 1
 
@@ -159,7 +161,7 @@ def _starts(unmasked: Fsc, random_below: float, random_from_inv_A: float) -> lis
 def randomised(density: Array, start: int, draw: np.random.Generator, round_part: RoundPart) -> Array:
     """The density with random phases from a shell on, (n, n, n) float64.
 
-    The mean of each shell stays, and so do the moduli of what differs from it.
+    The round part stays, and so do the moduli of the deviations from it.
     """
     xp = array_namespace(density)
     n = density.shape[0]
@@ -172,10 +174,10 @@ def randomised(density: Array, start: int, draw: np.random.Generator, round_part
 def confined(
     density: Array, support: Array, start: int, end: int, draw: np.random.Generator, round_part: RoundPart
 ) -> Array:
-    """A density with random phases from shell ``start`` on that lies inside a support, as the given one does.
+    """A density with random phases from shell ``start`` on, confined to a support like the given density.
 
-    It has the inner shells of the given density, and of the others the mean and the power.  Shells
-    from ``end`` on have no data: they are what the support makes of them.
+    It keeps the inner shells of the given density, and the round part and the power of the others.  Shells
+    from ``end`` on have no data: they follow from the support.
     """
     xp = array_namespace(density)
     n = density.shape[0]
@@ -183,7 +185,7 @@ def confined(
     same = round_part.of(wanted)
     power = shell_products(wanted - same, wanted - same, n)[1]
     inner, unmeasured = round_part.radius < start - 0.5, round_part.radius >= end - 0.5
-    # Random phases spread over the box what was inside the support, which keeps its share of it only.
+    # Random phases spread the density over the box, so the support keeps only its share: scale to make up.
     share = float(xp.mean(xp.astype(support, xp.float64)))
     rest = xp.abs(wanted - same) * _random_phases(n, draw, xp) * share**-0.5
     found = from_half_transform(xp.where(inner, wanted, same + rest), n)
@@ -197,7 +199,7 @@ def confined(
 
 
 def _random_phases(n: int, draw: np.random.Generator, xp: Any) -> Array:
-    """Numbers of modulus 1 on a half transform, with the symmetry that a real density needs."""
+    """Random numbers of modulus 1 on a half transform, with the symmetry that a real density needs."""
     noise = half_transform(xp.asarray(draw.standard_normal((n, n, n))))
     strength = xp.abs(noise)
     return noise / xp.where(strength > 0, strength, 1.0)

@@ -1,9 +1,9 @@
-"""The last step of an alignment: rotation and shift together, to a small part of a voxel.
+"""The last step of an alignment: refine rotation and shift together, to a small fraction of a voxel.
 
-With g the gradient of the reference, a small further turn ω and shift t change the moved density M by
--(ω × r + t) · g.  The least squares of reference - M are then six equations whose matrix does not change, and
-each round costs one look at the moved density (Gauss-Newton; Baker and Matthews 2004).  A dilation can be a
-seventh unknown, which tells whether a wrong voxel size stands in the way.
+With g the gradient of the reference, a small further rotation ω and shift t change the moved density M by
+-(ω × r + t) · g.  Least squares of reference - M then give six equations with a constant matrix, and each
+round samples the moved density once (Gauss-Newton; Baker and Matthews 2004).  A dilation can be a seventh
+unknown, which shows whether a voxel size is wrong.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ _STILL_VOXELS = 0.003
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a density lies on another: r' = scale * hand * R r + shift, in voxels from the centres.
+    """The placement of a density on another: r' = scale * hand * R r + shift, in voxels from the centres.
 
     quaternion : (4,), of R; shift : (3,); hand : 1, or -1 for the point reflection.
     correlation : of the reference and the moved density.
@@ -39,10 +39,10 @@ class Placement:
 
 
 class Refinement:
-    """A reference, and the equations that bring any density nearer to it.
+    """A reference, and the equations that refine the placement of any density on it.
 
     reference : (n, n, n) real without NaN.  Only the ball that fits into the cube counts.
-    mask : (n, n, n) from 0 to 1, how much each voxel of the reference counts.
+    mask : (n, n, n) from 0 to 1, weight of each voxel of the reference.
     """
 
     def __init__(self, reference: Array, mask: Array | None = None) -> None:
@@ -66,13 +66,13 @@ class Refinement:
         self._matrix = to_numpy(xp.matmul(self._slopes * self._weights, self._slopes.T))
 
     def refine(self, moving: MovableDensity, start: Placement, *, scale_too: bool = False) -> Placement:
-        """The nearest placement of highest correlation.
+        """The placement of highest correlation near the start.
 
         scale_too : whether the size of the moving density may change as well.
         """
         unknowns = 7 if scale_too else 6
         matrix = self._matrix[:unknowns, :unknowns]
-        # A ball has no turn to find: such equations are left alone instead of blown up.
+        # A ball does not determine a rotation: the pseudo-inverse leaves such unknowns unchanged.
         inverse = np.linalg.pinv(matrix, rcond=1e-8, hermitian=True)
         place, gap = self._look(moving, start)
         for _ in range(_MOST_ROUNDS):
@@ -111,12 +111,12 @@ class Refinement:
 
 @lru_cache(maxsize=4)
 def _ball(n: int) -> NDArray[np.int64]:
-    """Places of the voxels of a cube that lie in the ball that fits into it."""
+    """Flat indices of the voxels of a cube inside the ball that fits into it."""
     return np.flatnonzero((cube_points(n).astype(np.int64) ** 2).sum(axis=1) <= (n / 2 - 1) ** 2)
 
 
 def _moved_on(place: Placement, step: NDArray[np.float64]) -> Placement:
-    """The placement after a further small turn, shift and dilation about the origin."""
+    """The placement after a further small rotation, shift and dilation about the origin."""
     angle = float(np.linalg.norm(step[:3]))
     turn = from_axis_angle(step[:3], np.degrees(angle)) if angle > 0 else np.array([1.0, 0, 0, 0])
     larger = 1 + (float(step[6]) if len(step) > 6 else 0.0)
@@ -126,7 +126,7 @@ def _moved_on(place: Placement, step: NDArray[np.float64]) -> Placement:
 
 
 def _gradient(values: Array) -> list[Array]:
-    """Slopes along x, y and z per voxel, by the Fourier series."""
+    """Derivatives along x, y and z per voxel, by the Fourier series."""
     xp = array_namespace(values)
     n = values.shape[0]
     transform = half_transform(values)

@@ -1,7 +1,7 @@
-"""How well one intensity lies on another after a rotation: chosen voxels, and many rotations at once.
+"""Correlation of two intensities after a rotation, on a selection of voxels, for many rotations at once.
 
-Both cubes are first made comparable: every shell gets mean 0 and variance 1, so that neither the steep fall
-with q nor the bright centre decides.
+In both cubes every shell is first given mean 0 and variance 1, so that neither the steep fall with q nor the
+bright centre decides.
 """
 
 from functools import lru_cache
@@ -16,16 +16,16 @@ from orienteer.compute.arrays import Array, array_namespace, to_numpy
 from orienteer.orientation.quaternion import compose, from_axis_angle, to_matrix
 
 OFFSETS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))  # (27, 3)
-# Speckles are measured in a cube that reaches so many voxels from the centre.
+# Speckles are measured in a cube that extends this many voxels from the centre.
 _REACH_OF_SPECKLES = 32
-_SEED = 20  # of the voxels that are looked at, so that the same volumes always give the same answer
+_SEED = 20  # of the selection of voxels, so that the same volumes always give the same answer
 
 
 class RotationSearch:
-    """Two volumes with even shells, and the correlation of chosen voxels for any rotations."""
+    """Two volumes with even shells, and their correlation on selected voxels for any rotations."""
 
     def __init__(self, reference: Array, moving: Array, first_shell: int, last_shell: int) -> None:
-        # Nothing further out can be turned into the last shell; splines look two voxels around.
+        # Nothing further out can be turned into the last shell; splines extend over two voxels.
         self.reference, self.moving = (
             even_shells(_middle(values, last_shell + 3)) for values in (reference, moving)
         )
@@ -36,12 +36,12 @@ class RotationSearch:
         self._voxels = np.stack(np.unravel_index(chosen, (n, n, n)), axis=1) - n // 2
         self._shells = shell[chosen]
         self._draws = np.random.default_rng(_SEED).random(len(chosen))
-        # Long streaks, as of a body with facets, are as narrow across as the speckles of others.
+        # Long streaks, as of a body with facets, are only as wide as ordinary speckles: limit the width.
         self.speckle = min(2.0, speckle_radius(self.reference))
         self._cubic: Array | None = None
 
     def points(self, last_shell: int, n_points: int) -> NDArray[np.int64]:
-        """Voxels (P, 3), from the centre: all, or about n_points, more of a shell the larger its radius."""
+        """Voxels (P, 3), from the centre: all, or about n_points drawn with weights of 1 / radius."""
         inside = self._shells <= last_shell
         if int(inside.sum()) > n_points:
             share = inside / np.maximum(self._shells, 1)
@@ -54,8 +54,8 @@ class RotationSearch:
     ) -> NDArray[np.float64]:  # fmt: skip
         """Correlation over the points (P, 3) of the reference and the turned volume, (K,).
 
-        The turned values are divided by their own strength: interpolation weakens them by an amount that
-        depends on the rotation, which would otherwise favour turns that lead from voxel to voxel.
+        The turned values are normalised: interpolation weakens them by an amount that depends on the
+        rotation, which would otherwise favour rotations that map voxels onto voxels.
         """
         xp = array_namespace(self.reference)
         n = self.reference.shape[0]
@@ -78,7 +78,7 @@ class RotationSearch:
     def shell_agreement(
         self, quaternion: NDArray[np.float64], points: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Correlation of the points (P, 3) of every shell, (S,); 0 where a shell has none."""
+        """Correlation over the points (P, 3) of every shell, (S,); 0 for shells without points."""
         n = self.reference.shape[0]
         x, y, z = (points + n // 2).T
         back = np.swapaxes(to_matrix(quaternion), 0, 1)[None]
@@ -111,7 +111,7 @@ def even_shells(values: Array) -> Array:
 
 
 def _middle(values: Array, reach: int) -> Array:
-    """The cube of 2 reach + 1 voxels around the centre voxel; the whole one when it is not larger."""
+    """The cube of 2 reach + 1 voxels around the centre voxel, or the whole cube if that is not larger."""
     n = values.shape[0]
     if 2 * reach + 1 >= n:
         return values
@@ -122,8 +122,8 @@ def _middle(values: Array, reach: int) -> Array:
 def speckle_radius(even: Array) -> float:
     """Half width of the speckles of a cube with even shells, in voxels, at least 1.
 
-    Where the autocorrelation has fallen to half of its value one voxel from the centre: noise that is
-    independent from voxel to voxel shows up only in the centre itself.
+    It is the distance at which the autocorrelation has fallen to half of its value one voxel from the centre.
+    The centre itself is not used, because it contains noise that is independent from voxel to voxel.
     """
     xp = array_namespace(even)
     inner = _middle(even, _REACH_OF_SPECKLES)
@@ -135,18 +135,18 @@ def speckle_radius(even: Array) -> float:
 
 
 def around(quaternions: NDArray[np.float64], step_deg: float) -> NDArray[np.float64]:
-    """Each rotation and its 26 neighbours a step away along the axes and diagonals, (27 K, 4)."""
+    """Each rotation and its 26 neighbours, one step away along the axes and diagonals, (27 K, 4)."""
     return np.asarray(compose(_turns(step_deg), quaternions[:, None])).reshape(-1, 4)
 
 
 @lru_cache(maxsize=64)
 def _turns(step_deg: float) -> NDArray[np.float64]:
-    """The turns to the neighbours, (27, 4); all climbs of a search take the same few steps."""
+    """The rotations to the neighbours, (27, 4); cached, because a search uses the same few steps."""
     return np.array([small_turn(step_deg * offset) for offset in OFFSETS])
 
 
 def small_turn(vector_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The turn about a vector by its length in degrees, (4,)."""
+    """The rotation about a vector by its length in degrees, (4,)."""
     angle = float(np.linalg.norm(vector_deg))
     if angle == 0:
         return np.array([1.0, 0.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""The round part of a density: what stays the same however it is turned about its middle."""
+"""The round part of a density, which stays the same under all rotations about the particle's middle."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from orienteer.compare.fsc import (
 )
 from orienteer.compute.arrays import Array, array_namespace
 
-# The middle is looked for in steps of one voxel first, and of this in the end.
+# The middle is searched for in steps of one voxel first, and of this size in the end.
 _LAST_STEP = 1 / 16
 
 
@@ -22,8 +22,8 @@ class RoundPart:
     """Means over the shells of a transform about the middle of the particle.
 
     transform : (n, n, n // 2 + 1) complex128 of :func:`half_transform`.
-    middle : (3,) of the particle, in voxels from the first one; found near ``near`` as the place about which
-        the shells from ``first_shell`` on are roundest, each by its share.
+    middle : (3,) of the particle, in voxels from the first one: the place near ``near`` about which the
+        shells from ``first_shell`` on are roundest, each measured by the round share of its power.
     end : the shell from which on there are no data.
     """
 
@@ -38,27 +38,27 @@ class RoundPart:
         self._to_middle = self._moved_to(self.middle, xp)
 
     def of(self, transform: Array) -> Array:
-        """The round part of a transform: its means over shells, joined by lines."""
+        """The round part of a transform: its means over shells, with linear interpolation between them."""
         xp = array_namespace(transform)
         centred = transform * self._to_middle
         same = xp.zeros_like(self.radius)
-        # Lines through means miss some of a curve; a second time finds most of it.
+        # Lines through means miss part of a curved profile; a second pass finds most of it.
         for _ in range(2):
             mean = (self._sums(centred - same)[0] / self._number)[: self._end]
-            # Beyond the last shell, in the corners, nothing is known to be round.
+            # Beyond the last shell, in the corners, the round part is set to 0.
             joined = xp.interp(xp.reshape(self.radius, (-1,)), self._radii, xp.asarray(mean), right=0.0)
             same = same + xp.reshape(joined, self.radius.shape)
         return same * xp.conj(self._to_middle)
 
     def taken_off(self, density: Array, first_shell: int) -> Array:
-        """The density (n, n, n) without its round part from a shell on."""
+        """The density (n, n, n) minus its round part from shell ``first_shell`` on."""
         xp = array_namespace(density)
         transform = half_transform(density)
         beyond = self.radius >= first_shell - 0.5
         return from_half_transform(transform - xp.where(beyond, self.of(transform), 0.0), self.n)
 
     def _roundest(self, transform: Array, near: NDArray[np.float64], shells: slice) -> NDArray[np.float64]:
-        """The place about which the shells are roundest, by steps along the axes that grow smaller."""
+        """The place about which the shells are roundest, found by ever smaller steps along the axes."""
         xp = array_namespace(transform)
 
         def roundness(place: NDArray[np.float64]) -> float:
@@ -76,7 +76,7 @@ class RoundPart:
         return place
 
     def _moved_to(self, place: NDArray[np.float64], xp: Any) -> Array:
-        """What a transform is multiplied with to have its origin at a place."""
+        """The factors that move the origin of a transform to a place."""
         whole, half = np.fft.fftfreq(self.n), np.arange(self.n // 2 + 1) / self.n
         x, y, z = (np.exp(2j * np.pi * q * c) for q, c in zip((whole, whole, half), place, strict=True))
         return xp.asarray(x)[:, None, None] * xp.asarray(y)[:, None] * xp.asarray(z)
@@ -88,7 +88,7 @@ class RoundPart:
 
 
 def centroid(density: Array) -> NDArray[np.float64]:
-    """The centre (3,) of what is positive in a density, in voxels from the first; else that of the box."""
+    """The centroid (3,) of the positive density, in voxels from the first; without any, that of the box."""
     xp = array_namespace(density)
     n = density.shape[0]
     weight = xp.astype(xp.maximum(density, 0.0), xp.float64)

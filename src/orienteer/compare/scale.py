@@ -1,7 +1,7 @@
-"""Whether two densities fit better at another size, as when a voxel size is wrong.
+"""Check whether two densities fit better at another size, for example because a voxel size is wrong.
 
-A map whose header lies agrees with nothing, however it is turned.  The radii of gyration tell by how much,
-and a refinement with the size as one more unknown says it to a per cent.
+A map with a wrong voxel size agrees with nothing, in any orientation.  The radii of gyration give the error
+roughly; a refinement with the size as an additional unknown finds it to a per cent.
 """
 
 from dataclasses import dataclass, replace
@@ -20,10 +20,12 @@ from orienteer.particle.base import Particle
 from orienteer.volume.unit_mistakes import unit_mistake
 from orienteer.volume.volume import Volume
 
-# Radii that differ by more than this factor are not those of one particle, however much noise is in the box.
+# Radii that differ by more than this factor cannot belong to one particle, whatever the noise in the box.
 _NOT_THE_SAME = 5.0
 _VOXELS, _FEW_VOXELS = 64, 32
-# Better means that much less of what is missing to a correlation of 1, at a size that differs by that much.
+# A size fits clearly better if it leaves at most this share of 1 - correlation, and differs by at least that
+# share from the present size.  The radii of gyration start a second search if the correlation is below _GOOD
+# and they differ by more than _OTHER_RADIUS.
 _LESS_MISSING, _OTHER_SIZE = 0.6, 0.015
 _GOOD, _OTHER_RADIUS = 0.97, 0.04
 
@@ -32,8 +34,8 @@ _GOOD, _OTHER_RADIUS = 0.97, 0.04
 class ScaleFit:
     """The size at which a density fits another better.
 
-    scale : how many times larger the moving density should be.
-    correlation : with that size; before : with the size that it has.
+    scale : factor by which the moving density should be larger.
+    correlation : with that size; before : with the present size.
     """
 
     scale: float
@@ -42,7 +44,7 @@ class ScaleFit:
 
 
 def refuse_other_size(first: Volume | Particle, second: Volume | Particle) -> None:
-    """Refuse a pair of which one is many times as large as the other: no turn brings them together."""
+    """Refuse a pair if one is many times as large as the other: no rotation could align them."""
     one_A, other_A = (_radius_A(given) for given in (first, second))
     if min(one_A, other_A) <= 0 or max(one_A, other_A) < _NOT_THE_SAME * min(one_A, other_A):
         return
@@ -54,19 +56,19 @@ def refuse_other_size(first: Volume | Particle, second: Volume | Particle) -> No
 
 
 def _radius_A(given: Volume | Particle) -> float:
-    """About the radius of what is shown; 0 where there is no telling."""
+    """Approximate radius of the particle; 0 if it cannot be determined."""
     if not isinstance(given, Volume):
         given = density_of(given, _FEW_VOXELS, 2.2 * given.radius_A / _FEW_VOXELS)
     steps = max(1, max(given.shape) // _VOXELS)
     values = to_numpy(given.values)[::steps, ::steps, ::steps]
-    # That of a ball with the same radius of gyration.
+    # The radius of a ball with the same radius of gyration.
     return float((5 / 3) ** 0.5 * _radius(np.nan_to_num(values)) * steps * max(given.voxel_size))
 
 
 def better_scale(found: DensityAlignment, moving: Volume) -> ScaleFit | None:
-    """The size of the moving density that fits clearly better than its own; None where there is none.
+    """The size of the moving density that fits clearly better than its own; None if there is none.
 
-    found : the moving density as it was aligned; moving : as it was given.
+    found : the alignment of the moving density; moving : the density as given.
     """
     before, near = _refined_size(found)
     tries = [near]
@@ -93,7 +95,7 @@ def _refined_size(found: DensityAlignment) -> tuple[float, Placement]:
 
 
 def _radius(values: Array) -> float:
-    """Radius of gyration of what a mask holds, in voxels; 0 where there is no telling."""
+    """Radius of gyration of the density inside a mask, in voxels; 0 if it cannot be determined."""
     try:
         mask = soft_mask(values, 1.0, dilate_A=0, edge_A=0)
     except OrienteerError:

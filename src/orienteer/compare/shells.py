@@ -1,12 +1,11 @@
 """Spherical shells of a cube, and how well two volumes agree on each.
 
 Intensities are positive and fall steeply with q, so any two of them correlate almost perfectly as they are.
-What tells one object from another is how the speckles differ around the sphere: here the radial profile is
-removed first, and every shell is judged on its own.
+Objects differ in how the speckles vary around the sphere.  So the radial profile is removed first, and every
+shell is judged separately.
 
-Shell s holds the voxels whose distance from the centre voxel n // 2 is nearest to s widths.  Only whole
-shells count: those that lie inside the cube all around.  NaN means "never measured" and is left out
-everywhere.
+Shell s contains the voxels whose distance from the centre voxel n // 2 is nearest to s widths.  Only whole
+shells count, those that lie entirely inside the cube.  NaN means "never measured" and is left out everywhere.
 """
 
 from collections.abc import Sequence
@@ -29,9 +28,9 @@ class ShellCorrelation:
     """Agreement of two volumes, shell by shell.
 
     radius : (S,) float64, middle of each shell in voxels.
-    correlation : (S,) float64, Pearson correlation within the shell; NaN where a shell has fewer than two
-        common voxels, or where one of the volumes is constant.
-    n_voxels : (S,) int64, voxels that both volumes have.
+    correlation : (S,) float64, Pearson correlation within the shell; NaN if a shell has fewer than two common
+        voxels, or if one of the volumes is constant there.
+    n_voxels : (S,) int64, voxels measured in both volumes.
     """
 
     radius: NDArray[np.float64]
@@ -39,9 +38,9 @@ class ShellCorrelation:
     n_voxels: NDArray[np.int64]
 
     def mean(self, shells: Sequence[int] | NDArray[np.int64] | NDArray[np.bool_] | None = None) -> float:
-        """Mean correlation over the shells, each counted once; shells without one (NaN) count as 0.
+        """Mean correlation over the shells, each counted once; shells without a correlation (NaN) count as 0.
 
-        shells : their numbers, or (S,) bool; by default all but the centre that have one.
+        shells : their numbers, or (S,) bool; by default all that have a correlation, except the centre.
         """
         if shells is None:
             shells = np.isfinite(self.correlation) & (np.arange(len(self.radius)) > 0)
@@ -50,12 +49,12 @@ class ShellCorrelation:
 
 
 def n_shells(n: int, width: float = 1.0) -> int:
-    """Whole shells in a cube of n voxels along an edge, the centre included.
+    """Number of whole shells in a cube of n voxels along an edge, the centre included.
 
     >>> n_shells(5), n_shells(6), n_shells(7)
     (3, 3, 4)
     """
-    # The nearest voxel that the cube lacks is this far from the centre; its shell is the first broken one.
+    # The nearest voxel outside the cube is (n - 1) // 2 + 1 from the centre; its shell is not whole.
     return int(((n - 1) // 2 + 1) / width + 0.5)
 
 
@@ -68,7 +67,7 @@ def shell_index(n: int, width: float = 1.0) -> NDArray[np.int32]:
     array([-1,  1,  0,  1], dtype=int32)
     """
     if n < 1 or not 1 <= width < np.inf:
-        raise OrienteerError(f"shells of {width:g} voxels in a cube of {n}; both must be at least 1.")
+        raise OrienteerError(f"shells are {width:g} voxels wide in a cube of {n}; both must be at least 1.")
     return _shell_index(int(n), float(width))
 
 
@@ -95,10 +94,11 @@ def radial_variance(values: Array, width: float = 1.0) -> NDArray[np.float64]:
 
 
 def without_profile(values: Array, width: float = 1.0) -> Array:
-    """The cube less its radial profile, (n, n, n) float64; NaN beyond the last whole shell.
+    """The cube minus its radial profile, (n, n, n) float64; NaN beyond the last whole shell.
 
-    On each shell the profile is the parabola in the radius that fits best.  The mean would not do: a steep
-    intensity falls by much within one shell, in the same way whatever the particle and its orientation.
+    On each shell the profile is the best-fitting parabola in the radius.  The mean of the shell would not
+    suffice: a steep intensity falls considerably within one shell, in the same way for every particle and
+    orientation.
     """
     xp = array_namespace(values)
     index = _index_beside(values, width)
@@ -112,7 +112,7 @@ def without_profile(values: Array, width: float = 1.0) -> Array:
     sums = Groups(shell, n_shells(values.shape[0], width)).sums(*powers, *(own * x for x in powers[:3]))
     moments, sides = sums[:, :5], sums[:, 5:]
     normal = moments[:, np.add.outer(np.arange(3), np.arange(3))]  # (S, 3, 3)
-    # Inner shells have one or two different radii only, which the pseudo-inverse takes as they are.
+    # Inner shells have only one or two different radii; the pseudo-inverse handles such singular equations.
     fit = np.einsum("sij,sj->si", np.linalg.pinv(normal, rcond=1e-9, hermitian=True), sides)
     level, slope, bend = (xp.asarray(np.ascontiguousarray(term))[shell] for term in fit.T)
     result = xp.full(values.shape, xp.nan, dtype=xp.float64)
@@ -130,7 +130,7 @@ def _depth(n: int, width: float, on_gpu: bool) -> Array:
 
 
 def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelation:
-    """Pearson correlation of two cubes on each shell, after the radial profile is removed.
+    """Pearson correlation of two cubes on each shell, after removal of the radial profile.
 
     a, b : (n, n, n) real, both on the CPU or both on the GPU.
     width : thickness of the shells in voxels, at least 1.
@@ -142,7 +142,7 @@ def shell_correlation(a: Array, b: Array, width: float = 1.0) -> ShellCorrelatio
     first, second = (without_profile(xp.where(missing, xp.nan, x), width) for x in (a, b))
     products, n_voxels = _shell_sums(first * second, width)
     power = _shell_sums(first * first, width)[0] * _shell_sums(second * second, width)[0]
-    # Rounding leaves a trace of power in a constant shell; float64 means resolve 1e-14 of the values.
+    # Rounding leaves some power in a constant shell: float64 means are accurate to 1e-14 of the values.
     squares = [_shell_sums(xp.astype(x, xp.float64) ** 2, width)[0] for x in (a, b)]
     level = squares[0] * squares[1]
     varies = (n_voxels > 1) & (power > 1e-26 * level)
@@ -160,7 +160,7 @@ def _index_beside(values: Array, width: float) -> Array:
 
 @lru_cache(maxsize=4)
 def _index_on(n: int, width: float, on_gpu: bool) -> Array:
-    """The index of shells, kept on the device on which it is looked at again and again."""
+    """The index of shells, cached on the device of the values."""
     return to_device(shell_index(n, width), "cuda") if on_gpu else shell_index(n, width)
 
 

@@ -1,16 +1,16 @@
-"""Which shells of an intensity the photons could resolve at all, had every orientation been known.
+"""Which shells of an intensity the photons could resolve even if every orientation were known.
 
-A merge of photons knows the intensity of a Shannon voxel, the volume 1/D^3 of one speckle of a particle of
-diameter D, from the m photons that fell into it: with a relative error of 1/sqrt(m).  The speckles of a shell
-differ from its mean by their contrast C, the relative standard deviation of the intensity on the shell.
-Signal over noise, as a ratio of variances, is then
+A merge determines the intensity of a Shannon voxel, the volume 1/D^3 of one speckle of a particle of diameter
+D, from the m photons in it, with a relative error of 1/sqrt(m).  The speckles of a shell deviate from its
+mean by their contrast C, the relative standard deviation of the intensity on the shell.  Signal over noise,
+as a ratio of variances, is then
 
-    SNR = m C^2,    and the best correlation with the truth to hope for is sqrt(SNR / (1 + SNR))
+    SNR = m C^2,    and the best possible correlation with the truth is sqrt(SNR / (1 + SNR))
 
-on the scale of a speckle.  A cube has several voxels per speckle, and each of them has its share of the
-photons only: of a merge with the true orientations on 3.3 voxels per speckle, single voxels correlate with
-the truth to 0.85 at SNR 30, 0.6 at SNR 6 and 0.3 at SNR 1.  A shell below the limit says little about how
-good a reconstruction is: no method could have done much better there.
+on the scale of a speckle.  A cube has several voxels per speckle, each with only its share of the photons: in
+a merge with the true orientations on 3.3 voxels per speckle, single voxels correlate with the truth to 0.85
+at SNR 30, 0.6 at SNR 6 and 0.3 at SNR 1.  Shells below the limit say little about the quality of a
+reconstruction, because no method could do much better there.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from orienteer.compare.shells import n_shells, radial_mean, radial_variance, she
 from orienteer.compute.arrays import Array
 from orienteer.errors import OrienteerError
 
-# Where the last shells that count are hard but not hopeless for a cube of two to four voxels per speckle.
+# With this limit, the last shells that count are hard but not hopeless for two to four voxels per speckle.
 SIGNAL_LIMIT = 30.0
 
 
@@ -54,7 +54,7 @@ def merged_signal_to_noise(
     if photons.shape != (n_shells(n),):
         raise OrienteerError(f"a cube of {n} voxels has {n_shells(n)} shells, not {photons.shape}.")
     if not 0 < shannon_voxel < np.inf:
-        raise OrienteerError(f"a Shannon voxel of {shannon_voxel:g} voxels is no size.")
+        raise OrienteerError(f"a Shannon voxel of {shannon_voxel:g} voxels has no size.")
     index = shell_index(n)
     voxels = np.bincount(index[index >= 0], minlength=len(photons)) / shannon_voxel**3
     independent = voxels / 2 if friedel else voxels
@@ -84,7 +84,7 @@ def shells_with_signal(
 
 
 def expected_correlation(signal_to_noise: ArrayLike) -> NDArray[np.float64]:
-    """Correlation with the truth of something that is the truth plus independent noise.
+    """Correlation between the truth and the truth plus independent noise.
 
     >>> float(expected_correlation(4.0).round(3))
     0.894

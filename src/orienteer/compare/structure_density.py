@@ -1,4 +1,4 @@
-"""Density and intensity of a known particle on the grid of another volume, to compare with."""
+"""Density and intensity of a known particle, on the grid of a volume that it is compared with."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ _TAILS = 1.25
 
 
 def density_of(particle: Particle, n: int, voxel_size_A: float, resolution_A: float | None = None) -> Volume:
-    """The density of a particle in electrons per A³, without what is finer than a resolution.
+    """The density of a particle in electrons per A³, up to a resolution.
 
-    n : voxels along an edge; the box must hold the particle, whose centre is at its own origin.
-    resolution_A : finest detail; that of the last whole shell of the transform unless told.
+    n : voxels along an edge; the box must contain the particle, whose origin is at the centre voxel.
+    resolution_A : finest detail; by default that of the last whole shell of the transform.
     """
     if n < 1 or not 0 < voxel_size_A < np.inf:
         raise OrienteerError(f"there is no grid of {n} voxels of {voxel_size_A} A.")
@@ -30,16 +30,16 @@ def density_of(particle: Particle, n: int, voxel_size_A: float, resolution_A: fl
     amplitude = particle.amplitude_on_grid(k * step)
     square = k.astype(np.float64) ** 2
     amplitude[square[:, None, None] + square[:, None] + square > limit**2] = 0
-    # F(q) = ∫ ρ exp(+2πi q·r) dr, so the way back has the minus of NumPy's forward transform.
+    # F(q) = ∫ ρ exp(+2πi q·r) dr, so the inverse has the minus sign of NumPy's forward transform.
     density = np.fft.fftshift(np.fft.fftn(np.fft.ifftshift(amplitude))).real * step**3
     return Volume(density, voxel_size_A, metadata={"unit": "electrons per A^3"})
 
 
 def density_like(particle: Particle, like: Volume) -> Volume:
-    """The density of a particle in the voxels of another one, in its box or in one large enough for both."""
+    """The density of a particle on the voxels of another density, in its box or a larger one if needed."""
     voxel_A = max(like.voxel_size)
     box_A = max(np.multiply(like.shape, like.voxel_size))
-    # The radius of a particle holds the faintest tails of its atoms, which may well lie outside.
+    # The radius of a particle includes the faintest tails of its atoms, which may lie outside the box.
     box_A = max(box_A, 2 * particle.radius_A) if 2 * particle.radius_A > _TAILS * box_A else box_A
     n = int(np.ceil(box_A / voxel_A * (1 - 1e-6)))
     if n > _MOST_VOXELS:

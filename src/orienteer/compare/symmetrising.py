@@ -1,4 +1,4 @@
-"""A volume made alike from all sides that the symmetry of the particle makes equivalent."""
+"""Average a volume over the rotations of the particle's point group."""
 
 from collections.abc import Iterator
 
@@ -14,15 +14,16 @@ from orienteer.orientation.quaternion import to_matrix
 # Voxels whose equivalents are sampled at once: by splines in float64, and linearly in float32.
 _SPLINE_POINTS_AT_ONCE = 1 << 16
 _LINEAR_POINTS_AT_ONCE = 1 << 20
-# Matrices of turns: of whole numbers, and the same.
+# Tolerances with which elements of a rotation matrix count as whole numbers, and two matrices as equal.
 _EXACT, _SAME = 1e-9, 1e-6
 
 
 def symmetrised(cube: Array, group: PointGroup, radius: float | None = None, order: int = CUBIC) -> Array:
-    """The mean of a volume (n, n, n) over the rotations of the group, by splines; float64 stays so.
+    """The mean of a volume (n, n, n) over the rotations of the group, by splines, in the dtype of the volume.
 
-    NaN (never measured) has no part in the mean; where all equivalents are NaN, the result is.
-    radius : in voxels around the centre voxel n // 2; what lies beyond stays as it is.  By default that of
+    NaN (never measured) is left out of the mean; the result is NaN where all equivalents are.
+
+    radius : in voxels around the centre voxel n // 2; voxels beyond it stay as they are.  By default that of
         the largest ball in the cube.
     """
     if group.order == 1:
@@ -49,15 +50,16 @@ def symmetrised(cube: Array, group: PointGroup, radius: float | None = None, ord
 def mean_over_group(cube: Array, group: PointGroup, order: int = LINEAR) -> Array:
     """The mean of an intensity (n, n, n) over the group, float32; trilinear interpolation blurs it.
 
+    cube : Friedel-symmetric, and n odd, so that one half determines the other.
     order : of the splines.
-    cube : Friedel-symmetric, and n odd, so that one half tells the other.
-    Beyond the largest ball in the cube some equivalents lie outside of it; there the result is 0.
+
+    Beyond the largest ball in the cube some equivalents lie outside the cube; the result is 0 there.
     """
     xp = array_namespace(cube)
     exact, others = _cosets(to_matrix(group.quaternions))
     volume = cube.astype(xp.float32)
-    # First over the turns that lead from voxels to voxels, which cost next to nothing: 12 of 60 of an
-    # icosahedron, and all of an octahedron.  Of the others, one in so many is then enough.
+    # First average over the rotations that map voxels onto voxels, which cost almost nothing: 12 of the 60 of
+    # an icosahedron, and all of an octahedron.  Then one rotation of each coset of these is enough.
     volume = xp.ascontiguousarray(sum(_turned_exactly(volume, matrix) for matrix in exact) / len(exact))
     out = xp.zeros(cube.shape, dtype=xp.float32)
     flat, last = out.reshape(-1), cube.size - 1
@@ -71,7 +73,7 @@ def mean_over_group(cube: Array, group: PointGroup, order: int = LINEAR) -> Arra
 
 
 def _cosets(matrices: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Turns h (H, 3, 3) of a group that map voxels onto voxels, and c (K / H, 3, 3): every turn is an h c."""
+    """Rotations h (H, 3, 3) that map voxels onto voxels, and c (K / H, 3, 3): the group is all h c."""
     whole = np.round(matrices)
     exact = whole[(np.abs(matrices - whole) < _EXACT).all(axis=(1, 2))]
     chosen: list[NDArray[np.float64]] = []
@@ -94,7 +96,7 @@ def _turned_exactly(cube: Array, matrix: NDArray[np.float64]) -> Array:
 def _equivalents(
     cube: Array, group: PointGroup, radius: float | None, at_once: int, last_place: int | None = None
 ) -> Iterator[tuple[Array, Array, Array]]:
-    """Places (P,) of voxels in the flat cube, their positions (P, 3), and the turns (order, 3, 3)."""
+    """Places (P,) of voxels in the flat cube, their positions (P, 3), and the rotations (order, 3, 3)."""
     xp, n = array_namespace(cube), len(cube)
     largest = n // 2 - 1
     radius = largest if radius is None else min(radius, largest)

@@ -1,7 +1,8 @@
-"""How the axes of a point group lie in an intensity that may have its symmetry.
+"""Find the axes of a point group in an intensity that may have its symmetry.
 
-The group may be turned any way: with its axes turned by Q, its rotations g become Q g Q^-1.  An intensity
-that has the symmetry looks the same after each of them, so the Q is searched for after which it does best.
+The axes may have any orientation: if they are turned by Q, the rotations g of the group become Q g Q^-1.  An
+intensity with the symmetry looks the same after each of these, so the search is for the Q with the highest
+correlation.
 """
 
 from dataclasses import dataclass
@@ -17,18 +18,18 @@ from orienteer.orientation.point_group import PointGroup
 from orienteer.orientation.quaternion import canonical, compose, inverse
 from orienteer.orientation.six_hundred_cell import covering_bound_deg
 
-# Divisions of the grid of turned axes, voxels that are compared, and how many of the best are followed.
+# Divisions of the grid of orientations Q, voxels that are compared, and how many of the best are refined.
 _DIVISIONS, _POINTS, _FOLLOWED = 8, 1500, 3
-# Turned axes that are compared at once; how often a step is halved, and steps at most.
+# Orientations Q that are compared at once; how often a step is halved, and most steps.
 _AT_ONCE, _HALVINGS, _MOST_STEPS = 32, 4, 24
 
 
 @dataclass(frozen=True, eq=False)
 class SymmetryAxes:
-    """Where the axes of a group lie.
+    """The orientation of a group's axes.
 
-    quaternion : (4,), how the axes that the group has by its definition are turned in the intensity.
-    correlation : of the intensity with itself after the rotations of the group, their mean.
+    quaternion : (4,), the rotation of the axes in the intensity from those in the definition of the group.
+    correlation : of the intensity with itself after the rotations of the group, averaged over them.
     """
 
     group: PointGroup
@@ -37,7 +38,7 @@ class SymmetryAxes:
 
 
 def find_axes(values: Array, group: PointGroup, *, first_shell: int, last_shell: int) -> SymmetryAxes:
-    """The axes of a group about which an intensity looks most alike, whether it has the symmetry or not.
+    """The axes about which an intensity is most symmetric, whether it has the symmetry or not.
 
     values : (n, n, n) intensity, centre voxel n // 2; NaN where never measured.
     first_shell, last_shell : the shells that are compared, in voxels.
@@ -58,7 +59,7 @@ def find_axes(values: Array, group: PointGroup, *, first_shell: int, last_shell:
 
     step_deg = covering_bound_deg(_DIVISIONS)
     axes = np.asarray(make_grid("600-cell", _DIVISIONS, group).quaternions)
-    # Further out the grid would step over speckles.
+    # Further out the steps of the grid would be larger than speckles.
     reach = max(first_shell, int(search.speckle / np.radians(step_deg)))
     inner = search.points(min(last_shell, reach), _POINTS)
     parts = np.array_split(axes, -(-len(axes) // _AT_ONCE))
@@ -70,7 +71,7 @@ def find_axes(values: Array, group: PointGroup, *, first_shell: int, last_shell:
         for _ in range(_MOST_STEPS):
             near = around(one[None], step)
             scores = agreement(near, points)
-            if scores.argmax() == len(near) // 2:  # where it is
+            if scores.argmax() == len(near) // 2:  # the present rotation is best
                 step, halvings = step / 2, halvings + 1
                 if halvings > _HALVINGS:
                     break

@@ -1,4 +1,4 @@
-"""A volume at turned points, by splines, and the turned volume."""
+"""Sample a volume at turned points, by splines, and turn a whole volume."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from orienteer.orientation.quaternion import normalise, to_matrix
 from orienteer.slicing.trilinear import slice_volume
 
 LINEAR, CUBIC = 1, 3
-# Points sampled at a time on the GPU: their coordinates take 24 bytes each.
+# Points sampled at once on the GPU: their coordinates take 24 bytes each.
 _POINTS_AT_A_TIME = 2**24
 
 
 def spline_coefficients(values: Array, order: int) -> Array:
-    """What :func:`sample` interpolates: the values themselves, or for cubic splines their coefficients.
+    """The array that :func:`sample` needs: the values themselves, or the coefficients of cubic splines.
 
     values : (n, n, n) float32 or float64 without NaN.
     """
@@ -29,7 +29,7 @@ def spline_coefficients(values: Array, order: int) -> Array:
 def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> Array:
     """The spline at ``matrices[k] @ points[p]``, (K, P); the centre voxel n // 2 is the origin.
 
-    Linear splines are float32 and 0 outside of the cube; cubic ones have the dtype of the coefficients.
+    Linear splines are float32, and 0 outside the cube; cubic ones have the dtype of the coefficients.
 
     coefficients : (n, n, n) of :func:`spline_coefficients`.
     points : (P, 3) float64 in voxels; matrices : (K, 3, 3) float64.
@@ -57,10 +57,10 @@ def sample(coefficients: Array, points: Array, matrices: Array, order: int) -> A
 
 
 def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> Array:
-    """The turned volume, whose value at r' = R r is the given volume's at r; (n, n, n) like the given.
+    """The turned volume (n, n, n), whose value at r' = R r is that of the given volume at r.
 
-    The centre voxel n // 2 stays.  NaN (never measured) turns with the rest; what the cube does not hold,
-    the corners, is NaN too.
+    The centre voxel n // 2 stays.  NaN (never measured) turns with the rest; corners of the result that come
+    from outside the given cube are NaN, too.
 
     values : (n, n, n) real, on the CPU or the GPU.
     quaternion : (4,), scalar first.
@@ -68,7 +68,7 @@ def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> A
     """
     xp = array_namespace(values)
     if values.ndim != 3 or len(set(values.shape)) != 1:
-        raise OrienteerError(f"only a cube (n, n, n) can be turned, not an array of {tuple(values.shape)}.")
+        raise OrienteerError(f"only a cube (n, n, n) can be turned, not the shape {tuple(values.shape)}.")
     dtype = xp.float64 if values.dtype == xp.float64 else xp.float32
     values = xp.astype(values, dtype)
     n = values.shape[0]
@@ -78,7 +78,7 @@ def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> A
     coefficients = spline_coefficients(filled(values), order)
     turned = xp.reshape(sample(coefficients, points, back[None], order), values.shape)
     known = xp.ones(values.shape, dtype=bool)
-    for row in back:  # where the voxels come from, along each axis
+    for row in back:  # the place that each voxel comes from, along each axis
         source = row[0] * axis[:, None, None] + row[1] * axis[:, None] + row[2] * axis + n // 2
         known = known & (source > -0.5) & (source < n - 0.5)
     missing = xp.isnan(values)
@@ -89,20 +89,20 @@ def rotate_volume(values: Array, quaternion: ArrayLike, order: int = CUBIC) -> A
 
 
 def filled(values: Array) -> Array:
-    """The cube with its shell's mean in place of every NaN, and 0 where the shell has none."""
+    """The cube with every NaN replaced by the mean of its shell, or by 0 if the shell has none."""
     xp = array_namespace(values)
     missing = xp.isnan(values)
     if not bool(xp.any(missing)):
         return values
     index = shell_index(values.shape[0])
     means = np.nan_to_num(radial_mean(values))
-    # Beyond the last whole shell its mean is the nearest guess.
+    # Beyond the last whole shell, use the mean of that shell.
     level = xp.asarray(np.append(means, means[-1])[np.where(index == OUTSIDE, len(means), index)])
     return xp.where(missing, xp.astype(level, values.dtype), values)
 
 
 def image_functions(values: Array) -> Any:
-    """``scipy.ndimage`` or its twin for the GPU."""
+    """``scipy.ndimage``, or its equivalent on the GPU."""
     if is_on_gpu(values):
         import cupyx.scipy.ndimage as functions
     else:
