@@ -60,10 +60,11 @@ def refuse_too_many_starts(data: PhasingData, starts: int) -> float:
     each, free = _COPIES_IN_THE_END * _bytes_of(data), _SHARE_IN_THE_END * _free_bytes(data)
     needed = starts * each
     if needed > free:
+        fewer = f"Ask for up to {int(free / each)} starts, or phase" if free >= each else "Phase"
         raise OrienteerError(
             f"{counted(starts, 'start')} of {data.n}^3 voxels take {needed / 2**30:.3g} GiB when compared, "
             f"but only {free / 2**30:.3g} GiB may be used here.",
-            f"Ask for up to {int(free / each)} starts, or phase to a coarser resolution.",
+            f"{fewer} to a coarser resolution.",
         )
     return needed / 2**30
 
