@@ -182,7 +182,8 @@ FIGURES = [
         remark=lambda r: "{} of {} runs{}".format(*_successes(r), _of_study(_successes(r)[1])),
         because={
             "2026-11-18": "all runs that failed are of the virus, made before runs looked for symmetry by "
-            "themselves; they are to be made again on a GPU"
+            "themselves; those of bright frames succeed since (`blind_emc_cpu.json`), and the others have to "
+            "be repeated on a GPU"
         },
     ),
     *map(_dirt, ("fluence", "junk", "background", "panel")),

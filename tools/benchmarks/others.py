@@ -23,6 +23,17 @@ def _data_efficiency(result: Result) -> str:
     return "mean correlation; " + "; ".join(told)
 
 
+def _blind(result: Result) -> str:
+    """Successes, and the least and the greatest correlation with the truth."""
+    runs = result["runs"]
+    found = sorted(run["correlation"] for run in runs)
+    return (
+        f"{sum(bool(run['success']) for run in runs)} of {len(runs)} runs of "
+        f"{' and '.join(sorted({run['object'] for run in runs}))} succeeded; correlation {found[0]:.3f} to "
+        f"{found[-1]:.3f}"
+    )
+
+
 def _dirt(result: Result) -> str:
     clean, dirty = result["summary"]["clean"], result["summary"]["background"]
     return (
@@ -96,6 +107,7 @@ def _stages(result: Result) -> str:
 
 # By the name of the file, without its ending.
 OTHERS: dict[str, Callable[[Result], str]] = {
+    "blind_emc_cpu": _blind,
     "data_efficiency_cpu": _data_efficiency,
     "data_efficiency_cuda": _data_efficiency,
     "dirt_cuda": _dirt,
